@@ -1,4 +1,7 @@
-"""A project with packages named like Ottla's rooms uses the fixtures of the installed wheel."""
+"""The wheel and the source distribution contain what they should; the wheel works when installed.
+
+A project with packages named like Ottla's rooms uses its fixtures.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +45,20 @@ def test_brokers_answer(ottla, ottla_broker, number):
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel; in its directory, `source` has the sources that it was built from."""
+    return built_wheel(tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of an environment with the wheel; other packages come from this environment."""
     directory = tmp_path_factory.mktemp("installed")
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(directory / "venv")], check=True
     )
     (site,) = (directory / "venv" / "lib").glob("python*/site-packages")
-    with zipfile.ZipFile(built_wheel(directory)) as content:
+    with zipfile.ZipFile(wheel) as content:
         content.extractall(site)
     (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return directory / "venv" / "bin" / "python"
@@ -60,13 +69,44 @@ def built_wheel(directory: Path) -> Path:
     copy = directory / "source"
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True)
     for name in tracked.stdout.decode().splitlines():
-        if not name.startswith(("tests/", "benchmarks/")):
-            target = copy / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes((ROOT / name).read_bytes())
+        target = copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((ROOT / name).read_bytes())
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory)]
     subprocess.run([*command, str(copy)], check=True)
     return next(directory.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_the_wheel_contains_the_package_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as content:
+        names = content.namelist()
+    metadata = f"{wheel.name.split('-py3-')[0]}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"ottla", metadata}
+    kinds = {Path(name).suffix for name in names if name.startswith("ottla/")}
+    assert kinds == {".py", ".pyi", ".json", ".typed"}
+    about = {name.removeprefix(f"{metadata}/") for name in names if name.startswith(metadata)}
+    assert about == {
+        *("METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
+    }
+    assert wheel.stat().st_size < 2_000_000
+
+
+@pytest.mark.slow
+def test_the_source_distribution_contains_what_builds_and_describes_the_package(
+    wheel: Path,
+) -> None:
+    """setuptools lists its files when it builds the wheel."""
+    listed = (wheel.parent / "source" / "ottla.egg-info" / "SOURCES.txt").read_text()
+    names = {name for name in listed.splitlines() if not name.startswith("ottla.egg-info/")}
+    rooms = {"broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage"}
+    assert {name.split("/")[0] for name in names if "/" in name} == rooms | {"docs"}
+    assert {name for name in names if "/" not in name} == {
+        *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md"),
+        *("constraints.txt", "pyproject.toml"),
+    }
+    kinds = {Path(name).suffix for name in names if "/" in name}
+    assert kinds == {".py", ".pyi", ".json", ".typed", ".md", ".svg"}
 
 
 @pytest.mark.slow
