@@ -5,7 +5,7 @@ SHELL := bash
 
 ROOMS := broker coordinator metadata protocol spark storage
 # The first Python that is new enough; override it with PYTHON=...
-PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PY := .venv/bin/python
 LISTEN ?= 127.0.0.1:9092

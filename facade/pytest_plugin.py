@@ -163,13 +163,14 @@ def ottla_topic(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def spark_kafka(ottla: Ottla, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkKafka]:
     """A Spark session with the Kafka connector, and functions that read and write `ottla`."""
-    try:
-        from ottla.spark.session import session
-        from ottla.spark.spark_kafka import SparkKafka
+    from ottla.spark.connector import SparkUnavailable
+    from ottla.spark.session import session
+    from ottla.spark.spark_kafka import SparkKafka
 
+    try:
         made = session("ottla-tests", log_path=tmp_path_factory.mktemp("spark") / "spark.log")
-    except ModuleNotFoundError as missing:
-        pytest.fail(f"spark_kafka needs `pip install 'ottla[spark]'`: {missing}", pytrace=False)
+    except SparkUnavailable as missing:
+        pytest.fail(f"spark_kafka: {missing}", pytrace=False)
     try:
         yield SparkKafka(made, ottla.bootstrap_servers)
     finally:

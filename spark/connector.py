@@ -109,7 +109,8 @@ def need_java() -> None:
             [java, "-version"], capture_output=True, text=True, check=False
         ).stderr
     except OSError:
-        raise SparkUnavailable("Java is missing: Spark needs Java 17 or newer") from None
+        found_by = f" (JAVA_HOME is {home})" if home else ""
+        raise SparkUnavailable(f"Java is missing{found_by}: Spark needs Java 17 or newer") from None
     found = re.search(r'version "(\d+)', output)
     if found is None or int(found[1]) < 17:
         raise SparkUnavailable(f"Spark needs Java 17 or newer; {java} is {output.splitlines()[:1]}")

@@ -74,6 +74,14 @@ def test_the_command_and_the_fixtures_are_where_the_metadata_says() -> None:
     assert import_module(PROJECT["project"]["entry-points"]["pytest11"]["ottla"])
 
 
+def test_every_python_of_the_classifiers_is_tested_by_the_workflow() -> None:
+    classifiers = " ".join(PROJECT["project"]["classifiers"])
+    (matrix,) = re.findall(
+        r"^ +python: \[(.*)\]", (ROOT / ".github/workflows/tests.yml").read_text(), re.MULTILINE
+    )
+    assert re.findall(r"Python :: (3\.\d+)", classifiers) == re.findall(r"3\.\d+", matrix)
+
+
 def test_the_changelog_lists_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"## [{ottla.__version__}]" in changelog or "## [Unreleased]" in changelog

@@ -415,3 +415,16 @@ class TestAsyncMixin(OttlaTestMixin, unittest.IsolatedAsyncioTestCase):
 def trouble(broker: Ottla) -> str | None:
     host, _, port = broker.bootstrap_servers.partition(":")
     return answers(host, int(port))
+
+
+def test_a_missing_java_is_one_line(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(pytester.path))
+    pytester.makepyfile("def test_spark(spark_kafka): pass")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-W", "default")
+    assert result.parseoutcomes() == {"errors": 1}
+    result.stdout.fnmatch_lines(
+        ["spark_kafka: Java is missing (JAVA_HOME is *): Spark needs Java 17 or newer"]
+    )
+    result.stdout.no_fnmatch_line("*need_java*")
