@@ -93,7 +93,7 @@ def test_the_wheel_contains_the_package_alone(wheel: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_source_distribution_contains_what_builds_and_describes_the_package(
+def test_the_source_distribution_contains_sources_and_documents(
     wheel: Path,
 ) -> None:
     """setuptools lists its files when it builds the wheel."""
