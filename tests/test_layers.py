@@ -83,6 +83,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "protocol/api_types": set(),
     "protocol/schemas": set(),
+    "spark/exactly_once": set(),
 }
 # Further imports of a sub-room, for types alone (`if TYPE_CHECKING`).
 FOR_TYPES: dict[str, set[str]] = {

@@ -1,0 +1,1 @@
+"""The exactly-once Kafka sink of PySpark: `format("kafka-exactly-once")` (docs/SPARK_SINK.md)."""
