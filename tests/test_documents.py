@@ -31,9 +31,10 @@ IN_PROSE = re.compile(rf"(?<![\w/.])(?:{'|'.join(ROOMS)}|tests|docs)/[\w/]*\w(?:
 A_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(\(.*\))?")
 A_CLASS = re.compile(r"[A-Z][a-z]\w*")
 A_SETTING = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)+(=.*)?")
-# Names with dots that are no settings of a broker: modules, files, a setting of client metrics.
+# Names with dots that are no settings of a broker: modules, files, settings of clients.
 NO_SETTINGS = re.compile(
-    r"interval\.ms|ottla\.|(meta|server)\.properties|(bootstrap|partition)\.|.*\.(py|sh|yml)"
+    r"interval\.ms|delivery\.timeout\.ms|isolation\.level|kafka\.|ottla\."
+    r"|(meta|server)\.properties|(bootstrap|partition)\.|.*\.(py|sh|yml)"
 )
 TABLES = (BROKER_SETTINGS, TOPIC_SETTINGS, GROUP_SETTINGS)
 
