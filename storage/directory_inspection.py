@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from ..metadata.catalog import CLUSTER_METADATA, ResourceType
+from ..metadata.catalog import CLUSTER_METADATA, Catalog, ResourceType
 from ..protocol.errors import Refused
 from ..protocol.lazy_dataclass import dataclass
 from .damage import Damage
@@ -99,6 +99,28 @@ def inspect_directory(path: str) -> DirectoryReport:
     return report
 
 
+def catalog_in(path: str) -> Catalog | None:
+    """The metadata of a data directory; None without a metadata log, or if it cannot be read.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    metadata = f"{path}/{CLUSTER_METADATA}-0"
+    if not os.path.isdir(metadata):
+        return None
+    inspected = inspect_partition(metadata)
+    try:
+        return catalog_of(ReadOnlyFiles(), metadata, inspected.batches())
+    finally:
+        inspected.close()
+
+
+def may_be_compacted(catalog: Catalog, topic: str) -> bool:
+    """Whether a topic's logs may have holes: the broker's default is not in the directory."""
+    policy = catalog.overrides(ResourceType.TOPIC, topic).get("cleanup.policy", "")
+    return "delete" not in policy or "compact" in policy
+
+
 def _damaged_snapshots(files: ReadOnlyFiles, metadata: str) -> Iterator[Damage]:
     for name in snapshots_in(files, metadata):
         try:
@@ -137,16 +159,12 @@ def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iter
         report.compacted = {_split(name)[0] for name in report.partitions}
         return
     yield from _damaged_snapshots(files, metadata)
-    inspected = inspect_partition(metadata)
-    catalog = catalog_of(files, metadata, inspected.batches())
-    inspected.close()
+    catalog = catalog_in(report.path)
     if catalog is None:
         report.compacted = {_split(name)[0] for name in report.partitions}
         return
     for topic in catalog.topics.values():
-        policy = catalog.overrides(ResourceType.TOPIC, topic.name).get("cleanup.policy", "")
-        # The broker's own default is not stored in the directory.
-        if "delete" not in policy or "compact" in policy:
+        if may_be_compacted(catalog, topic.name):
             report.compacted.add(topic.name)
         for partition in topic.partitions:
             name = f"{topic.name}-{partition.index}"

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 # The rooms a room may import, and the packages of others.
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
+    "audit": ({"protocol"}, set()),
     "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "metadata": ({"protocol"}, set()),
     "storage": ({"protocol", "metadata"}, set()),
@@ -25,10 +26,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     # `ottla log` reads directories without a broker.
     "facade": (
-        {"broker", "spark", "storage", "coordinator", "metadata", "protocol", "facade"},
+        {"audit", "broker", "spark", "storage", "coordinator", "metadata", "protocol", "facade"},
         {"pytest", "rich", "typer"},
     ),
-    "spark": ({"protocol", "storage"}, {"pyspark", "pyarrow", "confluent_kafka", "rich"}),
+    "spark": ({"audit", "protocol", "storage"}, {"pyspark", "pyarrow", "confluent_kafka", "rich"}),
 }
 # Imports that a sub-room may have from its own room at run time: other sub-rooms, and files beside
 # them. Other files of the room, which are not named here, may import all sub-rooms.
@@ -91,7 +92,7 @@ FOR_TYPES: dict[str, set[str]] = {
     "broker/handlers": {"broker/node"},
 }
 # Pure rooms get time, randomness and bytes as arguments.
-PURE_ROOMS = {"protocol", "metadata", "coordinator"}
+PURE_ROOMS = {"audit", "protocol", "metadata", "coordinator"}
 WORLD = {"asyncio", "os", "time", "random", "socket", "threading", "select", "subprocess"}
 CLOCK = "broker/clock.py"
 # Its `call_later` passes on what the clock schedules.

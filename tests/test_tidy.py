@@ -20,7 +20,7 @@ PARAMETERS = 9
 COMMANDS = "facade/commands/"  # the parameters of a command are its options
 ANY_AT_MOST = {"broker": 13, "coordinator": 6, "metadata": 0, "storage": 0}
 PATCHES_AT_MOST = 64
-ROOMS = ("broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
+ROOMS = ("audit", "broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.
 NO_WORDS = [
@@ -165,6 +165,7 @@ def test_a_test_is_named_by_a_plain_sentence(path: Path) -> Iterable[str]:
 
 # Folders whose texts are plain English: short sentences, subject first, Kafka's terms.
 PLAIN = (
+    "audit",
     "benchmarks",
     "broker",
     "coordinator",

@@ -22,7 +22,16 @@ from .mutant import Mutant
 
 ROOT: Final = Path(__file__).parents[2]
 FACADE: Final = "facade"
-ROOMS: Final = (FACADE, "broker", "coordinator", "metadata", "protocol", "spark", "storage")
+ROOMS: Final = (
+    FACADE,
+    "audit",
+    "broker",
+    "coordinator",
+    "metadata",
+    "protocol",
+    "spark",
+    "storage",
+)
 _BESIDE: Final = ("tests", "pyproject.toml")
 _PACKAGE: Final = "ottla"
 _OF_A_TEST_S: Final = 60

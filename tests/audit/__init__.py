@@ -1,0 +1,1 @@
+"""The audit: planted faults in log directories, and clean logs."""
