@@ -7,6 +7,7 @@ node is always in sync, and a record in the metadata log is enough to change a l
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from .cluster_node import ClusterNode
     from .runtime.shard import Shard
+    from .runtime.state_log import StateLog
     from .scheduling.holds import Holds
 
 _MOST_ELECTIONS: Final = 1000
@@ -181,6 +183,13 @@ class Cluster:
             raise Refused(Code.NOT_COORDINATOR)
         return node.transactions.shard_at(partition.index)
 
+    @cached_property
+    def state_log(self) -> StateLog:
+        """The log lines about coordinators; imported with the first of them."""
+        from .runtime.state_log import StateLog
+
+        return StateLog(self.clock)
+
     def start(self) -> None:
         """Start the timed jobs; needs a running event loop."""
         if not self._runs:
@@ -214,6 +223,8 @@ class Cluster:
                 timer.cancel()
         for node in self.nodes.values():
             node.stop_coordinating()
+        if "state_log" in self.__dict__:
+            self.state_log.close()
         self._background.stop()
         self.directory_watch.stop()
         self.controller.topic_logs.stop()

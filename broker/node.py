@@ -21,6 +21,7 @@ from ..storage.files import Files
 from ..storage.log import PartitionLog
 from .clock import Clock
 from .cluster import Cluster
+from .log_output import Log
 from .runtime.coordinators import Coordinator
 from .runtime.fetch_sessions import FetchSessions
 from .runtime.work_limits import WORK_LIMITS, WorkLimits
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from .runtime.shard import Shard, ShardServices
     from .runtime.transaction_metrics import TransactionMetrics
 
+_log = Log("nodes")
 _NO_EPOCH = -1
 _NO_LEADER = -1
 
@@ -331,6 +333,7 @@ class Node:
     def leave(self) -> None:
         """Stop only this node: other nodes take over the partitions that they may lead."""
         self.runs = False
+        _log.info("a node stops; others take over its partitions", node=self.node_id)
         self.controller.fence_broker(self.node_id)
         self.stop_coordinating()
         self.fetch_waits.wake_all()
@@ -342,6 +345,7 @@ class Node:
         self.fetch_sessions = self._new_fetch_sessions()
         self._marker_channel = None
         self.start(advertised)
+        _log.info("a node runs again", node=self.node_id)
 
     def stop_coordinating(self) -> None:
         """Unload all coordinators, so that waiting requests, as JoinGroup, end with an error."""
@@ -419,11 +423,13 @@ class Node:
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
         machine = group_machine(self.config, self.catalog)
-        transitions = GroupTransitions(machine.kinds, self.events, self.node_id)
+        state_log = self.cluster.state_log
+        transitions = GroupTransitions(machine.kinds, self.events, self.node_id, state_log)
         machine.kinds.classic.on_transition = transitions.classic_entered
         return Shard(
-            log, machine, (encode, decode), self._shard_services, group_transitions=transitions
-        )
+            log, machine, (encode, decode), self._shard_services,
+            carry_out=state_log.carry_out, group_transitions=transitions,
+        )  # fmt: skip
 
     @cached_property
     def _shard_services(self) -> ShardServices:
@@ -437,6 +443,7 @@ class Node:
             check_may_append=self.check_in_sync,
             events=self.events,
             node_id=self.node_id,
+            on_timer_decision=self.cluster.state_log.timer_decided,
         )
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:

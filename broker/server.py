@@ -22,12 +22,14 @@ from ..metadata.features import is_served
 from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
 from .clock import SystemClock
+from .log_output import Log
 from .net.sockets import NodeSockets
 from .node import Node
 from .scheduling.garbage import Garbage
 from .settings.config import BrokerConfig
 from .settings.fates import is_tiered, lines_at_start
 
+_log = Log("nodes")
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -214,6 +216,7 @@ class _Server:
         self._say_what_does_nothing(first)
         self._announce(served, ready_file)
         await stopped.wait()
+        _log.info("the broker stops", nodes=[node.node_id for node in served])
         garbage.stop()
         if page is not None:
             await asyncio.to_thread(page.close)
@@ -221,6 +224,7 @@ class _Server:
             control_server.close()
         await self._stop(served)
         first.close(clean=not self._is_temporary)  # a temporary directory needs no flush
+        _log.info("the broker has stopped")
         return 0
 
     @staticmethod

@@ -6,7 +6,7 @@ the effects and replies. Durable state changes by the replay alone; see `volatil
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ..protocol.batch import Framed
@@ -42,6 +42,21 @@ class Answer(Effect):
     ticket: int
     reply: Any  # Any: of the type that the parked request has
     send_even_if_not_logged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Effect):
+    """Something that the log tells people; it changes nothing.
+
+    Attributes:
+        what: the line, one of a few.
+        group_id: the group that it is about.
+        fields: further fields of the line.
+    """
+
+    what: str
+    group_id: str
+    fields: Mapping[str, object]
 
 
 class Parked:

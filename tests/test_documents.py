@@ -151,8 +151,21 @@ def test_every_setting_that_a_document_names_is_kafkas(path: Path) -> None:
 
 def test_the_table_of_loggers_is_that_of_the_code() -> None:
     text = (ROOT / "docs/LOGGING.md").read_text()
-    rows = re.findall(r"^\| (`.*`) \| .* \|$", text.partition("| logger |")[2], re.MULTILINE)
+    table = text.partition("| logger | lines about |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*`) \| .* \|$", table, re.MULTILINE)
     assert sorted(re.findall(r"`(.*?)`", " ".join(rows))) == sorted({*LOGGERS.values()})
+
+
+def test_every_event_that_the_document_on_logging_names_is_logged() -> None:
+    rows = (ROOT / "docs/LOGGING.md").read_text().partition("| event |")[2].partition("\n\n")[0]
+    events = {each for each in re.findall(r"`([^`]+)`", rows) if " " in each}
+    assert len(events) > 10
+    code = " ".join(
+        (ROOT / path).read_text()
+        for path in map(name, FILES)
+        if path.endswith(".py") and path.startswith(("broker/", "coordinator/"))
+    )
+    assert {each for each in events if f'"{each}"' not in code} == set()
 
 
 def test_the_memory_limits_in_the_document_are_those_of_the_code() -> None:

@@ -35,6 +35,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
 # them. Other files of the room, which are not named here, may import all sub-rooms.
 BASE = {
     "broker/clock",
+    "broker/complaints",
     "broker/event_stream",
     "broker/events",
     "broker/log_names",

@@ -24,6 +24,7 @@ from ...protocol.errors import Refused
 from ..requests.code_versions import code_for
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
     from ...protocol.api_types.add_offsets_to_txn import (
@@ -50,6 +51,7 @@ async def add_offsets_to_txn(
             )
         )
     except Refused as refused:
+        log_fenced(context, refused, transactional_id=request.transactional_id)
         return {"error_code": code_for(refused.code, context.api_key, context.version)}
     return {}
 

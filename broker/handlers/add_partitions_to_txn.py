@@ -27,6 +27,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
 from ..requests.context import PAUSE_EVERY, Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
     from ...protocol.api_types.add_partitions_to_txn import (
@@ -140,6 +141,7 @@ async def _add(
             )
         )
     except Refused as refused:
+        log_fenced(context, refused, transactional_id=transactional_id)
         if refused.code is Code.UNSUPPORTED_VERSION:  # in Kafka an error of the whole request
             raise
         code = code_for(refused.code, context.api_key, context.version)

@@ -22,6 +22,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.authorization import AclResource, Operation, may, must
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 from ..runtime.group_settings import linger
 
 if TYPE_CHECKING:
@@ -51,9 +52,13 @@ async def consumer_group_heartbeat(
     heartbeat = _heartbeat(node, context, request)
     shard = node.groups.shard_of(request.group_id)
     end_before = shard.log.log_end_offset
-    reply = await shard.run(
-        lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(heartbeat, now=now)
-    )
+    try:
+        reply = await shard.run(
+            lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(heartbeat, now=now)
+        )
+    except Refused as refused:
+        log_fenced(context, refused, group=request.group_id, member=request.member_id)
+        raise
     await linger(node.clock, node.config, shard.log, end_before)
     return {
         "member_id": reply.member_id,

@@ -25,6 +25,7 @@ from ...protocol.errors import Refused
 from ..requests.code_versions import code_for
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
     from ...protocol.api_types.end_txn import EndTxnRequest, EndTxnResponse
@@ -44,5 +45,6 @@ async def end_txn(node: Node, context: Context, request: EndTxnRequest) -> EndTx
     try:
         ended = await node.transactions.shard_of(request.transactional_id).run(decide)
     except Refused as refused:
+        log_fenced(context, refused, transactional_id=request.transactional_id)
         return {"error_code": code_for(refused.code, context.api_key, context.version)}
     return {"producer_id": ended.producer_id, "producer_epoch": ended.producer_epoch}

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from ...coordinator.groups import ClaimedMember
 from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
     from ...protocol.api_types.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 @serves(ApiKey.HEARTBEAT, versions=(0, 4))
 async def heartbeat(node: Node, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
     member = ClaimedMember(request.member_id, request.generation_id, request.group_instance_id)
-    code = await node.groups.shard_of(request.group_id).run(
-        lambda machine, now: machine.heartbeat(request.group_id, member, now=now)
-    )
+    try:
+        code = await node.groups.shard_of(request.group_id).run(
+            lambda machine, now: machine.heartbeat(request.group_id, member, now=now)
+        )
+    except Refused as refused:
+        log_fenced(context, refused, group=request.group_id, member=request.member_id)
+        raise
     return {"error_code": code}

@@ -21,15 +21,19 @@ from ...coordinator.outcome import Producer
 from ...coordinator.partitioning import check_transactional_id
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..log_output import Log
 from ..requests.code_versions import code_for
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
     from ...protocol.api_types.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
     from ..node import Node
 
 _TWO_PHASES_SINCE: Final = 6
+
+_log = Log("transactions")
 
 
 @serves(ApiKey.INIT_PRODUCER_ID, versions=(0, 5))
@@ -39,6 +43,7 @@ async def init_producer_id(
     try:
         answer = await _init(node, context, request)
     except Refused as refused:
+        log_fenced(context, refused, transactional_id=request.transactional_id)
         answer = refused.code
     if isinstance(answer, Producer):
         return {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
@@ -62,7 +67,7 @@ async def _init(node: Node, context: Context, request: InitProducerIdRequest) ->
     if context.version >= _TWO_PHASES_SINCE and request.keep_prepared_txn:
         raise Refused(Code.UNSUPPORTED_VERSION, "a prepared transaction cannot be kept")
     shard = node.transactions.shard_of(transactional_id)
-    return await shard.run(
+    answer = await shard.run(
         lambda machine, now: machine.init_producer_id(
             transactional_id,
             timeout_ms=request.transaction_timeout_ms,
@@ -71,3 +76,16 @@ async def _init(node: Node, context: Context, request: InitProducerIdRequest) ->
             now_ms=now.wall_ms,
         )
     )
+    if answer is Code.CONCURRENT_TRANSACTIONS:
+        _log_takeover(context, transactional_id, "its open transaction is aborted")
+    elif isinstance(answer, Producer) and answer.producer_epoch and expected is None:
+        _log_takeover(context, transactional_id, f"its producer epoch is {answer.producer_epoch}")
+    return answer
+
+
+def _log_takeover(context: Context, transactional_id: str, what: str) -> None:
+    if context.connection.may_complain("new producers"):
+        _log.info(
+            "a new producer fences the earlier one of its transactional id",
+            transactional_id=transactional_id, now=what, **context.log_fields(),
+        )  # fmt: skip

@@ -24,6 +24,7 @@ from ...protocol.errors import Refused
 from ...storage.log_directory import encode_uuid
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
     from ...protocol.api_types.join_group import JoinGroupRequest, JoinGroupResponse
@@ -44,6 +45,7 @@ async def join_group(node: Node, context: Context, request: JoinGroupRequest) ->
             lambda machine, now, ticket: machine.join(join, ticket=ticket, now=now)
         )
     except Refused as refused:
+        log_fenced(context, refused, group=request.group_id, member=request.member_id)
         reply = JoinReply(request.member_id, refused.code)
     no_protocol = None if context.version >= _NULL_PROTOCOL_SINCE else ""
     return {

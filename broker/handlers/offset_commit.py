@@ -26,6 +26,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
 from ..requests.context import PAUSE_EVERY, Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 from ..runtime.encoded_ahead import LARGE, framed_ahead
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ async def offset_commit(
             if len(offsets) > most:  # the error of the log for so many records
                 raise Refused(Code.UNKNOWN_SERVER_ERROR, "more offsets than a batch has room for")
         except Refused as refused:
+            log_fenced(context, refused, group=request.group_id, member=request.member_id)
             results = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, results, strict=True)}
     return {"topics": await answers(node, context, request.topics, codes)}

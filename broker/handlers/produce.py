@@ -41,6 +41,7 @@ from ..requests.cluster_description import NewLeaders
 from ..requests.code_versions import code_for
 from ..requests.context import Context, Disconnect
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 from ..requests.fetch_reads import MANY
 from ..scheduling.large_requests import MOST_ELEMENTS
 
@@ -327,6 +328,7 @@ def _append(
     except Refused as refused:
         if log is not None:
             node.storage_trouble.report(log, refused)
+            rules.log_fenced(refused, log)
         if refused.code is Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
             asked = log  # the answer is the log's, as in Kafka
         return _with_start(_error(partition[1], refused.code), refused, asked), _NONE
@@ -392,6 +394,10 @@ class _Rules:
         self.wants_all_in_sync = request.acks == _ALL and len(node.catalog.brokers) > 1
         self.membership = _Membership(node, context, request)
 
+    def log_fenced(self, refused: Refused, log: PartitionLog) -> None:
+        """Log the refusal of a batch, if its producer is fenced."""
+        log_fenced(self.membership.context, refused, topic=log.topic, partition=log.partition)
+
 
 class _NotOnDisk(Exception):
     """The record that adds a partition to a transaction is not flushed yet and may be lost."""
@@ -405,12 +411,12 @@ class _Membership:
     """
 
     __slots__ = (
-        "_adds", "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
+        "_adds", "_answer", "_has_waited", "_is_on_disk", "_node", "_request", "_shard", "context",
     )  # fmt: skip
 
     def __init__(self, node: Node, context: Context, request: ProduceRequest) -> None:
         self._node = node
-        self._context = context
+        self.context = context
         self._request = request
         self._adds = context.version >= _ADDS_SINCE
         self._shard: Shard[Transactions] | None = None
@@ -435,7 +441,7 @@ class _Membership:
             try:
                 self._shard = self._node.transaction_shard(self._transactional_id)
             except Refused as refused:
-                raise _in_words_of_produce(self._context, refused) from None
+                raise _in_words_of_produce(self.context, refused) from None
             before = self._shard.log.log_end_offset
             self._answer = self._missing_partitions(
                 self._shard, header.producer_id, header.producer_epoch
@@ -445,9 +451,9 @@ class _Membership:
             self._is_on_disk = is_old or not self._shard.log.awaits_flush
         answer = self._answer
         if isinstance(answer, Refused):
-            raise _in_words_of_produce(self._context, answer) from None
+            raise _in_words_of_produce(self.context, answer) from None
         if answer and (log.topic, log.partition) in answer:
-            raise _in_words_of_produce(self._context, Refused(Code.TRANSACTION_ABORTABLE))
+            raise _in_words_of_produce(self.context, Refused(Code.TRANSACTION_ABORTABLE))
         is_new = adds and log.producers.entry(header.producer_id) is None
         if is_new and header.base_sequence != 0:
             raise Refused(
@@ -512,7 +518,7 @@ class _Membership:
         """The partitions of transactional batches that the client may write to on this node."""
         partitions = []
         for topic_data in self._request.topic_data:
-            name, unknown = _topic(self._node, self._context, topic_data)
+            name, unknown = _topic(self._node, self.context, topic_data)
             for each in () if unknown else topic_data.partition_data:
                 if each.records is None or not _is_transactional(each.records):
                     continue

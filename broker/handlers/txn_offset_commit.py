@@ -24,6 +24,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.fencings import log_fenced
 from .offset_commit import answers, decided_ahead, offsets_to_commit
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ async def txn_offset_commit(
                 )
             )
         except Refused as refused:
+            who = {"transactional_id": request.transactional_id, "group": request.group_id}
+            log_fenced(context, refused, **who)
             results = (_code(refused, context),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, results, strict=True)}
     return {"topics": await answers(node, context, request.topics, codes)}

@@ -18,9 +18,9 @@ from ...protocol.frames import BadLength, Frames
 from ...protocol.messages import read_request_header
 from ...protocol.receive_buffers import ReceiveBuffers
 from ..clock import Clock, Timer
+from ..complaints import Complaints
 from ..log_output import Log
 from ..principals import NODE
-from ..requests.complaints import Complaints
 from ..requests.context import ConnectionInfo, Context, Disconnect
 from ..requests.dispatch import Answer, Dispatch
 from .fair_turns import FairTurns

@@ -15,11 +15,11 @@ from typing import Final
 from ...protocol.receive_buffers import ReceiveBuffers
 from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
 from ..clock import Clock, Timer, within_ms
+from ..complaints import Complaints
 from ..event_stream import Events
 from ..log_names import LEVELS, REQUESTS
 from ..log_output import Log, level_of, on_levels_changed
 from ..node import Node
-from ..requests.complaints import Complaints
 from ..requests.dispatch import Dispatch
 from ..scheduling.freed_memory import give_back_freed_memory
 from ..settings.config import BrokerConfig

@@ -11,7 +11,7 @@ from ..scheduling.turns import RequestTurns
 
 if TYPE_CHECKING:
     from ...protocol.fetch_answer import Pieces
-    from .complaints import Complaints
+    from ..complaints import Complaints
 
 
 PAUSE_EVERY: Final = 64

@@ -7,6 +7,7 @@ the catalog, then changes the logs on disk and calls the hooks. No change waits:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
@@ -123,6 +124,8 @@ class Controller:
             path = self._directory.path
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"{path} was removed or replaced")
         now_ms = self._clock.now_ms()
+        moved = [record for record in records if type(record) is PartitionChangeRecord]
+        log_moves = self._leader_moves(moved) if moved else _no_hook
         offset = self._metadata_log.append(records, now_ms=now_ms, framed=framed)
         self.catalog.replay_batch(records, offset)
         self._emit_appended()
@@ -131,12 +134,19 @@ class Controller:
 
             self.events.tell(MetadataDecisionAppended(offset, tuple(records)))
         self.on_decided()
-        changed = [record.topic_id for record in records if type(record) is PartitionChangeRecord]
-        for topic_id in dict.fromkeys(changed):
+        log_moves()
+        for topic_id in dict.fromkeys(record.topic_id for record in moved):
             topic = self.catalog.topic_by_id(topic_id)
             if topic is not None:
                 self.topic_logs.take_leader_epochs(topic)
                 _call_hooks(self.on_leaders_changed, topic)
+
+    def _leader_moves(self, changes: Iterable[PartitionChangeRecord]) -> Callable[[], None]:
+        """What logs the changes of leaders, once they are replayed."""
+        from .leader_log import leader_moves, log_leader_moves
+
+        moves = leader_moves(self.catalog, changes)
+        return partial(log_leader_moves, moves) if moves else _no_hook
 
     def _emit_appended(self) -> None:
         """Emit the event of an append to the metadata log."""
@@ -240,6 +250,7 @@ class Controller:
         if broker is None or broker.is_fenced:
             return
         change = BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)
+        _log.info("a broker is fenced", broker=node_id, broker_epoch=broker.epoch)
         self._commit_each([*fenced(self.catalog, node_id, self._min_isr), change])
 
     def fence_others(self, here: Collection[int]) -> None:

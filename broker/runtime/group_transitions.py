@@ -1,5 +1,7 @@
 """Emits the transitions of the groups of one coordinator: `GroupTransition`, `GroupConverted`.
 
+It also passes those of classic groups to the log.
+
 Classic groups report their transitions, because some are in memory only. Transitions of consumer
 groups, deletions and conversions come from a comparison of the groups before and after a decision.
 A shard calls `begin` and `end` around each decision, only while there are observers.
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from ...coordinator.group_records import GroupRecord
     from ...coordinator.loaded_kinds import LoadedKinds
     from ..event_stream import Events
+    from .state_log import StateLog
 
 _EMPTY: Final = State.EMPTY.value
 _DEAD: Final = State.DEAD.value
@@ -29,12 +32,16 @@ class GroupTransitions:
     Args:
         kinds: the groups of the coordinator.
         node_id: the id of its node.
+        state_log: writes the log lines; None: there are none.
     """
 
-    def __init__(self, kinds: LoadedKinds, events: Events, node_id: int) -> None:
+    def __init__(
+        self, kinds: LoadedKinds, events: Events, node_id: int, state_log: StateLog | None = None
+    ) -> None:
         self._kinds = kinds
         self._events = events
         self._node_id = node_id
+        self._state_log = state_log
         self._before: dict[str, tuple[str, str] | None] | None = None
         self._held: list[GroupTransition] = []
 
@@ -44,6 +51,8 @@ class GroupTransitions:
         A classic group that takes the place of an empty consumer group does so by a decision that
         is not appended yet.
         """
+        if self._state_log is not None:
+            self._state_log.entered(self._kinds.classic, group_id, before, after)
         tell = self._events.tell
         if tell is None:
             return

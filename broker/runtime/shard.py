@@ -12,18 +12,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    TypeVar,
-    TypeVarTuple,
-    Unpack,
-)
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, TypeVarTuple, Unpack
 
 from ...coordinator.moment import Moment
-from ...coordinator.outcome import Answer, Effect, Outcome, Parked, Producer
+from ...coordinator.outcome import Answer, Effect, Notice, Outcome, Parked, Producer
 from ...protocol.batch import BatchHeader, Bytes, Framed, Pair, build, headers_in, spans
 from ...protocol.control import Marker, marker, read_marker
 from ...protocol.errors import Code, Malformed, Refused
@@ -80,6 +72,7 @@ class ShardServices:
         check_may_append: raises Refused while too few replicas are in sync.
         events: the stream of events, for decisions and refusals.
         node_id: the id of the node, for the events.
+        on_timer_decision: called with each decision of a timer and the wall time.
     """
 
     clock: Clock
@@ -89,10 +82,12 @@ class ShardServices:
     check_may_append: Callable[[PartitionLog], None] | None = None
     events: Events = field(default_factory=Events)
     node_id: int = -1
+    on_timer_decision: Callable[[Outcome[object], int], None] = lambda outcome, now_ms: None
 
 
 def _no_effects(_shard: object, effect: Effect) -> None:
-    raise TypeError(f"unknown effect {effect!r}")
+    if not isinstance(effect, Notice):
+        raise TypeError(f"unknown effect {effect!r}")
 
 
 class Shard(Generic[M]):
@@ -140,6 +135,7 @@ class Shard(Generic[M]):
         self._check_may_append = services.check_may_append
         self._events = services.events
         self._node_id = services.node_id
+        self._on_timer_decision = services.on_timer_decision
         self._carry_out = carry_out
         self._code_for_clients = code_for_clients
         self._group_transitions = group_transitions
@@ -553,6 +549,7 @@ class Shard(Generic[M]):
             for outcome in work:
                 try:
                     self._commit(outcome, now.wall_ms, by_timer=True)
+                    self._on_timer_decision(outcome, now.wall_ms)
                 except Refused as refused:
                     self._log_failing_timer(refused)
                     if refused.code not in TOO_LARGE or not outcome.is_atomic:

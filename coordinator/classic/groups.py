@@ -175,6 +175,8 @@ class ClassicGroups(GroupKind):
     ) -> Outcome[JoinReply | Parked]:
         """A static member joins again under a new id, which fences the old one (KIP-345)."""
         old = group.members[old_member_id]
+        why = f"a new member has its group.instance.id, {request.group_instance_id}"
+        turn.removed(group, old, why)
         turn.answer(old.join_ticket, JoinReply(old_member_id, Code.FENCED_INSTANCE_ID))
         turn.answer(old.sync_ticket, SyncReply(Code.FENCED_INSTANCE_ID))
         was_leader = group.leader or ""

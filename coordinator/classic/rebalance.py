@@ -16,7 +16,7 @@ from ...protocol.errors import Code
 from ..deadlines import Deadlines
 from ..group_records import GroupRecord, GroupStored
 from ..moment import Moment
-from ..outcome import PARKED, Answer, Effect, Outcome
+from ..outcome import PARKED, Answer, Effect, Notice, Outcome
 from ..volatile import Volatile
 from .group import ClassicGroup, InitialDelay, Member, State
 from .requests import GroupSettings, JoinedMember, JoinReply, SyncReply
@@ -85,6 +85,11 @@ class Turn:
         """
         if ticket is not None:
             self.effects.append(Answer(ticket, reply, send_even_if_not_logged=not once_logged))
+
+    def removed(self, group: ClassicGroup, member: Member, why: str) -> None:
+        """Note in the broker's log that a member is removed from its group."""
+        fields = {"member": member.member_id, "client_id": member.client_id, "reason": why}
+        self.effects.append(Notice("a member is removed from its group", group.group_id, fields))
 
     # Any: an `Answer` does not say of which type its reply is.
     def parked(self) -> Outcome[Any]:
@@ -159,6 +164,7 @@ class Rebalances(Volatile):
         self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         for member in tuple(group.members.values()):
             if member.join_ticket is None and member.group_instance_id is None:
+                turn.removed(group, member, "it has not joined the rebalance in time")
                 self.forget(group, member.member_id)
         if not group.members:
             group.initial_delay = None
@@ -259,6 +265,8 @@ class Rebalances(Volatile):
             if member.keeps_its_session:
                 return  # its session begins again with the answer
             turn.answer(member.join_ticket, JoinReply("", Code.UNKNOWN_MEMBER_ID))
+            why = f"no heartbeat for its session timeout, {member.session_timeout_ms} ms"
+            turn.removed(group, member, why)
         self.forget(group, member_id)
         if group.state is State.PREPARING_REBALANCE:
             if group.all_have_joined:
@@ -278,6 +286,9 @@ class Rebalances(Volatile):
 
     def _syncs_expired(self, group: ClassicGroup, turn: Turn) -> None:
         for member_id in tuple(group.pending_syncs):
+            member = group.members.get(member_id)
+            if member is not None:
+                turn.removed(group, member, "it has not sent SyncGroup in time")
             self.forget(group, member_id)
         self.prepare_rebalance(group, turn)
 

@@ -26,7 +26,7 @@ from .member import (
     MemberState,
 )
 from .migration import downgraded, upgraded
-from .records import ConsumerRecord, ConsumerRemoved, GroupEpoch, Kind, ResolvedRegex, current
+from .records import ConsumerRecord, ConsumerRemoved, Kind, ResolvedRegex, current
 from .requests import (
     ConsumerGroupSettings,
     DescribedConsumerGroup,
@@ -224,7 +224,7 @@ class ConsumerGroups:
         turn.records += [ConsumerRemoved(Kind.REGEX, group.group_id, regex) for regex in regexes]
         subscribed = group.subscribers_after(gone, gone_regexes=regexes)
         hashed = metadata_hash(subscribed, self._topics)
-        turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))
+        turn.raise_epoch(group, group.epoch + 1, hashed)
 
     def may_become_classic(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
         """Whether the group becomes a classic one if a classic member replaces this static one."""
@@ -345,6 +345,12 @@ class ConsumerGroups:
             or member.member_epoch == STATIC_LEAVING_EPOCH
         ):
             return
+        why = "no heartbeat for its session timeout"
+        if key.timer is Timer.REBALANCE:
+            why = "it has not given up its partitions in its rebalance timeout"
+        elif key.timer is not Timer.SESSION:
+            why = "it has not taken part in the rebalance in time"
+        turn.removed(group, member, why)
         self.fence(group, [member], turn)
 
     def _match(self, group: ConsumerGroup, turn: ConsumerTurn) -> None:
@@ -363,7 +369,7 @@ class ConsumerGroups:
             scratch.replay(record)
         hashed = metadata_hash(scratch.subscribers, self._topics)
         if bump or hashed != group.metadata_hash:
-            turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))
+            turn.raise_epoch(group, group.epoch + 1, hashed)
             group.checked = (version, group.epoch + 1)
 
     # ---- views

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 from ...protocol.errors import Code, Refused
 from ..deadlines import Deadlines
 from ..moment import Moment
-from ..outcome import Effect, Outcome
+from ..outcome import Effect, Notice, Outcome
 from .group import ConsumerGroup
 from .member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, Assignment, ConsumerMember, MemberState
 from .reconcile import reconciled
@@ -64,6 +64,21 @@ class ConsumerTurn:
         self.records: list[object] = []
         self.effects: list[Effect] = []
 
+    def raise_epoch(self, group: ConsumerGroup, epoch: int, metadata_hash: int) -> None:
+        """Begin a rebalance: its new assignment has this epoch."""
+        self.records.append(GroupEpoch(group.group_id, epoch, metadata_hash))
+        fields = {
+            "group_epoch": epoch,
+            "group_type": "consumer",
+            "members_before": len(group.members),
+        }
+        self.effects.append(Notice("the group rebalances", group.group_id, fields))
+
+    def removed(self, group: ConsumerGroup, member: ConsumerMember, why: str) -> None:
+        """Note in the broker's log that a member is removed from its group."""
+        fields = {"member": member.member_id, "client_id": member.client_id, "reason": why}
+        self.effects.append(Notice("a member is removed from its group", group.group_id, fields))
+
     def outcome(self, reply: Reply) -> Outcome[Reply]:
         return Outcome(reply, tuple(self.records), tuple(self.effects))
 
@@ -98,6 +113,7 @@ class Steps:
         new = replace(old, member_id=member_id, member_epoch=JOINING_EPOCH, previous_member_epoch=0)
         if member_id != old.member_id:  # else the tombstones would end the session that begins now
             turn.records += removal(group, old.member_id)
+            turn.removed(group, old, f"a new member has its group.instance.id, {old.instance_id}")
         turn.records += [
             subscription(group.group_id, new),
             TargetMember(group.group_id, member_id, group.target_of(old)),
@@ -230,7 +246,7 @@ class Steps:
         epoch = group.epoch
         if bump or hashed != group.metadata_hash:
             epoch += 1
-            turn.records.append(GroupEpoch(group.group_id, epoch, hashed))
+            turn.raise_epoch(group, epoch, hashed)
         group.checked = (self.topics.version, epoch)
         if group.has_subscription_metadata:
             turn.records.append(ConsumerRemoved(Kind.SUBSCRIPTION_METADATA, group.group_id))

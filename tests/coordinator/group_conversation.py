@@ -19,7 +19,7 @@ from ottla.coordinator.group_records import GroupRecord, decode, encode
 from ottla.coordinator.groups import ClaimedMember, DescribedGroup, Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
-from ottla.coordinator.outcome import PARKED, Answer, Outcome, Producer
+from ottla.coordinator.outcome import PARKED, Answer, Notice, Outcome, Producer
 from ottla.protocol.errors import Code, Refused
 
 Reply = TypeVar("Reply")
@@ -47,6 +47,7 @@ class GroupTalk:
         wall_step_ms: by how much the wall clock has been set forward, or back.
         log: every record with its producer, None outside of transactions; markers as a bool.
         answers: the answers to parked requests, by ticket.
+        notices: for the broker's log.
     """
 
     def __init__(self, **limits: int) -> None:
@@ -56,6 +57,7 @@ class GroupTalk:
         self.wall_step_ms = 0
         self.log: list[tuple[GroupRecord | bool, Producer | None]] = []
         self.answers: dict[int, Any] = {}
+        self.notices: list[Notice] = []
         self.tickets = count(1)
 
     @property
@@ -72,6 +74,9 @@ class GroupTalk:
             self.log.append((record, outcome.producer))
             self._replay(self.machine, record, outcome.producer)
         for effect in outcome.effects:
+            if isinstance(effect, Notice):
+                self.notices.append(effect)
+                continue
             assert isinstance(effect, Answer)
             assert effect.ticket not in self.answers, "answered twice"
             self.answers[effect.ticket] = effect.reply

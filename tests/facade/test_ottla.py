@@ -230,7 +230,7 @@ def test_the_log_is_read_from_a_position_on() -> None:
         broker.restart()
         added = broker.log_since(size)
         assert added.count("is listening on") == 1
-    assert broker.log_since(size) == added
+    assert broker.log_since(size).startswith(added)
     assert broker.log_since(broker.log_size()) == ""
 
 

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
+from ottla.broker.complaints import Complaints
 from ottla.broker.net.connection import Connection, Shared
 from ottla.broker.net.fair_turns import FairTurns
 from ottla.broker.net.held_memory import AnswerMemory, RequestMemory
 from ottla.broker.node import Node
 from ottla.broker.requests import dispatch
-from ottla.broker.requests.complaints import Complaints
 from ottla.broker.requests.context import Context, Disconnect
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey

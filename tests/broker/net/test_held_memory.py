@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.complaints import LINES
 from ottla.broker.net import sockets as sockets_module
 from ottla.broker.net.connection import Connection
 from ottla.broker.net.held_memory import MUCH_BYTES, SMALL_BYTES, STALLED_S, RequestMemory
 from ottla.broker.net.sockets import NodeSockets
-from ottla.broker.requests.complaints import LINES
 from ottla.broker.settings.config import BrokerConfig
 from tests.broker.fakes import FakeTransport, correlation_ids, deliver, in_virtual_time, settle
 from tests.broker.net.peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat

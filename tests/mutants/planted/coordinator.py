@@ -474,7 +474,7 @@ MUTANTS: Final = (
         "coordinator/consumer/groups.py",
         "subscribed = group.subscribers_after(gone, gone_regexes=regexes)\n"
         "        hashed = metadata_hash(subscribed, self._topics)\n"
-        "        turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))",
+        "        turn.raise_epoch(group, group.epoch + 1, hashed)",
         "pass",
         "no member reads the partitions of a member that left",
         ("tests/coordinator/consumer/test_groups.py",),

@@ -27,7 +27,7 @@ from ottla.coordinator.consumer.requests import ConsumerGroupSettings
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved, encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
-from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
+from ottla.coordinator.outcome import PARKED, Answer, Effect, Notice, Outcome, Producer
 from ottla.protocol.batch import spans
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer.conversation import ConsumerTalk, FakeTopics
@@ -189,6 +189,8 @@ class Coordinator:
 
     def _answer(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
+            if isinstance(effect, Notice):
+                continue
             assert isinstance(effect, Answer), effect
             parking = self.parked.pop(effect.ticket, None)
             if parking is not None:

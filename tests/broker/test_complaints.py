@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.requests.complaints import ADDRESSES, LINES, WINDOW_S, Complaints
+from ottla.broker.complaints import LINES, SUBJECTS, WINDOW_S, Complaints
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import deliver, in_virtual_time
 from tests.broker.net.peers import Peer, heartbeat
@@ -149,10 +149,10 @@ async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: Lo
 @in_virtual_time
 async def test_remembered_complaints_are_bounded(log: LogLines) -> None:
     it = Complaints(LoopClock())
-    told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * ADDRESSES))
-    assert told == ADDRESSES + LINES
-    assert len(it._counts) == ADDRESSES + 1
+    told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * SUBJECTS))
+    assert told == SUBJECTS + LINES
+    assert len(it._counts) == SUBJECTS + 1
     it.log_rest()
     ((_, _, fields),) = log.lines
-    assert fields == {"host": "other addresses", "about": "x", "count": 9 * ADDRESSES - LINES}
+    assert fields == {"host": "others", "about": "x", "count": 9 * SUBJECTS - LINES}
     assert it._counts == {}
