@@ -5,12 +5,16 @@
 3    the client may send its id and epoch, to continue after an error (KIP-360)
 4    a fenced producer gets PRODUCER_FENCED
 5    clients handle TRANSACTION_ABORTABLE (KIP-890), which is never the answer here
-6    two-phase commit: transactions without a timeout (KIP-939); offered only with
-     `unstable.api.versions.enable`, as in Kafka, whatever `transaction.two.phase.commit.enable` is
+6    two-phase commit (KIP-939): transactions without a timeout, and prepared transactions that
+     are kept; offered only with `unstable.api.versions.enable`, as in Kafka, whatever
+     `transaction.two.phase.commit.enable` is
 
 An open transaction is aborted first, under an epoch that no producer gets, and the answer is
 CONCURRENT_TRANSACTIONS. The markers are written at once, so that the client's retry succeeds.
-Skipped: `keep_prepared_txn`, which Kafka 4.1 answers with UNSUPPORTED_VERSION too.
+With `keep_prepared_txn` the open transaction stays; the answer has its producer id and epoch too,
+and the new producer may only end it. Kafka 4.1 to 4.3 answer UNSUPPORTED_VERSION to that field, and
+so does Ottla without `transaction.two.phase.commit.enable`.
+Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...coordinator.outcome import Producer
 from ...coordinator.partitioning import check_transactional_id
+from ...coordinator.transactions.states import Kept
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..log_output import Log
@@ -45,13 +50,22 @@ async def init_producer_id(
     except Refused as refused:
         log_fenced(context, refused, transactional_id=request.transactional_id)
         answer = refused.code
+    if isinstance(answer, Kept):
+        return {
+            "producer_id": answer.producer.producer_id,
+            "producer_epoch": answer.producer.producer_epoch,
+            "ongoing_txn_producer_id": answer.ongoing.producer_id,
+            "ongoing_txn_producer_epoch": answer.ongoing.producer_epoch,
+        }
     if isinstance(answer, Producer):
         return {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
     code = code_for(answer, context.api_key, context.version)
     return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
 
 
-async def _init(node: Node, context: Context, request: InitProducerIdRequest) -> Producer | Code:
+async def _init(
+    node: Node, context: Context, request: InitProducerIdRequest
+) -> Producer | Kept | Code:
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         raise Refused(Code.INVALID_REQUEST, "a producer id and no epoch, or the other way round")
     expected = None
@@ -61,11 +75,16 @@ async def _init(node: Node, context: Context, request: InitProducerIdRequest) ->
     if transactional_id is None:  # an idempotent producer: there is no state to keep
         return Producer(node.producer_ids.next(), 0)
     check_transactional_id(transactional_id)
-    in_two_phases = context.version >= _TWO_PHASES_SINCE and request.enable2_pc
-    if in_two_phases and not node.config["transaction.two.phase.commit.enable"]:
-        raise Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "two-phase commit is not enabled")
-    if context.version >= _TWO_PHASES_SINCE and request.keep_prepared_txn:
-        raise Refused(Code.UNSUPPORTED_VERSION, "a prepared transaction cannot be kept")
+    in_two_phases = keep_prepared = False
+    if context.version >= _TWO_PHASES_SINCE:
+        in_two_phases, keep_prepared = request.enable2_pc, request.keep_prepared_txn
+    if not node.config["transaction.two.phase.commit.enable"]:
+        if in_two_phases:
+            raise Refused(
+                Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "two-phase commit is not enabled"
+            )
+        if keep_prepared:
+            raise Refused(Code.UNSUPPORTED_VERSION, "two-phase commit is not enabled")
     shard = node.transactions.shard_of(transactional_id)
     answer = await shard.run(
         lambda machine, now: machine.init_producer_id(
@@ -73,6 +92,7 @@ async def _init(node: Node, context: Context, request: InitProducerIdRequest) ->
             timeout_ms=request.transaction_timeout_ms,
             expected=expected,
             in_two_phases=in_two_phases,
+            keep_prepared=keep_prepared,
             now_ms=now.wall_ms,
         )
     )

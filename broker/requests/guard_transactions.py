@@ -1,8 +1,8 @@
 """Guards of transaction requests.
 
-A transactional producer needs WRITE on its transactional id. An idempotent producer needs
-IDEMPOTENT_WRITE on the cluster, or WRITE on any topic (KIP-679). Requests between brokers need
-CLUSTER_ACTION.
+A transactional producer needs WRITE on its transactional id, and TWO_PHASE_COMMIT for transactions
+without a timeout (KIP-939). An idempotent producer needs IDEMPOTENT_WRITE on the cluster, or WRITE
+on any topic (KIP-679). Requests between brokers need CLUSTER_ACTION.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 _FROM_BROKERS_SINCE: Final = 4
+_TWO_PHASES_SINCE: Final = 6
 _ID_REFUSED: Final = Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
 
@@ -74,9 +75,18 @@ async def init_producer_id(
             node, context, Operation.WRITE, AclResource.TOPIC
         ):
             return _no_producer(Code.CLUSTER_AUTHORIZATION_FAILED)
-    elif not _may_write(node, context, transactional_id):
+    elif not _may_write(node, context, transactional_id) or (
+        context.version >= _TWO_PHASES_SINCE
+        and request.enable2_pc
+        and not _may_commit_in_two_phases(node, context, transactional_id)
+    ):
         return _no_producer(_ID_REFUSED)
     return await handle(node, context, request)
+
+
+def _may_commit_in_two_phases(node: Node, context: Context, transactional_id: str) -> bool:
+    operation, resource = Operation.TWO_PHASE_COMMIT, AclResource.TRANSACTIONAL_ID
+    return may(node, context, operation, resource, transactional_id)
 
 
 def _no_producer(code: Code) -> InitProducerIdResponse:

@@ -306,8 +306,8 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The maximum size of a segment of the transaction topic."
     ),
     "transaction.two.phase.commit.enable": (
-        "Whether a producer may have transactions without a timeout, for two-phase commit "
-        "(InitProducerId 6, which unstable.api.versions.enable offers)."
+        "Whether a producer may have transactions without a timeout and may keep a prepared one, "
+        "for two-phase commit (InitProducerId 6, which unstable.api.versions.enable offers)."
     ),
     "transactional.id.expiration.ms": "The time a transactional id without a transaction is kept.",
     "unclean.leader.election.enable": (

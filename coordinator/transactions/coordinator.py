@@ -1,4 +1,4 @@
-"""The transaction coordinator of one partition of `__transaction_state` (KIP-98, 360, 890).
+"""The transaction coordinator of one partition of `__transaction_state` (KIP-98, 360, 890, 939).
 
 Each request has a method that decides: it returns records, effects and a reply, or raises
 `Refused`. Only `replay` changes transactions, after a decision and after a restart. Follows
@@ -16,6 +16,15 @@ from ..deadlines import Deadlines
 from ..moment import Moment
 from ..outcome import Outcome, Producer
 from ..partitioning import check_transactional_id
+from .checks import (
+    cannot_end,
+    check_epoch_to_end,
+    check_not_kept,
+    check_not_prepared,
+    check_owner,
+    is_or_was_owner,
+    wrong_producer_id,
+)
 from .states import (
     ADDS_EXPLICITLY,
     BUMPS_EPOCHS,
@@ -23,10 +32,12 @@ from .states import (
     MAY_FOLLOW,
     NO_EPOCH,
     NO_PARTITIONS,
+    NO_PRODUCER_ID,
     NO_TIMEOUT_MS,
     ONGOING,
     PREPARED,
     Expired,
+    Kept,
     Partition,
     State,
     Transaction,
@@ -100,7 +111,8 @@ class Transactions:
         now_ms: int,
         expected: Producer | None = None,
         in_two_phases: bool = False,
-    ) -> Outcome[Producer | Code]:
+        keep_prepared: bool = False,
+    ) -> Outcome[Producer | Kept | Code]:
         """InitProducerId (22) of a transactional id: a new epoch fences the previous producer.
 
         Args:
@@ -108,14 +120,17 @@ class Transactions:
             now_ms: the wall time, in ms.
             expected: the client's producer id and epoch, if it continues after an error (KIP-360).
             in_two_phases: its transactions have no timeout; `timeout_ms` is ignored (KIP-939).
+            keep_prepared: an open transaction stays open, with its timeout, for the new producer
+                to end it (KIP-939).
 
         Returns:
-            The client's new producer id and epoch, or CONCURRENT_TRANSACTIONS: the open transaction
-            is aborted under an epoch that no producer gets, and the client tries again.
+            The client's new producer id and epoch; the same as `Kept` if an open transaction was
+            kept; or CONCURRENT_TRANSACTIONS: the open transaction is aborted under an epoch that no
+            producer gets, and the client tries again.
 
         Raises:
             Refused: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED,
-                CONCURRENT_TRANSACTIONS.
+                CONCURRENT_TRANSACTIONS, UNSUPPORTED_VERSION (see `_check_level`).
         """
         known = self._find(transactional_id)
         if in_two_phases:
@@ -136,9 +151,11 @@ class Transactions:
                 now_ms,
             )
             return Outcome(fresh.producer, (fresh,))
-        _check_not_prepared(known)
-        if expected is not None and not _is_or_was_owner(known, expected):
-            raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
+        check_not_prepared(known)
+        if expected is not None and not is_or_was_owner(known, expected):
+            raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.owner}")
+        if known.state is State.ONGOING and keep_prepared:
+            return self._kept(known, expected, now_ms=now_ms)
         if known.state is State.ONGOING:
             aborted = self._fenced(known, now_ms=now_ms)
             return Outcome(Code.CONCURRENT_TRANSACTIONS, (aborted,), self._markers(aborted))
@@ -169,11 +186,13 @@ class Transactions:
 
         Raises:
             Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
-                CONCURRENT_TRANSACTIONS, UNSUPPORTED_VERSION (see `_check_level`).
+                CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE (see `check_not_kept`),
+                UNSUPPORTED_VERSION (see `_check_level`).
         """
         known = self._known(transactional_id)
-        _check_not_prepared(known)
-        _check_owner(known, producer)
+        check_not_prepared(known)
+        check_owner(known, producer)
+        check_not_kept(known)
         added = frozenset(partitions)
         if known.state is ONGOING and added <= known.partitions:
             return Outcome(None)
@@ -190,8 +209,9 @@ class Transactions:
             Refused: as for `add_partitions`.
         """
         known = self._known(transactional_id)
-        _check_owner(known, producer)
-        _check_not_prepared(known)
+        check_owner(known, producer)
+        check_not_prepared(known)
+        check_not_kept(known)
         return frozenset(partitions) - known.partitions
 
     def verify_partitions(
@@ -230,15 +250,20 @@ class Transactions:
                 CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
         """
         known = self._known(transactional_id)
-        _check_owner(known, producer)
-        _check_not_prepared(known)
+        check_owner(known, producer)
+        check_not_prepared(known)
         if known.state is ONGOING:
-            prepared = known.prepared(commit=commit, now_ms=now_ms)
+            if known.is_kept:
+                prepared = known.prepared_of_kept(
+                    producer, commit=commit, client_version=ADDS_EXPLICITLY, now_ms=now_ms
+                )
+            else:
+                prepared = known.prepared(commit=commit, now_ms=now_ms)
             return Outcome(producer, (prepared,), self._markers(prepared))
         match known.state, commit:
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):
                 return Outcome(producer)  # a retry: the first answer was lost
-        raise _cannot_end(known, commit=commit)
+        raise cannot_end(known, commit=commit)
 
     def end_and_bump(
         self, transactional_id: str, producer: Producer, *, commit: bool, now_ms: int
@@ -255,20 +280,21 @@ class Transactions:
             Refused: as for `end`, and UNSUPPORTED_VERSION (see `_check_level`).
         """
         known = self._known(transactional_id)
-        _check_not_prepared(known)
+        check_not_prepared(known)
+        owner = known.owner
         retries_rotation = known.previous_producer_id == producer.producer_id and (
             producer.producer_epoch,
-            known.producer_epoch,
+            owner.producer_epoch,
         ) == (LAST_EPOCH, 0)
-        if known.producer_id != producer.producer_id and not retries_rotation:
-            raise _wrong_producer_id(known, producer)
+        if owner.producer_id != producer.producer_id and not retries_rotation:
+            raise wrong_producer_id(known, producer)
         # Kafka compares the epoch alone: if EndTxn 4 ended the transaction, it answers the current
         # epoch to any producer with the previous one, also to a fenced one.
         is_its_own = known.last_producer_epoch == producer.producer_epoch
-        is_next = known.producer_epoch == producer.producer_epoch + 1
+        is_next = owner.producer_epoch == producer.producer_epoch + 1
         retries = retries_rotation or (is_next and is_its_own)
-        is_current = known.producer_epoch == producer.producer_epoch <= LAST_EPOCH
-        _check_epoch_to_end(known, producer, is_current=is_current, retries=retries)
+        is_current = owner.producer_epoch == producer.producer_epoch <= LAST_EPOCH
+        check_epoch_to_end(known, producer, is_current=is_current, retries=retries)
         match known.state, commit:
             case State.ONGOING, _:
                 pass
@@ -280,16 +306,20 @@ class Transactions:
             case (State.EMPTY | State.COMPLETE_COMMIT | State.COMPLETE_ABORT, False) if is_current:
                 pass
             case _:
-                raise _cannot_end(known, commit=commit)
+                raise cannot_end(known, commit=commit)
         self._check_level(BUMPS_EPOCHS)
-        if known.is_exhausted:
-            successor = Producer(self._next_producer_id(), 0)
-            prepared = known.prepared_and_bumped(
-                commit=commit, now_ms=now_ms, next_producer_id=successor.producer_id
+        successor = self._after(owner)
+        if known.is_kept:
+            prepared = known.prepared_of_kept(
+                successor, commit=commit, client_version=BUMPS_EPOCHS, now_ms=now_ms
             )
         else:
-            prepared = known.prepared_and_bumped(commit=commit, now_ms=now_ms)
-            successor = prepared.producer
+            is_new_id = successor.producer_id != owner.producer_id
+            prepared = known.prepared_and_bumped(
+                commit=commit,
+                now_ms=now_ms,
+                next_producer_id=successor.producer_id if is_new_id else NO_PRODUCER_ID,
+            )
         return Outcome(successor, (prepared,), self._markers(prepared))
 
     def describe(self, transactional_id: str) -> Transaction:
@@ -460,9 +490,38 @@ class Transactions:
 
     def _fenced(self, known: Transaction, *, now_ms: int) -> Transaction:
         """Aborted under the next epoch, which no producer gets; the last epoch is kept for this."""
+        if known.is_kept:
+            # Both move on: the producer of the records, and the one that the transaction was kept
+            # for, which may have sent an end that is still on its way.
+            return known.prepared_of_kept(
+                Producer(known.next_producer_id, known.next_producer_epoch + 1),
+                commit=False,
+                client_version=min(self._transaction_version(), BUMPS_EPOCHS),
+                now_ms=now_ms,
+            )
         if self._transaction_version() < BUMPS_EPOCHS:
             return known.fenced(now_ms=now_ms)
         return known.prepared_and_bumped(commit=False, now_ms=now_ms)
+
+    def _kept(
+        self, known: Transaction, expected: Producer | None, *, now_ms: int
+    ) -> Outcome[Producer | Kept | Code]:
+        """Keep an open transaction for a new producer (KIP-939): both pairs are in the record.
+
+        Each call fences the producer of the call before. The producer that wrote the transaction
+        is fenced too, but its id and epoch stay those of the transaction and of its markers.
+        """
+        if expected not in (None, known.owner):
+            raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.owner}")
+        self._check_level(BUMPS_EPOCHS)
+        owner = self._after(known.owner)
+        return Outcome(Kept(owner, known.producer), (known.kept(owner, now_ms=now_ms),))
+
+    def _after(self, producer: Producer) -> Producer:
+        """The next epoch, or a new producer id when the epochs are used up."""
+        if producer.producer_epoch >= LAST_EPOCH:
+            return Producer(self._next_producer_id(), 0)
+        return Producer(producer.producer_id, producer.producer_epoch + 1)
 
     def _successor(self, known: Transaction, expected: Producer | None) -> tuple[Producer, int]:
         """The owner after InitProducerId, and the epoch before if that had the same owner.
@@ -477,9 +536,7 @@ class Transactions:
                 raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
             if known.producer_epoch <= LAST_EPOCH:
                 return known.producer, epoch
-        if known.is_exhausted:
-            return Producer(self._next_producer_id(), 0), epoch
-        return Producer(known.producer_id, known.producer_epoch + 1), epoch
+        return self._after(known.producer), epoch
 
     def _markers(self, prepared: Transaction) -> tuple[WriteMarkers, ...]:
         return (WriteMarkers(prepared, self._coordinator_epoch),)
@@ -488,62 +545,3 @@ class Transactions:
 def _next_check_ms(deadline_ms: int, interval_ms: int) -> int:
     """The first multiple of the check interval that is not before a deadline."""
     return -(-deadline_ms // interval_ms) * interval_ms
-
-
-def _is_or_was_owner(known: Transaction, expected: Producer) -> bool:
-    """Whether `expected` is the producer, or was it until its epochs were used up."""
-    return expected.producer_id == known.producer_id or (
-        expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_EPOCH
-    )
-
-
-def _check_epoch_to_end(
-    known: Transaction, producer: Producer, *, is_current: bool, retries: bool
-) -> None:
-    """Refuse the epochs that EndTxn 5 may not have in this state (TransactionCoordinator's table).
-
-    An end raises the epoch, so that the epoch distinguishes a retry from the next end.
-    """
-    has_ended = known.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
-    if not (is_current or (has_ended and retries)):
-        raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
-
-
-def _wrong_producer_id(known: Transaction, producer: Producer) -> Refused:
-    return Refused(
-        Code.INVALID_PRODUCER_ID_MAPPING,
-        f"{known.transactional_id} has producer id {known.producer_id}, not {producer.producer_id}",
-    )
-
-
-def _check_not_prepared(known: Transaction) -> None:
-    """Refuse while markers are written: the next request must not overtake them.
-
-    In Kafka this is the pending transition to Complete; each request checks it before or after
-    the producer.
-
-    Raises:
-        Refused: CONCURRENT_TRANSACTIONS.
-    """
-    if known.state in PREPARED:
-        raise Refused(
-            Code.CONCURRENT_TRANSACTIONS,
-            f"the markers of {known.transactional_id} are still being written",
-        )
-
-
-def _check_owner(known: Transaction, producer: Producer) -> None:
-    """Refuse a producer that does not own the id: any other epoch is fenced.
-
-    Raises:
-        Refused: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
-    """
-    if known.producer_id != producer.producer_id:
-        raise _wrong_producer_id(known, producer)
-    if known.producer_epoch != producer.producer_epoch or producer.producer_epoch > LAST_EPOCH:
-        raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
-
-
-def _cannot_end(known: Transaction, *, commit: bool) -> Refused:
-    wanted = "commit" if commit else "abort"
-    return Refused(Code.INVALID_TXN_STATE, f"{wanted} in state {known.state.title}")

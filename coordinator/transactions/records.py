@@ -3,7 +3,7 @@
 Values are written in version 1 from transaction.version 1 on and in version 0 below, as Kafka 4.1
 does, byte for byte, except for two fields of the schema that Kafka leaves out: PreviousProducerId
 and NextProducerId are written while they matter, so that a change of producer ids survives a crash.
-NextProducerEpoch (KIP-939), which no broker of 4.1 writes, is skipped.
+NextProducerEpoch is written for a kept transaction (KIP-939), which Kafka 4.1 does not have.
 """
 
 from __future__ import annotations
@@ -62,12 +62,15 @@ def encode(
     and they take two thirds of the time.
 
     Args:
-        value_version: 1, or 0 under transaction.version 0 (`value_version_of`).
+        value_version: 1, or 0 under transaction.version 0 (`value_version_of`). A kept transaction
+            has version 1 in any case, because its next producer must not be lost.
     """
     transactional_id = record.transactional_id
     key = (_kept_key if len(transactional_id) <= _SHORT else _encoded_key)(transactional_id)
     if isinstance(record, Expired):
         return key, None
+    if record.next_producer_epoch != NO_EPOCH:
+        value_version = TAGGED_VERSION
     partitions = record.partitions
     head = _HEAD.pack(
         value_version, record.producer_id, record.producer_epoch, record.timeout_ms, record.state
@@ -107,6 +110,8 @@ def _tagged(record: Transaction) -> bytes:
         fields.append(_TAGGED_ID.pack(1, 8, following))
     if record.client_version:
         fields.append(_TAGGED_SHORT.pack(2, 2, record.client_version))
+    if record.next_producer_epoch != NO_EPOCH:
+        fields.append(_TAGGED_SHORT.pack(3, 2, record.next_producer_epoch))
     return bytes((len(fields),)) + b"".join(fields)
 
 
@@ -179,7 +184,13 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
         fields.previous_producer_id,
         fields.next_producer_id,
         fields.client_transaction_version,
+        _next_producer_epoch(fields),
     )
+
+
+def _next_producer_epoch(fields: TransactionLogValue) -> int:
+    """The epoch of the next producer id; without that id it means nothing."""
+    return NO_EPOCH if fields.next_producer_id == NO_PRODUCER_ID else fields.next_producer_epoch
 
 
 def _last_producer_epoch(state: State, fields: TransactionLogValue) -> int:
@@ -191,5 +202,6 @@ def _last_producer_epoch(state: State, fields: TransactionLogValue) -> int:
         return LAST_EPOCH
     ended = state is not State.EMPTY and state is not State.ONGOING
     if ended and fields.client_transaction_version >= BUMPS_EPOCHS:
-        return fields.producer_epoch - 1
+        kept_for = _next_producer_epoch(fields)
+        return (fields.producer_epoch if kept_for == NO_EPOCH else kept_for) - 1
     return NO_EPOCH

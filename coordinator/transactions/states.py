@@ -80,7 +80,8 @@ class Transaction(NamedTuple):
     """The state of a transactional id (TransactionMetadata).
 
     Attributes:
-        producer_id, producer_epoch: the producer that may use the id now.
+        producer_id, producer_epoch: the producer that may use the id now; once a transaction is
+            open, the producer of its records.
         timeout_ms: how long a transaction of it may stay open; `NO_TIMEOUT_MS` for ever.
         partitions: those of the open or prepared transaction; else empty.
         updated_ms: the last change; transactional ids expire by it.
@@ -91,6 +92,9 @@ class Transaction(NamedTuple):
             repeat its request once (Kafka forgets the id with the next change, of any kind).
         next_producer_id: the id that replaces this one when the markers are written.
         client_version: the level of transaction.version of the last change.
+        next_producer_epoch: NO_EPOCH, unless the transaction was kept for a new producer (KIP-939):
+            next_producer_id and this are then the producer that may end it, or, once its end is
+            decided, the one that has the id afterwards.
     """
 
     transactional_id: str
@@ -105,20 +109,28 @@ class Transaction(NamedTuple):
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
     client_version: int = ADDS_EXPLICITLY
+    next_producer_epoch: int = NO_EPOCH
 
     @property
     def producer(self) -> Producer:
         return Producer(self.producer_id, self.producer_epoch)
 
     @property
+    def is_kept(self) -> bool:
+        """The transaction was kept for a new producer, which may only end it (KIP-939)."""
+        return self.next_producer_epoch != NO_EPOCH
+
+    @property
+    def owner(self) -> Producer:
+        """The producer that may end the transaction: not that of its records if it was kept."""
+        if self.next_producer_epoch == NO_EPOCH:
+            return Producer(self.producer_id, self.producer_epoch)
+        return Producer(self.next_producer_id, self.next_producer_epoch)
+
+    @property
     def deadline_ms(self) -> int | None:
         """When an open transaction has been open for too long; None for never."""
         return None if self.timeout_ms == NO_TIMEOUT_MS else self.started_ms + self.timeout_ms
-
-    @property
-    def is_exhausted(self) -> bool:
-        """No further epoch of this producer id may be given to a client."""
-        return self.producer_epoch >= LAST_EPOCH
 
     def initialised(
         self, producer: Producer, *, last_producer_epoch: int, timeout_ms: int, now_ms: int
@@ -153,6 +165,37 @@ class Transaction(NamedTuple):
             NO_PRODUCER_ID,
             self.next_producer_id,
             client_version,
+        )
+
+    def kept(self, owner: Producer, *, now_ms: int) -> Transaction:
+        """Still ongoing, with its timeout; only `owner` may end it (KIP-939)."""
+        return self._replace(
+            updated_ms=now_ms,
+            last_producer_epoch=NO_EPOCH,
+            previous_producer_id=NO_PRODUCER_ID,
+            next_producer_id=owner.producer_id,
+            next_producer_epoch=owner.producer_epoch,
+        )
+
+    def prepared_of_kept(
+        self, successor: Producer, *, commit: bool, client_version: int, now_ms: int
+    ) -> Transaction:
+        """The decision on a kept transaction; `successor` has the id afterwards (KIP-939).
+
+        The markers carry its own producer id and the epoch after its own.
+        """
+        is_new_id = successor.producer_id != self.next_producer_id
+        bumps = client_version >= BUMPS_EPOCHS
+        return self._prepared(
+            Producer(self.producer_id, self.producer_epoch + 1),
+            commit=commit,
+            now_ms=now_ms,
+            last_producer_epoch=self.next_producer_epoch if bumps else NO_EPOCH,
+            next_producer_id=successor.producer_id,
+            client_version=client_version,
+        )._replace(
+            previous_producer_id=self.next_producer_id if is_new_id else NO_PRODUCER_ID,
+            next_producer_epoch=successor.producer_epoch,
         )
 
     def prepared(self, *, commit: bool, now_ms: int) -> Transaction:
@@ -213,6 +256,16 @@ class Transaction(NamedTuple):
         """At rest again: every marker is written."""
         changes_ids = self.next_producer_id != NO_PRODUCER_ID
         committed = self.state is _PREPARE_COMMIT
+        if self.next_producer_epoch != NO_EPOCH:
+            return self._replace(
+                producer_id=self.next_producer_id,
+                producer_epoch=self.next_producer_epoch,
+                state=_COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
+                partitions=NO_PARTITIONS,
+                updated_ms=now_ms,
+                next_producer_id=NO_PRODUCER_ID,
+                next_producer_epoch=NO_EPOCH,
+            )
         return Transaction(
             self.transactional_id,
             self.next_producer_id if changes_ids else self.producer_id,
@@ -227,6 +280,18 @@ class Transaction(NamedTuple):
             NO_PRODUCER_ID,
             self.client_version,
         )
+
+
+class Kept(NamedTuple):
+    """The answer of InitProducerId that kept a prepared transaction (KIP-939).
+
+    Attributes:
+        producer: the client's new producer id and epoch; it may end the transaction.
+        ongoing: the producer id and epoch of the transaction's records.
+    """
+
+    producer: Producer
+    ongoing: Producer
 
 
 @dataclass(frozen=True, slots=True)

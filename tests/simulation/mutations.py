@@ -16,6 +16,7 @@ from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.transactions import checks
 from ottla.coordinator.transactions import coordinator as machine_module
 from ottla.coordinator.transactions import records as transaction_records
 from ottla.coordinator.transactions.coordinator import Transactions
@@ -62,12 +63,12 @@ def _a_new_producer_gets_the_epoch_of_the_last() -> list[Patch]:
 
 @_bug(within=400)
 def _every_epoch_is_the_owners() -> list[Patch]:
-    right = machine_module._check_owner
+    right = checks.check_owner
 
     def check(known: Transaction, producer: Producer) -> None:
         right(known, producer._replace(producer_epoch=known.producer_epoch))
 
-    return [(machine_module, "_check_owner", check)]
+    return [(machine_module, "check_owner", check)]
 
 
 @_bug(within=400)
@@ -108,11 +109,11 @@ def _a_retry_after_a_rotation_is_given_the_old_id() -> list[Patch]:
 
 @_bug(within=400)
 def _who_comes_during_the_markers_is_not_asked_to_wait() -> list[Patch]:
-    right = machine_module._check_not_prepared
+    right = checks.check_not_prepared
     return [
         (
             machine_module,
-            "_check_not_prepared",
+            "check_not_prepared",
             lambda known: right(known) if known.next_producer_id == -1 else None,
         )
     ]

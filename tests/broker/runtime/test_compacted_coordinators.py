@@ -19,7 +19,7 @@ from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transactions import records as transaction_records
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.states import WriteMarkers
-from ottla.protocol.errors import Refused
+from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
 from tests.storage.compacting import COMPACT, compacted
 from tests.storage.disk import Disk
@@ -149,8 +149,9 @@ def started(shard: Shard[Transactions], name: str) -> Producer:
     reply = shard.run_now(
         lambda machine, now: machine.init_producer_id(name, timeout_ms=60_000, now_ms=now.wall_ms)
     )
-    if not isinstance(reply, Producer):
+    if isinstance(reply, Code):
         raise Refused(reply)
+    assert isinstance(reply, Producer)
     return reply
 
 

@@ -7,7 +7,7 @@ import pytest
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.records import decode, encode
-from ottla.coordinator.transactions.states import AT_REST, State, WriteMarkers
+from ottla.coordinator.transactions.states import AT_REST, Kept, State, WriteMarkers
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transactions.conversation import (
     FIRST_ID,
@@ -28,7 +28,7 @@ LAST = Producer(7, 32766)
 
 def init(
     machine: Transactions, expected: Producer | None = None, timeout_ms: int = 1000
-) -> Outcome[Producer | Code]:
+) -> Outcome[Producer | Kept | Code]:
     return machine.init_producer_id(SHOP, timeout_ms=timeout_ms, expected=expected, now_ms=NOW_MS)
 
 

@@ -18,7 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
 from ottla.coordinator.transactions.records import decode, encode
-from ottla.coordinator.transactions.states import Expired, Partition, State, Transaction
+from ottla.coordinator.transactions.states import (
+    Expired,
+    Kept,
+    Partition,
+    State,
+    Transaction,
+)
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transactions.conversation import ticked
 
@@ -97,24 +103,39 @@ class Coordinator(RuleBasedStateMachine):
 
     def may_write(self, client: tuple[str, int]) -> bool:
         known = self.state_of(client[0])
-        return known is not None and known.producer == self.producers.get(client)
+        return known is not None and not known.is_kept and self.may_end(client)
 
-    @rule(client=CLIENTS, goes_on=st.booleans(), hears=MOSTLY)
-    def init(self, client: tuple[str, int], goes_on: bool, hears: bool) -> None:
+    def may_end(self, client: tuple[str, int]) -> bool:
+        known = self.state_of(client[0])
+        return known is not None and known.owner == self.producers.get(client)
+
+    @rule(client=CLIENTS, goes_on=st.booleans(), keeps=st.booleans(), hears=MOSTLY)
+    def init(self, client: tuple[str, int], goes_on: bool, keeps: bool, hears: bool) -> None:
         name = client[0]
         expected = self.producers.get(client) if goes_on else None
-        was_open = self.open.get(name)
+        was_open, before = self.open.get(name), self.state_of(name)
         reply = self.asked(
             lambda: self.machine.init_producer_id(
-                name, timeout_ms=TIMEOUT_MS, expected=expected, now_ms=self.now_ms
+                name,
+                timeout_ms=TIMEOUT_MS,
+                expected=expected,
+                now_ms=self.now_ms,
+                keep_prepared=keeps,
             )
         )
-        if isinstance(reply, Producer):
+        if isinstance(reply, Kept):
+            assert keeps
+            assert was_open is not None
+            assert reply.ongoing == was_open.producer, "the transaction keeps its producer"
+            self.goes_on_as(client, reply.producer, hears=hears)
+            self.fenced.add(was_open.producer)
+        elif isinstance(reply, Producer):
             assert was_open is None, "an open transaction is aborted first"
             self.goes_on_as(client, reply, hears=hears)
         elif name in self.pending and was_open is not None:
+            assert before is not None
             self.prepared_as(was_open, name, State.PREPARE_ABORT)
-            self.fenced.add(was_open.producer)
+            self.fenced.update((was_open.producer, before.owner))
 
     def goes_on_as(self, client: tuple[str, int], producer: Producer, *, hears: bool) -> None:
         assert self.given.setdefault(producer, client) == client, "an epoch has one owner"
@@ -127,7 +148,7 @@ class Coordinator(RuleBasedStateMachine):
 
     def someone(self, number: int, *, owns: bool) -> tuple[str, int]:
         """A client that got a producer id, and mostly still owns it."""
-        owners = [client for client in self.producers if self.may_write(client)]
+        owners = [client for client in self.producers if self.may_end(client)]
         clients = owners if owns and owners else sorted(self.producers)
         return clients[number % len(clients)]
 
@@ -154,14 +175,14 @@ class Coordinator(RuleBasedStateMachine):
     def end(self, number: int, owns: bool, commit: bool, bumps: bool, hears: bool) -> None:
         client = self.someone(number, owns=owns)
         name, producer = client[0], self.producers[client]
-        was_open, may_write = self.open.get(name), self.may_write(client)
+        was_open, may_end = self.open.get(name), self.may_end(client)
         end = self.machine.end_and_bump if bumps else self.machine.end
         records = len(self.log)
         reply = self.asked(lambda: end(name, producer, commit=commit, now_ms=self.now_ms))
         if not isinstance(reply, Producer):
             return
         if len(self.log) > records:
-            assert may_write, "only the owner of the last epoch decides"
+            assert may_end, "only the owner of the last epoch decides"
             assert producer not in self.fenced
             assert was_open is not None or (bumps and not commit)
             wanted = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
@@ -177,6 +198,9 @@ class Coordinator(RuleBasedStateMachine):
 
     def prepared_as(self, was_open: Open, name: str, state: State) -> None:
         self.open.pop(name, None)
+        marker, writer = self.pending[name].producer, was_open.producer
+        assert marker.producer_id == writer.producer_id
+        assert marker.producer_epoch - writer.producer_epoch in (0, 1), "the next epoch at most"
         assert self.pending[name].state is state
         assert self.pending[name].partitions == was_open.partitions, "all or nothing"
 
@@ -197,6 +221,7 @@ class Coordinator(RuleBasedStateMachine):
             if deadline_ms is None or deadline_ms > self.now_ms:
                 break
             outcome = ticked(self.machine, self.now_ms)
+            owners = {name: self.machine.describe(name).owner for name in self.open}
             assert outcome.records, "a deadline that does nothing would come for ever"
             self.carried_out(outcome)
             for record in outcome.records:
@@ -204,7 +229,7 @@ class Coordinator(RuleBasedStateMachine):
                 if isinstance(record, Expired):
                     assert name not in self.open
                 else:
-                    self.fenced.add(self.open[name].producer)
+                    self.fenced.update((self.open[name].producer, owners[name]))
                     self.prepared_as(self.open[name], name, State.PREPARE_ABORT)
         assert ticked(self.machine, self.now_ms) == Outcome(None)
 

@@ -158,6 +158,7 @@ def by_the_schema(record: Transaction, version: int) -> bytes:
             "transaction_last_update_timestamp_ms": record.updated_ms,
             "transaction_start_timestamp_ms": record.started_ms,
             "client_transaction_version": record.client_version,
+            "next_producer_epoch": record.next_producer_epoch,
         },
     )
 
@@ -181,6 +182,7 @@ RECORDS = st.sampled_from([state for state in State if state is not State.DEAD])
         previous_producer_id=INT64,
         next_producer_id=INT64,
         client_version=st.integers(0, 2),
+        next_producer_epoch=st.sampled_from([-1, -1, 0, 7, 32767]),
     )
 )
 
@@ -189,7 +191,7 @@ RECORDS = st.sampled_from([state for state in State if state is not State.DEAD])
 def test_the_bytes_are_those_of_the_schemas(record: Transaction, version: int) -> None:
     key, value = encode(record, version)
     assert key == encode_data("TransactionLogKey", 0, {"transactional_id": record.transactional_id})
-    assert value == by_the_schema(record, version)
+    assert value == by_the_schema(record, 1 if record.is_kept else version)
 
 
 def test_below_level_1_values_are_of_version_0() -> None:
@@ -203,7 +205,7 @@ def test_below_level_1_values_are_of_version_0() -> None:
     assert (again.client_version, again.producer_epoch) == (0, 1)
 
 
-def test_a_field_that_only_later_brokers_write_is_read_over() -> None:
+def test_the_epoch_of_a_next_producer_id_means_nothing_without_the_id() -> None:
     """NextProducerEpoch (tag 3), behind the client's transaction version (tag 2)."""
     value = bytes.fromhex(COMMITTED.replace("01020200 02", "02 0202 0002 0302 0007"))
     assert decode(KEY, value) == decode(KEY, bytes.fromhex(COMMITTED))

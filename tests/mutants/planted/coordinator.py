@@ -9,8 +9,8 @@ from ..mutant import Mutant
 MUTANTS: Final = (
     Mutant(
         "any-epoch-adds-partitions",
-        "coordinator/transactions/coordinator.py",
-        "if known.producer_epoch != producer.producer_epoch or producer",
+        "coordinator/transactions/checks.py",
+        "if owner_epoch != producer.producer_epoch or producer",
         "if producer",
         "a fenced producer goes on in the transaction of its successor",
         (
@@ -20,9 +20,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-id-of-another-producer-is-let-in",
-        "coordinator/transactions/coordinator.py",
-        "if known.producer_id != producer.producer_id:\n"
-        "        raise _wrong_producer_id(known, producer)\n"
+        "coordinator/transactions/checks.py",
+        "if owner_id != producer.producer_id:\n"
+        "        raise wrong_producer_id(known, producer)\n"
         "    if",
         "if",
         "a producer ends the transaction of another one",
@@ -33,7 +33,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-new-producer-does-not-wait-for-the-markers",
-        "coordinator/transactions/coordinator.py",
+        "coordinator/transactions/checks.py",
         "if known.state in PREPARED:\n        raise Refused(",
         "if False:\n        raise Refused(",
         "a producer begins while the transaction before is still undecided for readers",
@@ -74,17 +74,17 @@ MUTANTS: Final = (
     ),
     Mutant(
         "anybody-may-claim-to-be-the-owner",
-        "coordinator/transactions/coordinator.py",
-        "return expected.producer_id == known.producer_id or (",
+        "coordinator/transactions/checks.py",
+        "return expected.producer_id == known.owner.producer_id or (",
         "return True or (",
         "a zombie gets a new epoch and fences the owner",
         ("tests/coordinator/transactions/test_init.py",),
     ),
     Mutant(
         "epochs-run-out-one-too-late",
-        "coordinator/transactions/states.py",
-        "return self.producer_epoch >= LAST_EPOCH",
-        "return self.producer_epoch > LAST_EPOCH",
+        "coordinator/transactions/coordinator.py",
+        "if producer.producer_epoch >= LAST_EPOCH:",
+        "if producer.producer_epoch > LAST_EPOCH:",
         "a client is given the epoch that no successor can fence",
         (
             "tests/coordinator/transactions/test_init.py",
