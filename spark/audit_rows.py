@@ -51,6 +51,23 @@ class SegmentFile(NamedTuple):
     has_index: bool
     is_last: bool
 
+    @property
+    def has_file(self) -> bool:
+        """Whether it is a file; else it is the range of a partition that is read over the wire."""
+        return self.path.endswith(LOG)
+
+
+class ReadBatch(NamedTuple):
+    """A batch and its position in its file, in bytes."""
+
+    position: int
+    header: BatchHeader
+    data: memoryview
+
+
+Read = Callable[[SegmentFile], Iterator[ReadBatch]]
+"""Reads the batches of a segment, in order."""
+
 
 class Metadata(NamedTuple):
     """Facts of the metadata log.
@@ -115,66 +132,84 @@ def metadata_of(directory: str) -> Metadata:
     return Metadata(compacted, catalog.next_producer_id or -1)
 
 
-def log_rows(segment: SegmentFile, *, check_crc: bool = True) -> Iterator[LogRow]:
+def file_batches(segment: SegmentFile) -> Iterator[ReadBatch]:
+    """The batches of a data file, as far as their lengths are right; none of a deleted file."""
+    try:
+        with open(segment.path, "rb") as file:
+            size = min(segment.size, os.fstat(file.fileno()).st_size)
+            if not size:
+                return
+            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        return
+    data = memoryview(mapped)  # unmapped with its last view
+    for position, header in headers_in(data):
+        yield ReadBatch(position, header, data[position : position + header.size_bytes])
+
+
+def log_rows(
+    segment: SegmentFile, *, read: Read = file_batches, check_crc: bool = True
+) -> Iterator[LogRow]:
     """The rows of one data file and its index, in the order of the log.
 
     Args:
         check_crc: read every byte and compare each batch with its CRC.
     """
     topic, partition = segment.topic, segment.partition
-    yield SegmentStart(topic, partition, segment.base_offset, segment.has_index, segment.is_last)
+    if segment.has_file:
+        yield SegmentStart(
+            topic, partition, segment.base_offset, segment.has_index, segment.is_last
+        )
     entries = _entries(segment)
-    with _Mapped(segment) as data:
-        end, next_offset, held = 0, segment.base_offset, None
-        for position, header in headers_in(data):
-            if held is not None:
-                yield held
-                held = None
-            while entries and entries[-1].last_offset <= header.base_offset:
-                yield entries.pop()
-            end = position + header.size_bytes
-            whole = data[position:end] if header.is_control else b""
-            is_right = header.magic == MAGIC and (
-                not check_crc or crc_is_right(data, position, header)
-            )
-            row = batch_row(topic, partition, header, whole, crc_ok=is_right)
-            row = row._replace(segment=segment.base_offset, position=position)
-            if is_right:
-                next_offset = row.last_offset + 1
-                yield row
-            else:
-                held = _damaged(segment, next_offset, position)
-        if not segment.is_last:  # else a torn end, which the next start cuts off
-            if held is None and end < len(data):
-                held = _damaged(segment, next_offset, end)
-            if held is not None:
-                yield held
+    end, next_offset, held = 0, segment.base_offset, None
+    for position, header, whole in read(segment):
+        if held is not None:
+            yield held
+            held = None
+        while entries and entries[-1].last_offset <= header.base_offset:
+            yield entries.pop()
+        end = position + header.size_bytes
+        is_right = header.magic == MAGIC and (not check_crc or crc_is_right(whole, 0, header))
+        if is_right:
+            row = batch_row(topic, partition, header, bytes(whole) if header.is_control else b"")
+            next_offset = row.last_offset + 1
+            yield row._replace(segment=segment.base_offset, position=position)
+        else:
+            held = _damaged(segment, next_offset, position)
+    if not segment.is_last:  # else a torn end, which the next start cuts off
+        if held is None and end < segment.size:
+            held = _damaged(segment, next_offset, end)
+        if held is not None:
+            yield held
     yield from reversed(entries)
 
 
-def coordinator_rows(segment: SegmentFile) -> Iterator[CoordinatorRecord | Finding]:
+def coordinator_rows(
+    segment: SegmentFile, *, read: Read = file_batches
+) -> Iterator[CoordinatorRecord | Finding]:
     """The records of a data file of `__transaction_state`."""
-    return _records(segment, coordinator_records)
+    return _records(segment, coordinator_records, read)
 
 
-def offset_rows(segment: SegmentFile) -> Iterator[OffsetRecord]:
+def offset_rows(segment: SegmentFile, *, read: Read = file_batches) -> Iterator[OffsetRecord]:
     """The offsets and markers of a data file of `__consumer_offsets`."""
-    return _records(segment, offset_records)
+    return _records(segment, offset_records, read)
 
 
-def keyed_batches(segment: SegmentFile) -> Iterator[tuple[Batch, list[Record]]]:
+def keyed_batches(
+    segment: SegmentFile, *, read: Read = file_batches
+) -> Iterator[tuple[Batch, list[Record]]]:
     """Each valid batch of a data file, with its records; no records of a control batch."""
-    with _Mapped(segment) as data:
-        for position, header in headers_in(data):
-            if header.magic != MAGIC or not crc_is_right(data, position, header):
-                continue
-            whole = bytes(data[position : position + header.size_bytes])
-            row = batch_row(segment.topic, segment.partition, header, whole)
-            try:
-                records = [] if header.is_control else list(records_in(whole, 0, header))
-            except Refused:
-                continue
-            yield row, records
+    for _, header, view in read(segment):
+        whole = bytes(view)
+        if header.magic != MAGIC or not crc_is_right(whole, 0, header):
+            continue
+        row = batch_row(segment.topic, segment.partition, header, whole)
+        try:
+            records = [] if header.is_control else list(records_in(whole, 0, header))
+        except Refused:
+            continue
+        yield row, records
 
 
 def logs_of(directory: str) -> Logs:
@@ -195,18 +230,19 @@ def logs_of(directory: str) -> Logs:
 
 
 def _records(
-    segment: SegmentFile, decode: Callable[[int, BatchHeader, bytes], Iterator[T]]
+    segment: SegmentFile,
+    decode: Callable[[int, BatchHeader, bytes], Iterator[T]],
+    read: Read,
 ) -> Iterator[T]:
     """Decoded records of each valid batch."""
-    with _Mapped(segment) as data:
-        for position, header in headers_in(data):
-            if header.magic != MAGIC or not crc_is_right(data, position, header):
-                continue
-            try:
-                whole = bytes(data[position : position + header.size_bytes])
-                yield from decode(segment.partition, header, whole)
-            except Refused:
-                continue  # the rules of batches report it
+    for _, header, view in read(segment):
+        whole = bytes(view)
+        if header.magic != MAGIC or not crc_is_right(whole, 0, header):
+            continue
+        try:
+            yield from decode(segment.partition, header, whole)
+        except Refused:
+            continue  # the rules of batches report it
 
 
 def _damaged(segment: SegmentFile, next_offset: int, position: int) -> Batch:
@@ -234,24 +270,3 @@ def _entries(segment: SegmentFile) -> list[AbortedEntry]:
         AbortedEntry(segment.topic, segment.partition, *one) for one in decode_index(content)
     ]
     return sorted(entries, key=lambda entry: entry.last_offset, reverse=True)
-
-
-class _Mapped:
-    """The bytes of a data file; none if it was deleted meanwhile."""
-
-    def __init__(self, segment: SegmentFile) -> None:
-        self._segment = segment
-        self._map: mmap.mmap | None = None
-
-    def __enter__(self) -> memoryview:
-        try:
-            with open(self._segment.path, "rb") as file:
-                size = min(self._segment.size, os.fstat(file.fileno()).st_size)
-                if size:
-                    self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-        except FileNotFoundError:
-            pass
-        return memoryview(b"" if self._map is None else self._map)
-
-    def __exit__(self, *_: object) -> None:
-        self._map = None  # it is unmapped with the last view of it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -47,6 +48,9 @@ def session(
     if Java or the connector's jars are missing.
     """
     need_java()
+    if master.startswith("local"):
+        # Else Spark starts the first python3 of the PATH for its tasks, which may lack packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jars = connector_jars()
     _log.info("Spark's Kafka connector: %s", jars.how)
     from pyspark.sql import SparkSession

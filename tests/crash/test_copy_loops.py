@@ -10,6 +10,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from ottla.audit.whole import audit
+from ottla.spark.audit_rows import logs_of
 from ottla.testing import running_broker
 
 from .copying import Command, Copying, aiokafka, confluent, java
@@ -57,6 +59,10 @@ def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, 
         assert (copying.broker_kills, copying.loop_kills) == (kills, kills), f"seed {seed}"
         for partition, values in enumerate(committed(broker.bootstrap, "output", len(commands))):
             assert values == given[partition], f"partition {partition}, seed {seed}"
+    errors = [
+        each for each in audit(logs_of(str(scratch / "data"))).findings if each.severity != "notice"
+    ]
+    assert errors == []
 
 
 @pytest.mark.timeout(300)
