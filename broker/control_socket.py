@@ -39,7 +39,10 @@ class ControlSocket:
 
     async def open(self, path: Path) -> asyncio.Server:
         """Listen on a new Unix socket, as long as the server is kept. Raises OSError."""
-        return await asyncio.start_unix_server(self._serve, _free(path), limit=_LINE_BYTES)
+        try:
+            return await asyncio.start_unix_server(self._serve, _free(path), limit=_LINE_BYTES)
+        except OSError as failed:  # without the path
+            raise OSError(failed.errno, failed.strerror, str(path)) from None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -119,7 +119,11 @@ def _with_path(trouble: Exception, directory: Path) -> str:
     """The text of an error with its path, and a remedy for a full or write-protected disk."""
     said = str(trouble)
     failed = trouble if isinstance(trouble, OSError) else trouble.__cause__
-    if not isinstance(failed, OSError) or failed.errno not in _DISK_TROUBLE:
+    if not isinstance(failed, OSError):
+        return said
+    if failed.errno not in _DISK_TROUBLE:
+        if failed is trouble and failed.filename is not None:
+            return f"cannot use {os.fsdecode(failed.filename)}: {failed.strerror}"
         return said
     from .runtime.storage_trouble import remedy
 

@@ -160,6 +160,7 @@ class Ottla(BrokerData):
 
     def start(self) -> None:
         """Run the broker; return when it answers. Raises BrokerFailed if it does not."""
+        __tracebackhide__ = True  # pytest shows the caller
         if self._process is not None:
             raise BrokerFailed("the broker was started before: call `restart`, `kill` or `stop`")
         if self._removal is not None and not self._removal.alive:  # it was closed
@@ -221,7 +222,11 @@ class Ottla(BrokerData):
         if self._removal is not None:
             self._removal()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.bootstrap_servers or 'not started'}>"
+
     def __enter__(self) -> Self:
+        __tracebackhide__ = True  # pytest shows the caller
         try:
             self.start()
         except BaseException:

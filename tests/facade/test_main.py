@@ -90,6 +90,17 @@ def test_a_setting_that_cannot_be_is_one_line_and_status_2(
     assert told in line
 
 
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [("--data-dir", "File exists"), ("--control", "Not a directory")],
+)
+def test_a_path_that_cannot_be_used_is_named(option: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / ("file" if option == "--data-dir" else "file/socket")
+    done = run("serve", "--listen", "127.0.0.1:0", option, str(path))
+    assert (done.returncode, done.stderr) == (1, f"ottla: cannot use {path}: {reason}\n")
+
+
 def test_a_broker_that_did_not_start_leaves_the_garbage_collector_at_work() -> None:
     """Or all cycles stay in the process that called `main`."""
     assert main(["serve", "--set", "num.partitions=none"]) == 2
