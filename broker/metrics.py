@@ -7,8 +7,7 @@ count is read while it changes. docs/METRICS.md lists all metrics.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -21,11 +20,15 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from .kafka_metrics import collect_kafka
 from .metrics_page import Page
+from .probes import probes_of
+from .runtime.request_metrics import RequestMetrics
 from .runtime.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
 from .scheduling.holds import BUCKETS_S as HOLD_BUCKETS_S
 
 if TYPE_CHECKING:
+    from .net.sockets import NodeSockets
     from .node import Node
     from .scheduling.holds import Holds
 
@@ -37,11 +40,16 @@ class Metrics:
 
     Args:
         nodes: the nodes of this process.
+        sockets: of each node, by its id.
     """
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(
+        self, nodes: Iterable[Node], sockets: Mapping[int, NodeSockets] | None = None
+    ) -> None:
         self._nodes = tuple(nodes)
+        self._sockets = sockets or {}
         for node in self._nodes:
+            node.request_metrics = RequestMetrics(node.clock.monotonic_s)
             metrics = TransactionMetrics(node.node_id, node.clock.monotonic_s)
             node.transaction_metrics = metrics
             node.events.add(metrics.observe)
@@ -49,9 +57,10 @@ class Metrics:
 
     def open(self, host: str, port: int) -> int:
         """Serve the page; return the bound port. Raises OSError."""
-        registry = CollectorRegistry()
-        registry.register(_InLoop(asyncio.get_running_loop(), self._nodes))
-        page = Page(registry, self._nodes[0].clock.monotonic_s)
+        registry, loop = CollectorRegistry(), asyncio.get_running_loop()
+        registry.register(_InLoop(loop, self._nodes, self._sockets))
+        probes = probes_of(loop, self._nodes, self._sockets)
+        page = Page(registry, self._nodes[0].clock.monotonic_s, probes)
         try:
             bound_port = page.open(host, port)
         except OSError as trouble:
@@ -68,25 +77,30 @@ class Metrics:
 class _InLoop(Collector):
     """Collects the metrics in the event loop, on behalf of a thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, nodes: tuple[Node, ...]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        nodes: tuple[Node, ...],
+        sockets: Mapping[int, NodeSockets],
+    ) -> None:
         self._loop = loop
         self._nodes = nodes
+        self._sockets = sockets
 
     def describe(self) -> Iterable[Metric]:
         """No metrics: a registry that called `collect` instead would block the event loop."""
         return []
 
     def collect(self) -> Iterable[Metric]:
-        collected: Future[list[Metric]] = Future()
+        collected = asyncio.run_coroutine_threadsafe(self._collected(), self._loop)
+        try:
+            return collected.result(_COLLECT_TIMEOUT_S)
+        except TimeoutError:
+            collected.cancel()
+            raise
 
-        def now() -> None:
-            try:
-                collected.set_result(list(collect(self._nodes)))
-            except Exception as error:
-                collected.set_exception(error)
-
-        self._loop.call_soon_threadsafe(now)
-        return collected.result(_COLLECT_TIMEOUT_S)
+    async def _collected(self) -> list[Metric]:
+        return [*collect(self._nodes), *await collect_kafka(self._nodes, self._sockets)]
 
 
 def collect(nodes: Iterable[Node]) -> Iterator[Metric]:

@@ -1,23 +1,32 @@
-"""Serves the metrics page for Prometheus in a few threads, each connection for a limited time.
+"""Serves the metrics page for Prometheus and probes of the broker, on a port of their own.
 
+A few threads serve the connections, each for a limited time.
 A peer that connects and sends nothing, or very slowly, occupies a thread for some seconds. Beyond
 the limit of connections the oldest one is closed, so that the next scrape is always answered.
 """
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
 CONNECTIONS_AT_MOST: Final = 16
 SECONDS_EACH: Final = 10.0
 _POLL_S: Final = 0.5
+
+
+Probe = Callable[[], list[str]]
 
 
 class Page:
@@ -25,11 +34,17 @@ class Page:
 
     Args:
         now_s: a clock's `monotonic_s`, which threads call.
+        probes: by path; each returns the reasons against its answer 200, none if all is well.
     """
 
-    def __init__(self, registry: CollectorRegistry, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        now_s: Callable[[], float],
+        probes: Mapping[str, Probe] = MappingProxyType({}),
+    ) -> None:
         self._now_s = now_s
-        self._app = make_wsgi_app(registry)
+        self._app = _with_probes(make_wsgi_app(registry), probes)
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -59,6 +74,23 @@ class Page:
         self._server.server_close()
         self._server.cut(before_s=float("inf"))
         self._thread.join()
+
+
+def _with_probes(metrics: WSGIApplication, probes: Mapping[str, Probe]) -> WSGIApplication:
+    """The page of the metrics, and a page of JSON for each probe."""
+
+    def serve(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        probe = probes.get(environ["PATH_INFO"])
+        if probe is None:
+            return metrics(environ, start_response)
+        reasons = probe()
+        status = "503 Service Unavailable" if reasons else "200 OK"
+        body = json.dumps({"status": "failing" if reasons else "ok", "reasons": reasons}).encode()
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        start_response(status, headers)
+        return [body]
+
+    return serve
 
 
 class _Request(WSGIRequestHandler):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .runtime.marker_channel import MarkerChannel
     from .runtime.marker_requests import MarkerRequests
     from .runtime.quotas import Quotas
+    from .runtime.request_metrics import RequestMetrics
     from .runtime.shard import Shard, ShardServices
     from .runtime.transaction_metrics import TransactionMetrics
 
@@ -63,6 +64,7 @@ class Node:
         coordinators: by the internal topic that each lives in; `transactions` and `groups` are
             two of them.
         transaction_metrics: counts the decisions on transactions; None without metrics.
+        request_metrics: counts the requests; None without metrics.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -109,6 +111,7 @@ class Node:
         )
         self._marker_channel: MarkerChannel | None = None
         self.transaction_metrics: TransactionMetrics | None = None
+        self.request_metrics: RequestMetrics | None = None
         self.transactions: Coordinator[Transactions] = Coordinator(
             TRANSACTION_STATE, self._transaction_shard, self.loading,
             check_key=check_transactional_id,

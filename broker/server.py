@@ -201,7 +201,7 @@ class _Server:
         if metrics is not None:
             from .metrics import Metrics
 
-            page = Metrics(served)
+            page = Metrics(served, {node.node_id: door for node, door in served.items()})
             page.open(*metrics)
         for node, door in served.items():
             node.register(door.advertised)

@@ -99,6 +99,21 @@ class NodeSockets:
             return host, each.port
         return None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it accepts connections."""
+        return bool(self._servers)
+
+    @property
+    def connection_count(self) -> int:
+        """The number of open connections."""
+        return len(self._connections)
+
+    @property
+    def accepted_count(self) -> int:
+        """The number of connections since the start."""
+        return self._accepted
+
     def bind(self) -> None:
         """Bind the ports again after `refuse`, unless they are bound.
 

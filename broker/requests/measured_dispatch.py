@@ -1,8 +1,9 @@
-"""A dispatch that times the work of each request, for `ottla serve --metrics`."""
+"""A dispatch that times and counts requests, for `ottla serve --metrics`."""
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
@@ -10,6 +11,7 @@ from .dispatch import Answer, Dispatch
 
 if TYPE_CHECKING:
     from ..node import Node
+    from ..runtime.request_metrics import RequestMetrics
     from ..scheduling.holds import Holds
     from .context import ConnectionInfo, Context
 
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 class MeasuredDispatch(Dispatch):
     """Counts in `holds` the time until a request is answered or waits.
 
-    The rest of a request that waits is a task with the name of the API, which the loop times.
+    The rest of a request that waits is a task with the name of the API, which the loop times. The
+    node's `request_metrics` count the request and its answer.
     """
 
     __slots__ = ("_holds", "_names")
@@ -30,9 +33,31 @@ class MeasuredDispatch(Dispatch):
     def serve(
         self, frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
+        metrics = self._node.request_metrics
+        received_s = 0.0 if metrics is None else metrics.now_s()
+        key, size_bytes = int.from_bytes(frame[:2], "big"), len(frame)
         begun = self._holds.begin()
         try:
-            return super().serve(frame, connection)
+            context, reply = super().serve(frame, connection)
         finally:
-            key = int.from_bytes(frame[:2], "big")
             self._holds.end(begun, self._names.get(key, "unknown API"))
+        if metrics is not None:
+            metrics.received(key, context.version, size_bytes)
+            if isinstance(reply, asyncio.Future):
+                reply.add_done_callback(partial(_answered_later, metrics, key, received_s))
+            else:
+                metrics.answered(key, received_s, _size_of(reply))
+        return context, reply
+
+
+def _answered_later(
+    metrics: RequestMetrics, api_key: int, received_s: float, reply: asyncio.Future[Answer]
+) -> None:
+    if not reply.cancelled() and reply.exception() is None:
+        metrics.answered(api_key, received_s, _size_of(reply.result()))
+
+
+def _size_of(answer: Answer) -> int:
+    if isinstance(answer, list):
+        return sum(len(piece) for piece in answer)
+    return 0 if answer is None else len(answer)

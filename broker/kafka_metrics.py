@@ -1,0 +1,197 @@
+"""Metrics of requests, connections, partitions and groups, under Kafka's names where it has one.
+
+The names are those that Prometheus' JMX exporter makes of Kafka's MBeans, so that dashboards for
+Kafka work. All but the counts of requests are read when the page is, in slices beside requests:
+there may be very many partitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+from ..protocol.api_keys import ApiKey
+from .runtime.transaction_metrics import BUCKETS_S, Histogram
+from .scheduling.turns import Turns
+
+if TYPE_CHECKING:
+    from ..coordinator.groups import Groups
+    from ..storage.log import PartitionLog
+    from .node import Node
+
+_NAMES = {int(key): "".join(map(str.capitalize, key.name.split("_"))) for key in ApiKey}
+_GROUP_STATES = ("empty", "assigning", "reconciling", "stable", "dead")
+
+
+class Sockets(Protocol):
+    """What the metrics need of a node's sockets."""
+
+    @property
+    def connection_count(self) -> int: ...
+    @property
+    def accepted_count(self) -> int: ...
+
+
+async def collect_kafka(nodes: Iterable[Node], sockets: Mapping[int, Sockets]) -> list[Metric]:
+    """The metrics now.
+
+    Args:
+        sockets: by node id; a node may lack them.
+    """
+    listed, turns = [*nodes], Turns()
+    return [
+        *_requests(listed),
+        *_connections(sockets),
+        *await _partitions(listed, turns),
+        *await _logs(listed[0].log_directory.logs(), turns),
+        *await _groups(listed, turns),
+    ]
+
+
+def _requests(nodes: list[Node]) -> Iterable[Metric]:
+    requests = CounterMetricFamily(
+        "kafka_network_requestmetrics_requests", "Requests", labels=["node", "request", "version"]
+    )
+    received = CounterMetricFamily(
+        "ottla_request_bytes", "Bytes of requests", labels=["node", "request"]
+    )
+    answered = CounterMetricFamily(
+        "ottla_response_bytes", "Bytes of answers", labels=["node", "request"]
+    )
+    durations = HistogramMetricFamily(
+        "kafka_network_requestmetrics_totaltimems",
+        "From the receipt of a request to its answer, in milliseconds",
+        labels=["node", "request"],
+    )
+    for node in nodes:
+        label, counts = str(node.node_id), node.request_metrics
+        if counts is None:
+            continue
+        for (key, version), count in sorted(counts.requests.items()):
+            requests.add_metric([label, _NAMES[key], str(version)], count)
+        for family, sizes in ((received, counts.received_bytes), (answered, counts.answered_bytes)):
+            for key, size_bytes in sorted(sizes.items()):
+                family.add_metric([label, _NAMES[key]], size_bytes)
+        for key, histogram in sorted(counts.durations.items()):
+            buckets = _buckets_ms(histogram)
+            durations.add_metric([label, _NAMES[key]], buckets, histogram.sum_s * 1000)
+    return requests, received, answered, durations
+
+
+def _buckets_ms(histogram: Histogram) -> list[tuple[str, float]]:
+    reached, buckets = 0, []
+    for bound, count in zip([*BUCKETS_S, None], histogram.counts, strict=True):
+        reached += count
+        buckets.append(("+Inf" if bound is None else f"{bound * 1000:g}", float(reached)))
+    return buckets
+
+
+def _connections(sockets: Mapping[int, Sockets]) -> Iterable[Metric]:
+    name = "kafka_server_socket_server_metrics_connection"
+    count = GaugeMetricFamily(f"{name}_count", "Open connections", labels=["node"])
+    created = CounterMetricFamily(f"{name}_creation", "Accepted connections", labels=["node"])
+    for node_id, each in sockets.items():
+        count.add_metric([str(node_id)], each.connection_count)
+        created.add_metric([str(node_id)], each.accepted_count)
+    return count, created
+
+
+async def _partitions(nodes: list[Node], turns: Turns) -> Iterable[Metric]:
+    catalog = nodes[0].catalog
+    led: Counter[int] = Counter()
+    held: Counter[int] = Counter()
+    behind: Counter[int] = Counter()
+    for topic in [*catalog.topics.values()]:
+        for each in topic.partitions:
+            led[each.leader_id] += 1
+            held.update(each.replicas)
+            behind[each.leader_id] += len(each.isr) < len(each.replicas)
+        await turns.pause()
+    families = []
+    for name, what, counts in (
+        ("leadercount", "Partitions that the node leads", led),
+        ("partitioncount", "Partitions of which the node has a replica", held),
+        ("underreplicatedpartitions", "Led partitions with a replica out of sync", behind),
+    ):
+        family = GaugeMetricFamily(f"kafka_server_replicamanager_{name}", what, labels=["node"])
+        for node in nodes:
+            family.add_metric([str(node.node_id)], counts[node.node_id])
+        families.append(family)
+    fenced = sum(broker.is_fenced for broker in catalog.brokers.values())
+    for name, what, value in (
+        ("activebrokercount", "Brokers that run", len(catalog.brokers) - fenced),
+        ("fencedbrokercount", "Registered brokers that do not run", fenced),
+        ("globaltopiccount", "Topics", len(catalog.topics)),
+        ("globalpartitioncount", "Partitions", led.total()),
+        ("offlinepartitionscount", "Partitions without a leader", led[-1]),
+    ):
+        family = GaugeMetricFamily(f"kafka_controller_kafkacontroller_{name}", what)
+        family.add_metric([], value)
+        families.append(family)
+    return families
+
+
+async def _logs(logs: Iterable[PartitionLog], turns: Turns) -> Iterable[Metric]:
+    labels = ["topic", "partition"]
+    size = GaugeMetricFamily("kafka_log_log_size", "Bytes of the data files", labels=labels)
+    start = GaugeMetricFamily("kafka_log_log_logstartoffset", "First offset", labels=labels)
+    end = GaugeMetricFamily("kafka_log_log_logendoffset", "Offset after the last", labels=labels)
+    segments = GaugeMetricFamily("kafka_log_log_numlogsegments", "Data files", labels=labels)
+    for log in [*logs]:
+        named = [log.topic, str(log.partition)]
+        size.add_metric(named, log.size_bytes)
+        start.add_metric(named, log.log_start_offset)
+        end.add_metric(named, log.log_end_offset)
+        segments.add_metric(named, len(log.segments))
+        await turns.pause()
+    return size, start, end, segments
+
+
+async def _groups(nodes: list[Node], turns: Turns) -> Iterable[Metric]:
+    name = "kafka_server_group_coordinator_metrics"
+    groups = GaugeMetricFamily(f"{name}_group_count", "Groups", labels=["node", "protocol"])
+    states = GaugeMetricFamily(
+        f"{name}_consumer_group_count", "Groups of the consumer protocol", labels=["node", "state"]
+    )
+    labels = ["consumergroup", "topic", "partition"]
+    committed = GaugeMetricFamily(
+        "kafka_consumergroup_current_offset", "Committed offset", labels=labels
+    )
+    lag = GaugeMetricFamily(
+        "kafka_consumergroup_lag", "Records behind the committed offset", labels=labels
+    )
+    for node in nodes:
+        kinds: Counter[str] = Counter({"classic": 0, "consumer": 0})
+        found: Counter[str] = Counter(dict.fromkeys(_GROUP_STATES, 0))
+        for shard in [each for each in node.groups.shards() if not each.is_loading]:
+            for group in [each for kind in shard.machine.kinds.all for each in kind.listed()]:
+                kinds[group.group_type] += 1
+                if group.group_type == "consumer":
+                    found[group.state.lower()] += 1
+                for topic, partition, offset in _offsets(shard.machine, group.group_id):
+                    named = [group.group_id, topic, str(partition)]
+                    committed.add_metric(named, offset)
+                    log = node.log_directory.log_of(topic, partition)
+                    if log is not None:
+                        lag.add_metric(named, max(0, log.high_watermark - offset))
+                await turns.pause()
+        for family, counts in ((groups, kinds), (states, found)):
+            for label, count in counts.items():
+                family.add_metric([str(node.node_id), label], count)
+    return groups, states, committed, lag
+
+
+def _offsets(machine: Groups, group_id: str) -> Iterable[tuple[str, int, int]]:
+    """Topic, partition and committed offset of a group."""
+    for topic, partitions in machine.committed_partitions(group_id).items():
+        for partition in partitions:
+            fetched = machine.fetch_offset(group_id, topic, partition, require_stable=False)
+            yield topic, partition, fetched.offset
