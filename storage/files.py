@@ -79,6 +79,9 @@ class Files(Protocol):
     def sync_directory(self, directory: str, /) -> None:
         """Return when the names in the directory survive a loss of power."""
 
+    def boot_id(self) -> bytes:
+        """An id of this run of the machine: a loss of power changes it. Empty if unknown."""
+
     def is_at(self, descriptor: int, path: str, /) -> bool:
         """Whether the path is still that of the open file, neither removed nor renamed."""
 
@@ -139,6 +142,12 @@ class RealFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def boot_id(self) -> bytes:
+        try:
+            return self.read("/proc/sys/kernel/random/boot_id").strip()
+        except OSError:  # not on Linux
+            return b""
 
     def is_at(self, descriptor: int, path: str, /) -> bool:
         try:

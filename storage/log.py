@@ -21,20 +21,19 @@ from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
 from .checking import Checked, Rules, check_at_once
 from .damage import Report, ignore_damage
-from .files import Files, write_atomically
+from .files import Bytes, Files, write_atomically
 from .flush import Flush, Unsynced
 from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
 from .reads import FileRange, Found, Read, ReadLimits
 from .recovery import Stop, aborted_by, load, rebuild_aborted_transactions
+from .saved_state import SavedState
 from .segment import INDEX, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, file_name
 from .segments import Later, Segments
 from .steps import Steps, at_once
 from .time_search import TimedOffset, first_since, latest
 from .transaction_check import TransactionCheck
-
-Bytes = bytes | bytearray | memoryview
 
 _HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 
@@ -104,6 +103,7 @@ class PartitionLog:
         flush_due_offset: records before this offset must be on disk before they are acknowledged.
         on_flush_due: called with an offset up to which a flush is due, to be done by `begin_flush`;
             None: the append itself flushes.
+        saved: the state saved for a start after a SIGKILL.
         end_offset_at_open: records before this offset were written by an earlier process.
         failure: why appends are refused; None if they are accepted.
     """
@@ -127,28 +127,24 @@ class PartitionLog:
         self._directory = directory = f"{services.path}/{self._name}"
         found = load(files, directory, config, stop, now_ms=now_ms, report=services.report)
         self._segments = Segments(files, found.segments)
-        self._active = found.segments[-1]
-        self._active_since_ms = now_ms
+        self._active, self._active_since_ms = found.segments[-1], now_ms
         self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
         self._epochs = found.epochs
-        self.log_end_offset = self._active.next_offset
-        self.high_watermark = self.log_end_offset
+        end_offset = self._active.next_offset
+        self.log_end_offset = self.high_watermark = self.end_offset_at_open = end_offset
         self.log_start_offset = max(found.log_start_offset, found.segments[0].base_offset)
-        self.recovery_point = min(
-            self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
-        )
-        self.flush_due_offset = self.recovery_point
-        self.end_offset_at_open = self.log_end_offset
+        synced_to = end_offset if stop.clean else min(end_offset, stop.recovery_point)
+        self.recovery_point = self.flush_due_offset = synced_to
         self.on_flush_due = services.on_flush_due
         self.failure: str | None = None
         self.is_closed = False
         self._state_offset = self.log_end_offset if stop.clean else -1
         self._unsynced = Unsynced(files, directory)
-        self._transaction_check: TransactionCheck | None = None
-        if found.segments[0].unverified is not None:
-            self._transaction_check = TransactionCheck(self.log_end_offset)
+        self.saved = SavedState(files, directory, found.saved_offset)
+        is_unverified = found.segments[0].unverified is not None
+        self._transaction_check = TransactionCheck(end_offset) if is_unverified else None
         self.leader_epoch = max(self._epochs.latest, 0)
         if config.preallocate:
             if not stop.clean:  # a killed process has not released reserved space
@@ -324,10 +320,8 @@ class PartitionLog:
 
     def _roll_for(self, size: int, now_ms: int) -> None:
         if size > self.config.segment_bytes:
-            raise Refused(
-                Code.RECORD_LIST_TOO_LARGE,
-                f"the batch has {size} bytes, and segment.bytes is {self.config.segment_bytes}",
-            )
+            why = f"the batch has {size} bytes, and segment.bytes is {self.config.segment_bytes}"
+            raise Refused(Code.RECORD_LIST_TOO_LARGE, why)
         if self._active.size_bytes:
             self.roll(now_ms)
 
@@ -493,10 +487,7 @@ class PartitionLog:
         return True
 
     def remove_deleted(self, now_ms: int, later: Later | None = None) -> None:
-        """Delete the files of segments removed `file.delete.delay.ms` ago.
-
-        See `Segments.remove_deleted`.
-        """
+        """See `Segments.remove_deleted`."""
         self._segments.remove_deleted(now_ms, self.config.file_delete_delay_ms, later)
 
     @property
@@ -539,6 +530,16 @@ class PartitionLog:
             self._write_segment_files(self._active)
             self._epochs.write()
             self._state_offset = self.log_end_offset
+
+    def save_in_steps(self) -> Iterator[None]:
+        """Save the state, in short steps. Raises OSError: the earlier saved state stays."""
+        active = self._active
+        yield from active.load_times_in_steps()
+        for _ in self.saved.write_indexes(active):
+            yield
+            if self._active is not active or self.is_closed or self.failure is not None:
+                return
+        self.saved.save(active, self._aborted, self.producers)
 
     def begin_flush(self, up_to: int | None = None) -> Flush:
         """Collect the unsynced data before `up_to`; None: all of it.

@@ -1,8 +1,8 @@
 """The data directory: a folder for each partition, and Kafka's files beside them.
 
 `.lock` keeps a second broker out; `meta.properties` names cluster and node; `.kafka_cleanshutdown`
-marks a clean stop; the checkpoints store per log its start and the offset up to which it is synced
-(Kafka's LogManager, MetaPropertiesEnsemble, CheckpointFile, CleanShutdownFileHandler).
+marks a clean stop, `.boot-id` the run of the machine; the checkpoints store per log its start and
+the offset up to which it is synced (Kafka's LogManager, MetaPropertiesEnsemble, CheckpointFile).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from .boot_mark import BootMark
 from .checkpoint_file import decode, encode
 from .damage import Damage, Report, ignore_damage, read_copy
 from .files import Files, append_whole, read_if_exists, write_atomically
@@ -102,6 +103,8 @@ class LogDirectory:
         for topic, partition in rows:
             if f"{topic}-{partition}" not in self._names:
                 self._forget((topic, partition))
+        self._boot_mark = BootMark(files, path)
+        self._has_all_writes = self._permits_saves = self._boot_mark.is_current
         self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
         self._renamed: set[str] = set()  # topics of directories whose rename is not synced
 
@@ -220,6 +223,7 @@ class LogDirectory:
             high_watermark=self._high_watermarks.get(key, 0),
             leader_epoch=leader_epoch,
             is_new=is_new,
+            has_all_writes=self._has_all_writes,
         )
         log = self._logs[key] = PartitionLog(
             self._services, topic, partition, config=config, stop=stop, now_ms=now_ms
@@ -479,6 +483,18 @@ class LogDirectory:
         if self.clean or self.partition_names() <= opened:
             content = b'{"version":0,"brokerEpoch":%d}' % self.broker_epoch
             write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
+            self._boot_mark.remove()
+
+    def permit_saves(self) -> bool:
+        """Prepare the directory for `PartitionLog.save_in_steps`; False: not yet, or never.
+
+        The next start may trust all data, so none of a loss of power may be left unread. Raises
+        OSError.
+        """
+        opened = (f"{topic}-{partition}" for topic, partition in self._logs)
+        if not self._permits_saves and (self.clean or self.partition_names().issubset(opened)):
+            self._permits_saves = self._boot_mark.make()
+        return self._permits_saves
 
 
 def _marked(name: str, suffix: str) -> str:
@@ -517,12 +533,9 @@ def _own_meta_properties(
     cluster_id = cluster_id or encode_uuid(uuid.uuid4())
     directory_id = uuid.uuid4()
     lines = [
-        "#",
-        f"node.id={node_id}",
-        f"directory.id={encode_uuid(directory_id)}",
-        "version=1",
+        "#", f"node.id={node_id}", f"directory.id={encode_uuid(directory_id)}", "version=1",
         f"cluster.id={cluster_id}",
-    ]
+    ]  # fmt: skip
     write_atomically(files, file, ("\n".join(lines) + "\n").encode(), sync=True)
     return cluster_id, directory_id
 

@@ -2,8 +2,9 @@
 
 After a clean stop only the log's end is read; the rest is verified at its first read. After an
 unclean stop each segment from the recovery point on is read, cut behind its last valid batch, and
-indexed again. The producers' state comes from the latest earlier snapshot and the batches behind it
-(Kafka's LogLoader). Damaged synced data stays in the file, and is reported.
+indexed again; after a SIGKILL only the batches behind the saved state are (`resumption.py`). The
+producers' state comes from the latest earlier snapshot and the batches behind it (Kafka's
+LogLoader). Damaged synced data stays in the file, and is reported.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..protocol.batch import BatchHeader
 from ..protocol.control import read_marker
@@ -30,6 +31,9 @@ from .segment import DELETED, LOG, SNAPSHOT, TRANSACTION_INDEX, Segment, file_na
 from .swaps import finish_swaps
 from .unverified import Unverified
 
+if TYPE_CHECKING:
+    from .resumption import Resumed
+
 _LEFTOVERS: Final = (DELETED, ".tmp")
 
 
@@ -39,6 +43,7 @@ class Found:
 
     Attributes:
         log_start_offset: the log's start, which may lie before its first segment.
+        saved_offset: the last segment's files besides the data are of this offset.
     """
 
     segments: list[Segment]
@@ -46,6 +51,7 @@ class Found:
     aborted: AbortedTransactions
     epochs: LeaderEpochs
     log_start_offset: int
+    saved_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class Stop:
         high_watermark: from the checkpoint; a log that ends earlier has lost unsynced data.
         leader_epoch: the partition's epoch in the metadata; None: unknown.
         is_new: the directory was just created and is empty; nothing is read.
+        has_all_writes: the machine has run on since: all that was written is in the files.
     """
 
     clean: bool
@@ -67,6 +74,7 @@ class Stop:
     high_watermark: int = 0
     leader_epoch: int | None = None
     is_new: bool = False
+    has_all_writes: bool = False
 
 
 def load(
@@ -98,11 +106,12 @@ def load(
         producers, aborted = ProducerStates(), AbortedTransactions()  # no open transaction is left
         epochs.truncate_start(begins)
         epochs.write()
-    _remove_stray_snapshots(files, directory, source.names, segments)
+    saved_offset = max(opened.saved_offset, segments[-1].base_offset)
+    _remove_stray_snapshots(files, directory, source.names, segments, saved_offset)
     epochs.truncate_end(segments[-1].next_offset)
     if epochs.damage:
         epochs.write()
-    return Found(segments, producers, aborted, epochs, begins)
+    return Found(segments, producers, aborted, epochs, begins, saved_offset)
 
 
 def _empty(files: Files, directory: str, stop: Stop) -> Found:
@@ -110,7 +119,8 @@ def _empty(files: Files, directory: str, stop: Stop) -> Found:
     epochs = LeaderEpochs(files, directory, is_new=True)
     epochs.newest = stop.leader_epoch
     segments = [Segment(files, directory, stop.log_start_offset)]
-    return Found(segments, ProducerStates(), AbortedTransactions(), epochs, stop.log_start_offset)
+    begins = stop.log_start_offset
+    return Found(segments, ProducerStates(), AbortedTransactions(), epochs, begins, begins)
 
 
 # The stages of `load`, in their order.
@@ -139,11 +149,15 @@ class _Opened:
     Attributes:
         first_unsynced: the index of the first segment to read again; their number if there is none.
         unsynced_from: the offset from which batches may not have been synced.
+        saved_offset: the last segment's files besides the data are of this offset; -1: unknown.
+        resumed: the last one, if it is loaded up to a saved state only.
     """
 
     segments: list[Segment]
     first_unsynced: int
     unsynced_from: int
+    saved_offset: int = -1
+    resumed: Resumed | None = None
 
 
 def _read_epochs(source: _Source, stop: Stop) -> tuple[LeaderEpochs, Stop]:
@@ -162,18 +176,34 @@ def _read_epochs(source: _Source, stop: Stop) -> tuple[LeaderEpochs, Stop]:
 def _open_segments(source: _Source, stop: Stop, epochs: LeaderEpochs) -> _Opened:
     files, directory, report = source.files, source.directory, source.report
     segments = _segments(files, directory, source.names, stop)
+    snapshots = _offsets_of(source.names, SNAPSHOT)
+    resumed = None
+    if stop.has_all_writes and epochs.is_checked and not stop.clean:
+        from .resumption import resume
+
+        resumed = resume(
+            segments[-1], snapshots, source.config, recovery_point=stop.recovery_point,
+            epochs=epochs, report=report,
+        )  # fmt: skip
+        segments = _segments(files, directory, source.names, stop)
     _mark_unverified(
         segments, source.config, stop, epochs=epochs if epochs.is_checked else None,
-        snapshots=_offsets_of(source.names, SNAPSHOT), report=report,
+        snapshots=snapshots, report=report, is_resumed=resumed is not None,
     )  # fmt: skip
+    if resumed is not None:
+        segments[-1] = resumed.segment
     _report_lost_beginning(segments[0], epochs, stop, report)
+    if resumed is not None:
+        count, offset = len(segments), resumed.offset
+        return _Opened(segments, count, offset, saved_offset=offset, resumed=resumed)
     if not stop.clean:
         first_unsynced = _index_of_first_unsynced(segments, stop.recovery_point)
         return _Opened(segments, first_unsynced, segments[first_unsynced].base_offset)
     first_unsynced = len(segments)
     segments[-1].load_active(source.config.index_interval_bytes)
     _roll_after_lost_end(files, directory, segments)
-    return _Opened(segments, first_unsynced, segments[-1].next_offset)
+    end_offset = segments[-1].next_offset
+    return _Opened(segments, first_unsynced, end_offset, saved_offset=end_offset)
 
 
 def _read_states(
@@ -184,16 +214,20 @@ def _read_states(
     aborted = AbortedTransactions()
     for segment in segments[: opened.first_unsynced]:
         for entry in _aborted_in(files, segment, source.report):
-            aborted.add(entry)
+            if entry.last_offset < opened.unsynced_from:
+                aborted.add(entry)
     producers, replay_from = _snapshot(
         files, directory, source.names, opened.unsynced_from, source.report
     )
     replay = _Replay(producers, aborted, replay_from)
     epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
     _rebuild(files, segments, opened.first_unsynced, source.config, replay)
+    if opened.resumed is not None:
+        replay.all_of(segments[-1], opened.resumed.load_rest(source.config))
     epochs.is_learning = False
     if not stop.clean:
-        _roll_after_lost_end(files, directory, segments)
+        if opened.resumed is None:
+            _roll_after_lost_end(files, directory, segments)
         _report_lost_end(segments[-1], stop, source.report)
     return producers, aborted
 
@@ -289,6 +323,7 @@ def _mark_unverified(
     epochs: LeaderEpochs | None,
     snapshots: list[int],
     report: Report,
+    is_resumed: bool = False,
 ) -> None:
     """Have data from an earlier process verified before it is served."""
     for segment in segments:
@@ -304,7 +339,7 @@ def _mark_unverified(
             may_have_gaps=config.compacts,
             end_offset=end_offset,
             report=report,
-            torn_from=None if stop.clean else stop.recovery_point,
+            torn_from=None if stop.clean or is_resumed else stop.recovery_point,
             epochs=epochs,
         )
 
@@ -433,14 +468,15 @@ def _replace_by_empty_segment(
 
 
 def _remove_stray_snapshots(
-    files: Files, directory: str, names: list[str], segments: list[Segment]
+    files: Files, directory: str, names: list[str], segments: list[Segment], saved_offset: int
 ) -> None:
-    """Keep the snapshots of segments, and that of a clean stop."""
+    """Keep the snapshots of segments, and that of a clean stop or of a saved state."""
     bases = {segment.base_offset for segment in segments}
     end_offset = segments[-1].next_offset
     strays = [offset for offset in _offsets_of(names, SNAPSHOT) if offset not in bases]
     for offset in strays:
-        if offset != strays[-1] or not segments[-1].base_offset < offset <= end_offset:
+        is_saved = segments[-1].base_offset < offset <= min(end_offset, saved_offset)
+        if offset != strays[-1] or not is_saved:
             with suppress(FileNotFoundError):  # it was deleted with its segment
                 files.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
 

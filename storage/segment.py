@@ -62,64 +62,35 @@ class Segment:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_append",
-        "_bytes_since_index",
-        "_descriptor",
-        "_directory",
-        "_files",
-        "_holds",
-        "_interval",
-        "_is_held_for_ranges",
-        "_is_reserved",
-        "_is_to_close",
-        "_max_timestamp_offset",
-        "_offset_index",
-        "_ranges",
-        "_tail_offsets",
-        "_tail_positions",
-        "_time_index",
-        "_unverified_times",
-        "base_offset",
-        "first_timestamp_ms",
-        "has_transaction_index",
-        "is_loaded",
-        "mark",
-        "max_timestamp_ms",
-        "next_offset",
-        "size_bytes",
-        "unverified",
-        "was_used",
-    )
+        "__weakref__", "_append", "_bytes_since_index", "_descriptor", "_directory", "_files",
+        "_holds", "_interval", "_is_held_for_ranges", "_is_reserved", "_is_to_close",
+        "_max_timestamp_offset", "_offset_index", "_ranges", "_tail_offsets", "_tail_positions",
+        "_time_index", "_unverified_times", "base_offset", "first_timestamp_ms",
+        "has_transaction_index", "is_loaded", "mark", "max_timestamp_ms", "next_offset",
+        "size_bytes", "unverified", "was_used",
+    )  # fmt: skip
 
     def __init__(self, files: Files, directory: str, base_offset: int, mark: str = "") -> None:
         self._files = files
         self._append = files.append
         self._directory = directory
         self._descriptor = -1
-        self._holds = 0
-        self._is_to_close = False
+        self._holds, self._is_to_close = 0, False
         self._ranges = 0  # ranges of its file waiting to be sent
         self._is_held_for_ranges = False
         self._is_reserved = False
-        self._offset_index = OffsetIndex()
-        self._time_index = TimeIndex()
-        self._unverified_times: tuple[int, int] | None = (
-            None  # last entry of an index from an earlier process
-        )
+        self._offset_index, self._time_index = OffsetIndex(), TimeIndex()
+        # The last entry of an index from an earlier process.
+        self._unverified_times: tuple[int, int] | None = None
         self._bytes_since_index = 0
         self._interval = _CHUNK_BYTES  # interval of an index being rebuilt
         self._max_timestamp_offset = base_offset
-        self._tail_offsets = array(
-            "q"
-        )  # base offsets of the newest batches, which most consumers read
-        self._tail_positions = array("q")
-        self.base_offset = base_offset
-        self.next_offset = base_offset
+        # Base offsets and positions of the newest batches, which most consumers read.
+        self._tail_offsets, self._tail_positions = array("q"), array("q")
+        self.base_offset = self.next_offset = base_offset
         self.mark = mark
         self.size_bytes = 0
-        self.first_timestamp_ms = NO_TIMESTAMP
-        self.max_timestamp_ms = NO_TIMESTAMP
+        self.first_timestamp_ms = self.max_timestamp_ms = NO_TIMESTAMP
         self.unverified: Unverified | None = None
         self.has_transaction_index = False
         self.is_loaded = True  # an empty segment has nothing to load
@@ -367,8 +338,11 @@ class Segment:
             self.scan()
         return self._offset_index, self._time_index
 
-    def _load_indexes(self) -> bool:
+    def _load_indexes(self, before: int | None = None) -> bool:
         """Read the indexes from disk; False if they are missing or do not fit the file.
+
+        Args:
+            before: leave out the entries from this offset on.
 
         Raises:
             OSError: no file can be opened.
@@ -380,6 +354,9 @@ class Segment:
         time_index = None if times is None else TimeIndex.decode(times)
         if offset_index is None or time_index is None:
             return False
+        if before is not None:
+            offset_index.truncate(before - self.base_offset)
+            time_index.truncate(before - self.base_offset)
         last = time_index.last()
         self._offset_index, self._time_index = offset_index, time_index
         if self.unverified is not None:
@@ -393,11 +370,38 @@ class Segment:
     def load_active(self, interval: int) -> None:
         """After a clean stop: read the indexes, and the batches behind the last entry."""
         self.next_offset, self._interval = self.base_offset, interval
-        if self.size_bytes == 0:
-            return
-        if self.is_loaded or not self._load_indexes():
+        if self.size_bytes and (self.is_loaded or not self._load_indexes()):
             self.scan()
-            return
+        elif self.size_bytes:
+            self._load_end()
+
+    def load_saved(self, end_offset: int, interval: int) -> bool:
+        """`load_active` for the part before `end_offset`; `load_rest` loads what follows.
+
+        Returns:
+            False: the indexes are missing, the data is damaged, or no batch ends there.
+        """
+        assert self.unverified is not None, "it is data from an earlier process"
+        self.next_offset, self._interval = self.base_offset, interval
+        if self.size_bytes == 0 or not self._load_indexes(end_offset):
+            return False
+        for position, header in self.headers(self._offset_index.position_before(_INT_MAX)):
+            if header.next_offset >= end_offset:
+                self.size_bytes = self.unverified.size_bytes = position + header.size_bytes
+                self._load_end()
+                break
+        return self.next_offset == end_offset and not self.unverified.damages
+
+    def load_rest(self, rest: Unverified, interval: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Index the batches behind those of `load_saved`, yielding each."""
+        self.size_bytes = rest.size_bytes
+        for position, header in rest.headers(rest.begins[0]):
+            self._index(header, header.base_offset, position, header.size_bytes, interval)
+            yield position, header
+        self._bytes_since_index = 0
+
+    def _load_end(self) -> None:
+        """Read the batches behind the last entry of the indexes."""
         first = next(self.headers(), None)
         if first is not None:
             self.first_timestamp_ms = first[1].max_timestamp_ms
@@ -488,6 +492,10 @@ class Segment:
     def offset_index(self) -> OffsetIndex:
         return self._offset_index
 
+    @property
+    def time_index(self) -> TimeIndex:
+        return self._time_index
+
     # Files
 
     def open(self) -> int:
@@ -498,15 +506,10 @@ class Segment:
         """
         if self._descriptor < 0:
             path = self.path(LOG)
-            if self.size_bytes:
-                self._check_size(path)
+            if self.size_bytes and (size_bytes := self._files.size(path)) < self.size_bytes:
+                raise OSError(f"{path} has {size_bytes} bytes, not {self.size_bytes}")
             self._descriptor = self._files.open_files.open(self, self._files.open, path)
         return self._descriptor
-
-    def _check_size(self, path: str) -> None:
-        size_bytes = self._files.size(path)
-        if size_bytes < self.size_bytes:
-            raise OSError(f"{path} has {size_bytes} bytes, not {self.size_bytes}")
 
     def is_in_place(self) -> bool:
         """False if the open data file was removed or renamed: the next start will not find it."""

@@ -82,6 +82,7 @@ class Unverified:
         epochs: the leader epochs of the batches; None: not known yet, see `set_leader_epochs`.
 
     Attributes:
+        begins: position and offset of its first batch.
         report: called with each damage.
         size_bytes: the file is unverified up to this position.
         damages: the damage found so far.
@@ -98,8 +99,10 @@ class Unverified:
         report: Report,
         torn_from: int | None = None,
         epochs: LeaderEpochs | None = None,
+        begins: tuple[int, int] | None = None,
     ) -> None:
         self._segment = segment
+        self.begins = begins or (0, segment.base_offset)
         self._is_last = is_last
         self._may_have_gaps = may_have_gaps
         self._limit = segment.base_offset + _INT_MAX if is_last else end_offset
@@ -178,7 +181,7 @@ class Unverified:
     def headers(self, start: int) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of each valid batch from `start`, a batch's position, on."""
         position = start
-        expected = self._segment.base_offset if start == 0 else None
+        expected = self.begins[1] if start == self.begins[0] else None
         while position < self.size_bytes and not self._is_verified:
             header = self._valid_at(position, expected)
             if header is None:
@@ -352,7 +355,7 @@ class Unverified:
         """Verify the whole file: find valid, damaged and torn parts."""
         if self._is_verified:
             return
-        position, expected, has_gaps = 0, self._segment.base_offset, self._may_have_gaps
+        (position, expected), has_gaps = self.begins, self._may_have_gaps
         ranges: list[tuple[int, int]] = []
         while position < self.size_bytes:
             header = self._valid_at(position, expected)

@@ -55,6 +55,7 @@ class CrashDisk(Disk):
     def reboot(self, *, power_cut: bool) -> CrashDisk:
         """The disk for the next process, after a loss of power or a kill."""
         disk = CrashDisk(seed=self._chance.randrange(1 << 30))
+        disk.boots = self.boots + power_cut
         if not power_cut:
             disk.directories = set(self.directories)
             copies = {id(file): _copy(file) for file in self.files.values()}

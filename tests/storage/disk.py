@@ -30,6 +30,7 @@ class Disk:
         operations: how many changed something so far.
         files: content by path.
         now_ms: when what is appended was modified.
+        boots: how often the machine was started.
         opened: the open files by their descriptors.
     """
 
@@ -42,6 +43,7 @@ class Disk:
         self.fail_at = fail_at
         self.operations = 0
         self.now_ms = 0
+        self.boots = 1
         self.files: dict[str, _File] = {}
         self.directories: set[str] = {""}
         self.opened: dict[int, _File] = {}
@@ -50,6 +52,7 @@ class Disk:
     def after_power_cut(self) -> Disk:
         """The disk as the next boot finds it."""
         disk = Disk()
+        disk.boots = self.boots + 1
         disk.directories = set(self.directories)
         for path, file in self.files.items():
             kept = len(file.synced)
@@ -63,6 +66,7 @@ class Disk:
     def after_kill(self) -> Disk:
         """The disk as the next process finds it."""
         disk = Disk()
+        disk.boots = self.boots
         disk.directories = set(self.directories)
         disk.files = {path: _File(bytes(file.data)) for path, file in self.files.items()}
         return disk
@@ -156,6 +160,9 @@ class Disk:
 
     def sync_directory(self, directory: str, /) -> None:
         self._operation()
+
+    def boot_id(self) -> bytes:
+        return b"boot %d" % self.boots
 
     def is_at(self, descriptor: int, path: str, /) -> bool:
         return self.opened[descriptor] is self.files.get(path)

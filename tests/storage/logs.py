@@ -12,11 +12,14 @@ from ottla.storage.damage import ignore_damage
 from ottla.storage.files import Files
 from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LogConfig
+from ottla.storage.producers import ProducerEntry, SentBatch
 from ottla.storage.recovery import Stop
 from tests.storage.disk import Disk
 
 NOW_MS = 1_700_000_000_000
 DIRECTORY = "data/orders-0"
+
+Batches = dict[int, list[SentBatch]]
 
 
 def config(**settings: Any) -> LogConfig:
@@ -37,9 +40,10 @@ def open_log(
     files.make_directory("data")
     files.make_directory(f"data/{topic}-0")
     opening = {
-        name: settings.pop(name) for name in ("recovery_point", "log_start_offset", "leader_epoch")
+        name: settings.pop(name)
+        for name in ("recovery_point", "log_start_offset", "leader_epoch", "has_all_writes")
         if name in settings
-    }  # fmt: skip
+    }
     report = settings.pop("report", ignore_damage)
     services = LogServices(files, "data", report)
     stop = Stop(clean, **opening)
@@ -111,6 +115,19 @@ def ranges(log: PartitionLog) -> list[tuple[int, int]]:
 def payloads(log: PartitionLog) -> list[bytes]:
     """Each batch from its CRC on: what the producer sent and the log does not change."""
     return [data[17:] for _, data in everything(log)]
+
+
+def producers(log: PartitionLog) -> tuple[list[tuple[int, ...]], Batches]:
+    """All that is known of producers, to be compared; their latest batches apart."""
+
+    def row(entry: ProducerEntry) -> tuple[int, ...]:
+        return (
+            entry.producer_id, entry.producer_epoch, entry.coordinator_epoch,
+            entry.last_timestamp_ms, entry.transaction_first_offset, entry.last_sequence,
+        )  # fmt: skip
+
+    entries = list(log.producers.producers())
+    return sorted(map(row, entries)), {entry.producer_id: entry.batches for entry in entries}
 
 
 def sent(batches: Sequence[bytes | bytearray]) -> list[bytes]:

@@ -10,7 +10,6 @@ from ottla.protocol.batch import read_header
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.damage import Damage
 from ottla.storage.log import PartitionLog
-from ottla.storage.producers import ProducerEntry, SentBatch
 from ottla.storage.segment import file_name
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import (
@@ -21,6 +20,7 @@ from tests.storage.logs import (
     in_transaction,
     open_log,
     payloads,
+    producers,
     ranges,
     sent,
     sent_by,
@@ -28,22 +28,6 @@ from tests.storage.logs import (
 
 FIRST_FILE = f"{DIRECTORY}/{file_name(0, '.log')}"
 LATER_MS = NOW_MS + 1000
-
-
-Batches = dict[int, list[SentBatch]]
-
-
-def producers(log: PartitionLog) -> tuple[list[tuple[int, ...]], Batches]:
-    """All that is known of producers, to be compared; their latest batches apart."""
-
-    def row(entry: ProducerEntry) -> tuple[int, ...]:
-        return (
-            entry.producer_id, entry.producer_epoch, entry.coordinator_epoch,
-            entry.last_timestamp_ms, entry.transaction_first_offset, entry.last_sequence,
-        )  # fmt: skip
-
-    entries = list(log.producers.producers())
-    return sorted(map(row, entries)), {entry.producer_id: entry.batches for entry in entries}
 
 
 def some_history(log: PartitionLog) -> list[bytes]:

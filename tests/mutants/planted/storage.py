@@ -457,6 +457,41 @@ MUTANTS: Final = (
         ("tests/storage/test_recovery.py",),
     ),
     Mutant(
+        "a-state-saved-before-a-loss-of-power-is-believed",
+        "storage/boot_mark.py",
+        "found == self._boot_id",
+        "found is not None",
+        "a reader gets a torn record after a loss of power",
+        ("tests/storage/test_saved_state.py",),
+    ),
+    Mutant(
+        "a-saved-snapshot-is-of-the-last-batch",
+        "storage/saved_state.py",
+        "self._write(active, aborted, made[0], made[2])",
+        "self._write(\n"
+        "                    active, aborted, active.next_offset,\n"
+        "                    producer_snapshot.encode(producers.producers()),\n"
+        "                )",
+        "after a kill a producer gets an error for batches that it sends again",
+        ("tests/storage/test_saved_state.py",),
+    ),
+    Mutant(
+        "a-torn-tail-behind-a-saved-state-is-kept",
+        "storage/resumption.py",
+        "self.segment.cut(self.rest.cut_at)",
+        "pass",
+        "a reader gets a torn record after a kill",
+        ("tests/storage/test_saved_state.py",),
+    ),
+    Mutant(
+        "logs-are-saved-before-all-are-read-after-a-loss-of-power",
+        "storage/log_directory.py",
+        "(self.clean or self.partition_names().issubset(opened))",
+        "True",
+        "a reader gets a torn record after a loss of power and a kill",
+        ("tests/storage/test_saved_state.py",),
+    ),
+    Mutant(
         "the-snapshot-of-a-later-offset-is-believed",
         "storage/recovery.py",
         "        if offset <= up_to:\n            path",
