@@ -230,14 +230,13 @@ class Client:
         scheduler = self.around.scheduler
         while True:
             yield scheduler.sleep(scheduler.random.randint(50, 2 * self.around.timing.commit_ms))
-            busy = self._transaction is not None and not self._transaction.has_ended
             if not self.is_stable or not self.owned:
                 continue
             held = scheduler.random.choice(sorted(self.owned))
             if held not in self._positions:
                 yield from self._fetch(held)
             if held in self._positions:
-                if scheduler.random.random() < 0.3 and not busy:
+                if scheduler.random.random() < 0.3 and not self._has_a_transaction():
                     scheduler.spawn(self.process, self._commit_in_transaction(held))
                 else:
                     yield from self._commit(held)
@@ -249,13 +248,16 @@ class Client:
     def _commit_all(self, committer: ClaimedMember) -> Steps[None]:
         for held in sorted(self._positions):
             if held in self.owned and held in self._positions:
-                busy = self._transaction is not None and not self._transaction.has_ended
-                if self.around.scheduler.random.random() < 0.4 and not busy:
+                if self.around.scheduler.random.random() < 0.4 and not self._has_a_transaction():
                     self.around.scheduler.spawn(
                         self.process, self._commit_in_transaction(held, committer)
                     )
                 else:
                     yield from self._commit(held, committer)
+
+    def _has_a_transaction(self) -> bool:
+        """A producer has one transaction at a time: a second one would end the first."""
+        return self._transaction is not None and not self._transaction.has_ended
 
     def _committer(self) -> ClaimedMember:
         return ClaimedMember(self.member_id, self.generation, self.instance)

@@ -161,7 +161,7 @@ class Oracle:
         position = (record.group_id, record.topic, record.partition)
         held = self._committed.pop(position, None)
         if self.ticks and held is not None:
-            age_ms = now_ms - held.record.commit_timestamp_ms
+            age_ms = now_ms - self._begin_of_retention(machine, held.record)
             assert age_ms >= self._retention_ms, f"{position} expires after {age_ms} ms"
             assert not any(position in pending for pending in self._pending.values()), (
                 f"{position} expires while a transaction has another offset for it"
@@ -175,6 +175,16 @@ class Oracle:
         )
         self._acknowledged.pop(position, None)
         self._removals[position] += 1
+
+    def _begin_of_retention(self, machine: Groups, record: OffsetCommitted) -> int:
+        """A wall clock that steps back may empty a classic group before its last commit.
+
+        The retention of an empty classic group begins when its last member leaves
+        (ClassicGroup.offsetExpirationCondition)."""
+        group = machine.kinds.classic.get(record.group_id)
+        emptied_ms = -1 if group is None or group.members else group.state_timestamp_ms
+        stored_ms = record.commit_timestamp_ms
+        return stored_ms if emptied_ms == -1 else min(stored_ms, emptied_ms)
 
     def topic_deleted(self, topic: str) -> None:
         """The offsets of a topic are invalid from now on, even before their removal."""
