@@ -163,18 +163,27 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int | None = None) -> Any:
+    def ask(
+        self,
+        api_key: ApiKey,
+        body: dict[str, Any],
+        *,
+        node_id: int | None = None,
+        version: int | None = None,
+    ) -> Any:
         """Send one request and return the body of the answer.
 
         Args:
             node_id: the broker to ask; None for the first one.
+            version: of the request; None for the one that every broker has.
 
         Raises:
             NoAnswer: the broker cannot be reached or closes the connection.
         """
         from ottla.protocol.requests import read_answer
 
-        address, connection = self._sent_to(api_key, body, node_id)
+        version = _VERSIONS[api_key] if version is None else version
+        address, connection = self._sent_to(api_key, version, body, node_id)
         where = f"{address[0]}:{address[1]}"
         try:
             answer = _received(connection)
@@ -182,22 +191,22 @@ class Client:
             self._sockets.pop(address).close()
             raise NoAnswer(f"{where}: {_reason(trouble)}") from None
         try:
-            return read_answer(api_key, _VERSIONS[api_key], self._sent, answer)
+            return read_answer(api_key, version, self._sent, answer)
         except Malformed as broken:  # the peer is not a Kafka broker
             raise NoAnswer(f"{where}: its answer cannot be read: {_NO_KAFKA}") from broken
 
     def send(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int) -> None:
         """Send a request that has no answer: Produce with acks=0. Raises NoAnswer."""
-        self._sent_to(api_key, body, node_id)
+        self._sent_to(api_key, _VERSIONS[api_key], body, node_id)
 
     def _sent_to(
-        self, api_key: ApiKey, body: dict[str, Any], node_id: int | None
+        self, api_key: ApiKey, version: int, body: dict[str, Any], node_id: int | None
     ) -> tuple[tuple[str, int], socket.socket]:
         from ottla.protocol.requests import request_frame
 
         address = self._first if node_id is None else self.brokers[node_id]
         self._sent += 1
-        frame = request_frame(api_key, _VERSIONS[api_key], self._sent, _CLIENT_ID, body)
+        frame = request_frame(api_key, version, self._sent, _CLIENT_ID, body)
         try:
             connection = self._sockets.get(address)
             if connection is None:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from ottla.admin_offsets import LATEST, Isolation, partition_offsets
 from ottla.client import Client, ErrorAnswer, check
@@ -22,6 +22,9 @@ from ottla.retries import COORDINATOR_MOVES, retried
 from ottla.tables import Table, counted, drawn, json_line, line, moment, table
 
 OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
+_NO_TIMEOUT_MS: Final = 0x7FFFFFFF
+"""The timeout of a transaction in two phases, which has none (KIP-939)."""
+_DEFAULT_TIMEOUT_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +116,23 @@ def fence(client: Client, transactional_id: str, *, timeout_ms: int) -> int:
     Raises:
         ErrorAnswer: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
     """
-    body = {
-        "transactional_id": transactional_id,
-        "transaction_timeout_ms": timeout_ms,
-        "producer_id": -1,
-        "producer_epoch": -1,
-    }
+    body = init_body(transactional_id, timeout_ms)
     node_id = client.transaction_coordinator(transactional_id)
     answer = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id)
     check(answer.error_code, transactional_id)
     return int(answer.producer_epoch)
+
+
+def init_body(transactional_id: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> dict[str, Any]:
+    """The fields of InitProducerId 4. A request cannot name the timeout of two-phase commit."""
+    return {
+        "transactional_id": transactional_id,
+        "transaction_timeout_ms": (
+            _DEFAULT_TIMEOUT_MS if timeout_ms == _NO_TIMEOUT_MS else timeout_ms
+        ),
+        "producer_id": -1,
+        "producer_epoch": -1,
+    }
 
 
 def show_list(
@@ -146,7 +156,7 @@ def show(client: Client, transactional_id: str, *, as_json: bool = False) -> int
     """Print one transactional id; return 1 if it is unknown."""
     known = looked_up(client, transactional_id)
     if known is None:
-        _failed(f"{transactional_id} is not known", as_json=as_json)
+        failed(f"{transactional_id} is not known", as_json=as_json)
         return 1
     if as_json:
         json_line(asdict(known))
@@ -156,11 +166,12 @@ def show(client: Client, transactional_id: str, *, as_json: bool = False) -> int
     line(f"state             {known.state}")
     line(f"producer          {known.producer_id}, epoch {known.producer_epoch}")
     line(f"coordinator       node {known.coordinator}")
-    line(f"timeout           {_duration(known.timeout_ms)}")
+    line(f"timeout           {_timeout(known.timeout_ms)}")
     line(f"started           {moment(known.started_ms)}")
     if open_ms is not None:
-        left = known.timeout_ms - open_ms
-        line(f"open for          {_duration(open_ms)}, {_duration(max(0, left))} left")
+        left = f", {_duration(max(0, known.timeout_ms - open_ms))} left"
+        has_timeout = known.timeout_ms != _NO_TIMEOUT_MS
+        line(f"open for          {_duration(open_ms)}{left if has_timeout else ''}")
     line(f"partitions        {', '.join(known.partitions) or 'none'}")
     return 0
 
@@ -176,7 +187,7 @@ def abort(client: Client, transactional_id: str, *, as_json: bool = False) -> in
     known = looked_up(client, transactional_id)
     if known is None or known.state not in OPEN:
         state = "not known" if known is None else known.state
-        _failed(f"{transactional_id} has no open transaction: it is {state}", as_json=as_json)
+        failed(f"{transactional_id} has no open transaction: it is {state}", as_json=as_json)
         return 1
     epoch = fence(client, transactional_id, timeout_ms=known.timeout_ms)
     decided = known.state == "PrepareCommit"
@@ -213,7 +224,7 @@ def abort_on_partition(
         if each.producer_id == producer_id and each.current_txn_start_offset >= 0
     ]
     if not hanging:
-        _failed(
+        failed(
             f"producer {producer_id} has no open transaction on {topic}-{partition}",
             as_json=as_json,
         )
@@ -277,7 +288,7 @@ def _watch_as_json(client: Client, every_s: float, times: int | None) -> int:
     return 0
 
 
-def _failed(text: str, *, as_json: bool) -> None:
+def failed(text: str, *, as_json: bool) -> None:
     """Say why nothing was done; on standard error if the output is JSON."""
     if as_json:
         sys.stderr.write(f"ottla: {text}\n")
@@ -301,7 +312,7 @@ def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
                 str(each.producer_epoch),
                 str(each.coordinator),
                 "" if open_ms is None else _duration(open_ms),
-                _duration(each.timeout_ms),
+                _timeout(each.timeout_ms),
                 _some(each.partitions),
             )
         )
@@ -335,6 +346,10 @@ def _held_back(
 def _some(partitions: Sequence[str]) -> str:
     shown = ", ".join(partitions[:3])
     return shown if len(partitions) <= 3 else f"{shown} and {len(partitions) - 3} more"
+
+
+def _timeout(timeout_ms: int) -> str:
+    return "none" if timeout_ms == _NO_TIMEOUT_MS else _duration(timeout_ms)
 
 
 def _duration(duration_ms: int) -> str:

@@ -24,6 +24,9 @@ def add(app: typer.Typer) -> None:
         guarded(_list)
     )
     txn.command("describe", epilog="Example: ottla txn describe orders-1")(guarded(_describe))
+    txn.command("complete", epilog="Example: ottla txn complete orders-1 --commit")(
+        guarded(_complete)
+    )
     txn.command("abort", epilog="Example: ottla txn abort orders-1")(guarded(_abort))
     txn.command("watch", epilog="Example: ottla txn watch --every 0.5")(guarded(_watch))
 
@@ -63,6 +66,37 @@ def _describe(
     """Print one transactional id."""
     with client_of(bootstrap) as client:
         return command.show(client, transactional_id, as_json=as_json)
+
+
+def _complete(
+    transactional_id: Annotated[str, typer.Argument(metavar="ID")],
+    commit: Annotated[bool, typer.Option("--commit/--abort", help="How to end it.")],
+    producer_id: Annotated[
+        int | None, typer.Option("--producer-id", metavar="N", help="Producer that may end it.")
+    ] = None,
+    producer_epoch: Annotated[
+        int | None, typer.Option("--producer-epoch", metavar="N", help="Its epoch.")
+    ] = None,
+    bootstrap: Bootstrap = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """End a prepared transaction of two-phase commit (KIP-939).
+
+    Without --producer-id: take it over, which fences its producer; the broker needs
+    unstable.api.versions.enable and transaction.two.phase.commit.enable. With --producer-id and
+    --producer-epoch: end it as that producer.
+    """
+    from ottla import prepared_transactions
+
+    if (producer_id is None) != (producer_epoch is None):
+        raise CannotRun("txn complete: expected --producer-id and --producer-epoch, or neither")
+    owner = None
+    if producer_id is not None and producer_epoch is not None:
+        owner = prepared_transactions.Owner(producer_id, producer_epoch)
+    with client_of(bootstrap) as client:
+        return prepared_transactions.complete(
+            client, transactional_id, commit=commit, owner=owner, as_json=as_json
+        )
 
 
 def _abort(

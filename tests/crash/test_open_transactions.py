@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ottla.testing import RunningBroker, running_broker
 
-from ..wire.broker import Broker
 from ..wire.conftest import address_of, warm_up
-from ..wire.transactions import Producer
+from .killing import at, connected, crash
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -26,27 +24,6 @@ def broker(tmp_path: Path) -> Iterator[RunningBroker]:
     with running_broker(data_dir=tmp_path / "data", settings=SETTINGS) as running:
         warm_up(address_of(running.bootstrap))
         yield running
-
-
-@contextmanager
-def connected(broker: RunningBroker) -> Iterator[Broker]:
-    """The running broker, for requests."""
-    asked = Broker(address_of(broker.bootstrap), "crash")
-    try:
-        yield asked
-    finally:
-        asked.close()
-
-
-def crash(broker: RunningBroker) -> None:
-    """Send SIGKILL and restart."""
-    broker.kill()
-    broker.start()
-
-
-def at(asked: Broker, producer: Producer) -> Producer:
-    """The producer after a restart, with a new connection."""
-    return producer.but(broker=asked)
 
 
 def test_an_open_transaction_stays_open_and_can_be_committed(broker: RunningBroker) -> None:

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from ottla import transactions_command as command
 from ottla.__main__ import main
 from ottla.client import Client
+from ottla.protocol.api_keys import ApiKey
 from ottla.testing import running_broker
 
 TIMEOUT_S = 10.0
@@ -130,6 +131,7 @@ def test_the_watch_shows_open_transactions_and_the_offsets_they_hold_back(
         (["abort"], 2),
         (["abort", "--partition", "orders-x", "--producer-id", "1"], 2),
         (["abort", "shop", "--partition", "orders-1"], 2),
+        (["complete", "shop", "--commit", "--producer-id", "1"], 2),
         (["list", "--bootstrap", "nowhere"], 2),
         (["list", "--bootstrap", "127.0.0.1:1"], 1),
     ],
@@ -139,3 +141,78 @@ def test_a_failed_command_prints_one_line(
 ) -> None:
     found, text = told(capsys, *words)
     assert (found, text.count("\n")) == (status, 1)
+
+
+TWO_PHASES = {
+    "unstable.api.versions.enable": "true",
+    "transaction.two.phase.commit.enable": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def in_two_phases() -> Iterator[str]:
+    """A broker with two-phase commit and the topic `orders`."""
+    with running_broker(settings=TWO_PHASES) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_topics([NewTopic("orders", 3)])["orders"].result(TIMEOUT_S)
+        yield broker.bootstrap
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_prepared_transaction_is_taken_over_and_completed(
+    in_two_phases: str, capsys: pytest.CaptureFixture[str], commit: bool
+) -> None:
+    name, how = f"prepared-{commit}", "--commit" if commit else "--abort"
+    producer = opened(in_two_phases, name)
+    at = ("--bootstrap", in_two_phases)
+    status, text = told(capsys, "complete", name, how, *at)
+    assert (status, text) == (0, f"{name} is {'committed' if commit else 'aborted'}\n")
+    with client_of(in_two_phases) as client:
+        (known,) = command.found(client, pattern=f"^{name}$")
+    assert known.state == ("CompleteCommit" if commit else "CompleteAbort")
+    with pytest.raises(KafkaException) as fenced:
+        producer.commit_transaction(TIMEOUT_S)
+    assert fenced.value.args[0].fatal()
+    status, text = told(capsys, "complete", name, how, *at)
+    assert (status, "no transaction to complete" in text) == (1, True)
+
+
+def test_without_two_phase_commit_the_producer_must_be_named(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened(bootstrap, "named")
+    at = ("--bootstrap", bootstrap)
+    status, text = told(capsys, "complete", "named", "--commit", *at)
+    assert (status, "no InitProducerId 6" in text) == (2, True)
+    with client_of(bootstrap) as client:
+        (known,) = command.found(client, pattern="^named$")
+    whose = ("--producer-id", str(known.producer_id), "--producer-epoch")
+    status, text = told(capsys, "complete", "named", "--commit", *whose, "99", *at)
+    assert (status, "PRODUCER_FENCED" in text) == (1, True)
+    words = ("complete", "named", "--commit", *whose, str(known.producer_epoch), "--json")
+    status, text = told(capsys, *words, *at)
+    assert (status, text) == (0, '{"transactional_id": "named", "is_committed": true}\n')
+    status, text = told(capsys, "describe", "named", *at)
+    assert (status, "CompleteCommit" in text) == (0, True)
+
+
+def test_a_transaction_without_a_timeout_is_described_and_aborted(
+    in_two_phases: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with client_of(in_two_phases) as client:
+        body = {**command.init_body("for-ever"), "enable2_pc": True, "keep_prepared_txn": False}
+        node_id = client.transaction_coordinator("for-ever")
+        answer = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id, version=6)
+        added = {
+            "v3_and_below_transactional_id": "for-ever",
+            "v3_and_below_producer_id": answer.producer_id,
+            "v3_and_below_producer_epoch": answer.producer_epoch,
+            "v3_and_below_topics": [{"name": "orders", "partitions": [0]}],
+        }
+        client.ask(ApiKey.ADD_PARTITIONS_TO_TXN, added, node_id=node_id)
+    at = ("--bootstrap", in_two_phases)
+    _, text = told(capsys, "describe", "for-ever", *at)
+    assert "timeout           none" in text
+    assert "left" not in text
+    status, text = told(capsys, "abort", "for-ever", *at)
+    assert (status, "aborted" in text) == (0, True)

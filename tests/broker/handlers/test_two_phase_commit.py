@@ -10,13 +10,19 @@ from typing import Any
 
 import pytest
 
-from ottla.coordinator.transactions.states import NO_TIMEOUT_MS
+from ottla.coordinator.outcome import Outcome
+from ottla.coordinator.transactions.states import (
+    LAST_EPOCH,
+    NO_TIMEOUT_MS,
+    State,
+    Transaction,
+)
 from ottla.metadata.acls import Acl
 from ottla.metadata.catalog import TRANSACTION_STATE
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed
-from tests.broker.fakes import in_virtual_time
+from tests.broker.fakes import START_MS, in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import Producer
 from tests.coordinator.moments import at
@@ -127,6 +133,49 @@ async def test_a_prepared_transaction_is_kept_for_the_new_producer(
             assert client == (writer.producer_id, writer.epoch + 2)
         assert (await described(it))[:3] == ("CompleteCommit", *client)
         assert await writer.but(epoch=client[1]).produce("t") == "NONE"
+
+
+@pytest.mark.parametrize("epoch", range(LAST_EPOCH - 2, LAST_EPOCH + 1))
+@in_virtual_time
+async def test_a_transaction_is_kept_where_the_epochs_are_used_up(
+    tmp_path: Path, epoch: int
+) -> None:
+    """Over a restart: each producer before is fenced, and the partition takes the next one."""
+    async with one_node(tmp_path, **BOTH) as it:
+        it.node.controller.create_topic("t", partitions=1)
+        it.node.controller.create_internal_topic(TRANSACTION_STATE)
+        past = Transaction(
+            "x",
+            999_999,
+            epoch,
+            NO_TIMEOUT_MS,
+            State.COMPLETE_ABORT,
+            frozenset(),
+            START_MS,
+            START_MS,
+        )
+        await it.node.transactions.shard_of("x").run(lambda _machine, _now: Outcome(None, (past,)))
+        writer = Producer(it, "x", 999_999, epoch)
+        assert await writer.produce("t") == "NONE"
+        earlier = [(writer.producer_id, writer.epoch)]
+        for _ in range(3):
+            kept = await init(it, keep_prepared_txn=True)
+            ongoing = kept["ongoing_txn_producer_id"], kept["ongoing_txn_producer_epoch"]
+            assert ongoing == earlier[0]
+            client = kept["producer_id"], kept["producer_epoch"]
+            assert client not in earlier
+            earlier.append(client)
+    async with one_node(tmp_path, **BOTH) as it:
+        for fenced in earlier[:-1]:
+            code = (await ended(it, *fenced))["error_code"]
+            assert code in (Code.PRODUCER_FENCED, Code.INVALID_PRODUCER_ID_MAPPING)
+        answer = await ended(it, *client)
+        assert answer["error_code"] == Code.NONE
+        assert (await described(it))[0] == "CompleteCommit"
+        again = await ended(it, *client)
+        following = answer["producer_id"], answer["producer_epoch"]
+        assert (again["producer_id"], again["producer_epoch"]) == following
+        assert await Producer(it, "x", *following).produce("t") == "NONE"
 
 
 @in_virtual_time
