@@ -37,8 +37,15 @@ class Refusing(Client):
         self.refusals: dict[ApiKey, list[Code]] = {}
         super().__init__(host, port, timeout_s=timeout_s)
 
-    def ask(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int | None = None) -> Any:
-        answer = super().ask(api_key, body, node_id=node_id)
+    def ask(
+        self,
+        api_key: ApiKey,
+        body: dict[str, Any],
+        *,
+        node_id: int | None = None,
+        version: int | None = None,
+    ) -> Any:
+        answer = super().ask(api_key, body, node_id=node_id, version=version)
         if self.refusals.get(api_key):
             element = answer
             for name in ELEMENTS.get(api_key, ()):

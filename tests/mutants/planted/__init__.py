@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from ..mutant import Mutant
-from . import broker, coordinator, events, facade, storage
+from . import broker, coordinator, events, facade, prepared_transactions, storage
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *storage.MUTANTS,
     *coordinator.MUTANTS,
+    *prepared_transactions.MUTANTS,
     *broker.MUTANTS,
     *events.MUTANTS,
     *facade.MUTANTS,
