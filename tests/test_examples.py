@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
+from ottla.__main__ import main
 from ottla.testing import RunningBroker, running_broker
 
 from .project_files import FILES, name
@@ -151,6 +152,23 @@ def serve_until_ready(words: list[str], directory: Path) -> None:
         finally:
             broker.send_signal(signal.SIGTERM)
             broker.wait(TIMEOUT_S)
+
+
+@pytest.mark.parametrize("example", examples("yaml"))
+def test_a_compose_example_has_settings_of_a_broker(
+    example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An action's inputs are tested with the action."""
+    if "services:" not in example.text:
+        pytest.skip("no compose file")
+    for variable, value in re.findall(
+        r'^ +(KAFKA_\w+): "?([^"\n]+)"?$', example.text, re.MULTILINE
+    ):
+        monkeypatch.setenv(variable, value)
+    assert main(["config", "--environment", "advertised.listeners"]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert "kafka:29092" in output.out
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)

@@ -82,6 +82,15 @@ def test_a_wrong_setting_is_the_error_of_the_step(runner: Runner) -> None:
     assert runner.values("env") == {}
 
 
+def test_the_example_of_the_readme_gives_inputs_that_exist() -> None:
+    (example,) = re.findall(
+        r"^```yaml\n(- uses: .*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
+    )
+    given = re.findall(r"^    (\w+):", example, re.MULTILINE)
+    assert given
+    assert set(given) <= set(re.findall(r"^  ([\w-]+):$", ACTION, re.MULTILINE))
+
+
 def test_each_step_is_a_script_that_reads_the_inputs() -> None:
     scripts = re.findall(r'run: bash "\$\{\{ github\.action_path \}\}/(.*)"', ACTION)
     assert [ROOT / each for each in scripts] == [START.with_name("install-ottla"), START]
