@@ -14,19 +14,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from ottla.__main__ import main
 from ottla.testing import RunningBroker, running_broker
 
-from .project_files import FILES, name
+from .document_examples import BLOCK, DOCUMENTS, Example, example_of, examples, needs_spark_kafka
+from .project_files import name
 
-DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 READERS_BROKER = re.compile(r"\b(?:127\.0\.0\.1|localhost):9092\b")
 TIMEOUT_S = 60
 SPARK_TIMEOUT_S = 180
@@ -34,34 +31,6 @@ SPARK_TIMEOUT_S = 180
 NOT_RUN = {"", "mermaid", "properties", "text", "json", "console"}
 # Programs of a reader's machine that are not part of Ottla.
 FOREIGN = {"docker", "git", "make", "pip", "podman", "uv", "uvx"}
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A fenced block of a document: its place ("README.md:12"), its language and its text."""
-
-    place: str
-    language: str
-    text: str
-
-    @property
-    def is_for_pytest(self) -> bool:
-        """Whether it defines tests."""
-        return re.search(r"^(?:async )?def test_", self.text, re.MULTILINE) is not None
-
-
-def examples(*languages: str) -> list[ParameterSet]:
-    """The examples in these languages, as parameters of a test."""
-    found = []
-    for path in DOCUMENTS:
-        text = path.read_text()
-        for block in BLOCK.finditer(text):
-            language, body = block.groups()
-            if language in languages:
-                place = f"{name(path)}:{text.count(chr(10), 0, block.start()) + 1}"
-                marks = [pytest.mark.spark] if "spark" in body.lower() else []
-                found.append(pytest.param(Example(place, language, body), id=place, marks=marks))
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +56,10 @@ def run(command: list[str], directory: Path, timeout_s: float) -> None:
 
 
 @pytest.mark.timeout(SPARK_TIMEOUT_S + 20)
-@pytest.mark.parametrize("example", examples("python"))
+@pytest.mark.parametrize(
+    "example",
+    [each for each in examples("python") if not needs_spark_kafka(example_of(each))],
+)
 def test_a_python_example_runs(
     example: Example, readers_broker: RunningBroker, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def bootstrap() -> Iterator[str]:
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
+        "group.initial.rebalance.delay.ms": "0",
     }
     with running_broker(settings=settings) as broker:
         yield broker.bootstrap

@@ -28,7 +28,7 @@ Ottla = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    with running_broker() as broker:
+    with running_broker(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
         yield broker.bootstrap
 
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ottla.spark.connector import SparkUnavailable
-from ottla.spark.session import session
+from ottla.spark.connector import SparkUnavailable, connector_jars, need_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ottla.spark.spark_kafka import SparkKafka
+
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session; without Spark the tests are skipped, or fail with OTTLA_NEED_SPARK."""
+def spark(request: pytest.FixtureRequest) -> SparkSession:
+    """The session of `spark_kafka`; without Spark skip the test, or fail with OTTLA_NEED_SPARK."""
     try:
-        made = session("ottla-tests", log_path=tmp_path_factory.mktemp("spark") / "spark.log")
+        need_java()
+        connector_jars()
     except SparkUnavailable as missing:
         if os.environ.get("OTTLA_NEED_SPARK"):
             raise
         pytest.skip(str(missing))
-    yield made
-    made.stop()
+    made: SparkKafka = request.getfixturevalue("spark_kafka")
+    return made.session
