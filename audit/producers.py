@@ -34,6 +34,8 @@ class Cluster:
         next_producer_id: by the metadata log; -1 if it is not known.
         now_ms: the end of the audited time: a later deadline has not passed.
         bootstrap: for the commands in findings.
+        live_from_ms: the cluster runs, and its logs were read one after the other: nothing is
+            missing that may have come since then. -1: the logs are of one moment.
     """
 
     partitions: Mapping[tuple[str, int], PartitionSummary] = field(default_factory=dict)
@@ -42,7 +44,12 @@ class Cluster:
     next_producer_id: int = -1
     now_ms: int = -1
     bootstrap: str = ""
+    live_from_ms: int = -1
     skew_ms: int = _SKEW_MS
+
+    def is_recent(self, time_ms: int) -> bool:
+        """Whether what belongs to this time may have come after its log was read."""
+        return 0 <= self.live_from_ms <= time_ms
 
 
 def sort_key(row: ProducerRow) -> tuple[int, str, int, int, int, int, int]:
@@ -200,6 +207,7 @@ class ProducerFold:
         summary = self._cluster.partitions.get(where)
         if (
             summary is None  # deleted, or on another broker
+            or self._cluster.is_recent(decision.prepared_ms)
             or not summary.is_whole  # its marker may be deleted
             or not 0 <= summary.first_timestamp <= decision.prepared_ms  # the topic is another one
         ):
@@ -225,7 +233,7 @@ class ProducerFold:
             return  # the decision may be compacted away
         if row.first_offset < 0:
             if not row.begins_unseen:
-                text = f"a {row.result} marker ends no transaction"
+                text = f"the marker {row.result} ends no transaction"
                 yield self._finding("marker-without-transaction", text, row, *self._known())
         elif row.result == COMMIT:
             text = "the transaction is committed here, without a decision of the coordinator"
@@ -238,7 +246,7 @@ class ProducerFold:
         """A marker without data behind another one of its epoch, and without a decision."""
         if not self._cluster.has_coordinators or not self._cluster.is_whole:
             return  # it may end a transaction without data
-        text = f"a {row.result} marker follows a {row.repeats} marker of epoch {row.marker_epoch}"
+        text = f"the marker {row.result} follows {row.repeats}, both of epoch {row.marker_epoch}"
         if row.result != row.repeats:
             rule = "markers-contradict"
         elif row.coordinator_epoch > row.repeats_of:
@@ -251,7 +259,8 @@ class ProducerFold:
 
     def _open(self, row: PartitionTransaction) -> Iterator[Finding]:
         cluster = self._cluster
-        if not cluster.has_coordinators:
+        times = [row.last_timestamp, *(each.updated_ms for each in self._known())]
+        if not cluster.has_coordinators or any(map(cluster.is_recent, times)):
             return
         where = (row.topic, row.partition)
         for standing in self._known():

@@ -39,6 +39,7 @@ class Logs:
         read: reads a segment, on an executor.
         bootstrap: the address for the commands in findings.
         now_ms: the time of the audit; -1: the newest time in the logs.
+        live_from_ms: see `Cluster`.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Logs:
     read: Read = file_batches
     bootstrap: str = ""
     now_ms: int = -1
+    live_from_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class _Run:
                 cluster_of(report.partitions),
                 next_producer_id=self._logs.metadata.next_producer_id,
                 bootstrap=self._logs.bootstrap,
+                live_from_ms=self._logs.live_from_ms,
             )
             if self._logs.now_ms >= 0:
                 cluster = replace(cluster, now_ms=self._logs.now_ms)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .connector import connector_jars, need_java
+from .connector import ConnectorJars, connector_jars, need_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +41,7 @@ def session(
     master: str = "local[2]",
     settings: Mapping[str, str] | None = None,
     log_path: Path | None = None,
+    with_connector: bool = True,
 ) -> SparkSession:
     """A session that reads and writes Kafka topics. `settings` override the defaults.
 
@@ -51,7 +52,7 @@ def session(
     if master.startswith("local"):
         # Else Spark starts the first python3 of the PATH for its tasks, which may lack packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    jars = connector_jars()
+    jars = connector_jars() if with_connector else ConnectorJars((), "not used")
     _log.info("Spark's Kafka connector: %s", jars.how)
     from pyspark.sql import SparkSession
 

@@ -1,0 +1,134 @@
+"""The report's forms, and the rules in the documents."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from ottla.__main__ import main
+from ottla.audit.rows import PartitionSummary
+from ottla.audit.rules import RULES
+from ottla.audit.rules_table import table
+from ottla.audit.whole import Outcome, audit
+from ottla.spark import audit_plots
+from ottla.spark.audit_report import as_html, as_json, show
+from ottla.spark.audit_rows import logs_of
+from ottla.spark.audit_run import Report
+from tests.audit.planted import FAULTS, clean, planted
+from tests.audit.world import World
+from tests.project_files import ROOT
+
+
+def report_of(outcome: Outcome) -> Report:
+    counts: dict[str, int] = {}
+    for each in outcome.findings:
+        counts[each.rule] = counts.get(each.rule, 0) + 1
+    return Report(
+        "data",
+        outcome.findings,
+        counts,
+        outcome.partitions,
+        outcome.transactions,
+        has_coordinators=True,
+        is_whole=True,
+    )
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Report:
+    """The report of a directory with every fault of the logs."""
+    world = World()
+    clean(world)
+    for rule in FAULTS:
+        planted(world, rule)
+    return report_of(audit(logs_of(str(world.write(tmp_path)))))
+
+
+def shown(report: Report, width: int) -> str:
+    console = Console(file=StringIO(), width=width)
+    show(report, console)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_the_document_has_the_rules_of_the_code() -> None:
+    assert table() in (ROOT / "docs" / "AUDIT.md").read_text()
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_terminal_names_each_rule_and_the_command(broken: Report, width: int) -> None:
+    text = shown(broken, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "sequence-gap" in text
+    assert "ottla txn abort" in text
+    assert "not clean" in text
+
+
+def test_a_clean_report_is_one_sentence(tmp_path: Path) -> None:
+    world = World()
+    clean(world)
+    text = shown(report_of(audit(logs_of(str(world.write(tmp_path))))), 200)
+    assert text.startswith("data: clean: no findings in ")
+    assert text.count("\n") == 1
+
+
+def test_the_json_has_all_findings_with_their_rows(broken: Report) -> None:
+    content = json.loads(as_json(broken))
+    assert content["clean"] is False
+    assert content["coordinators_log"] == "whole"
+    assert sum(content["counts"].values()) == len(content["findings"])
+    gap = next(each for each in content["findings"] if each["rule"] == "sequence-gap")
+    assert [row["base_sequence"] for row in gap["evidence"]] == [0, 3]
+    assert (gap["severity"], gap["anomaly"]) == ("error", "lost-write")
+
+
+def test_the_page_is_whole_and_loads_nothing(broken: Report) -> None:
+    page = as_html(broken)
+    assert not re.search(r"(src|href)=|@import|url\(", page)
+    plots = re.findall(r"<svg.*?</svg>", page)
+    assert len(plots) == 4
+    for plot in plots:
+        ElementTree.fromstring(plot)
+    assert page.count("<details>") == len(broken.findings)
+    assert all(f"<td>{rule}</td>" in page for rule in RULES)
+
+
+def test_text_of_the_logs_is_escaped_in_the_page() -> None:
+    name = "<script>"
+    row = PartitionSummary(name, 0, 0, 9, 1, True, -1, 1, 1, 1, 0, 0, 1, 1, 1)
+    page = as_html(Report(name, partitions=[row]))
+    assert "<script>" not in page
+
+
+def test_plots_of_no_transactions_are_texts() -> None:
+    assert "no transactions" in audit_plots.lanes([])
+    assert "no ended transactions" in audit_plots.latencies([])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "expected --data-dir DIR or --bootstrap HOST:PORT"),
+        (["--data-dir", "not-there"], "not-there: No such file or directory"),
+        (["--data-dir", ".", "--input", "a"], "--input and --output belong together"),
+        (["--bootstrap", "127.0.0.1:1"], "127.0.0.1:1"),
+    ],
+)
+def test_an_audit_that_cannot_run_is_one_line_and_status_2(
+    arguments: list[str],
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ottla: audit: ")
+    assert reason in line
