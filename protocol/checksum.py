@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
-from typing import Any
 
 
-def _load() -> Callable[[Any], int]:
+def _load() -> Callable[..., int]:
     package = PathFinder.find_spec("crc32c")
     if package is None or package.submodule_search_locations is None:
         raise ImportError("the package crc32c is not installed")
@@ -23,9 +22,10 @@ def _load() -> Callable[[Any], int]:
         return slowly_loaded
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    function: Callable[[Any], int] = module.crc32c
+    function: Callable[..., int] = module.crc32c
     return function
 
 
-crc32c: Callable[[Any], int] = _load()
-"""CRC-32C (Castagnoli) of the given bytes, as an unsigned 32-bit number."""
+crc32c: Callable[..., int] = _load()
+"""CRC-32C (Castagnoli) of the given bytes, as an unsigned 32-bit number; of bytes that continue
+others, with the CRC of those as the second argument."""

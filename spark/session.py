@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .connector import ConnectorJars, connector_jars, need_java
+from .connector import ConnectorJars, SparkUnavailable, connector_jars, need_java
+from .kafka_log import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,10 +44,10 @@ def session(
     log_path: Path | None = None,
     with_connector: bool = True,
 ) -> SparkSession:
-    """A session that reads and writes Kafka topics. `settings` override the defaults.
+    """A session that reads and writes Kafka topics, and reads log directories (`kafka-log`).
 
-    The JVM's output goes to `log_path`, or to standard error without it. Raises SparkUnavailable
-    if Java or the connector's jars are missing.
+    `settings` override the defaults. The JVM's output goes to `log_path`, or to standard error
+    without it. Raises SparkUnavailable if Java or the connector's jars are missing.
     """
     need_java()
     if master.startswith("local"):
@@ -67,7 +68,12 @@ def session(
     for name, value in chosen.items():
         builder = builder.config(name, value)
     with _stderr_to(log_path):
-        return builder.getOrCreate()
+        made = builder.getOrCreate()
+    try:
+        register(made)
+    except SparkUnavailable as missing:
+        _log.info("%s", missing)
+    return made
 
 
 @contextmanager

@@ -1,0 +1,252 @@
+"""Walks over the batches of a file in blocks, whose headers are columns of numpy.
+
+Each batch costs one `unpack` and one CRC in Python; everything else is computed for a block of some
+MB at once. Where the bytes are no valid batch, the walk searches for the next valid one, so that
+damage hides no batch: behind it, nothing trusts the length that a damaged header states.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from ...protocol.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from ...protocol.checksum import crc32c
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .files import OpenFile
+
+HEADER: Final = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("crc", ">u4"),
+        ("attributes", ">i2"),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
+        ("record_count", ">i4"),
+    ]
+)
+_FRAME: Final = struct.Struct(">qiibI")  # up to the CRC
+_LEAST_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
+_SEARCH_BYTES: Final = 1 << 20
+_LARGE_BYTES: Final = 64 << 20  # a batch that claims to be larger is read whole after its CRC
+BLOCK_BYTES: Final = 4 << 20
+MAX_SEGMENT_OFFSETS: Final = 1 << 31  # offsets in an index are relative numbers of 32 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Batches that were read together.
+
+    Attributes:
+        data: bytes of the file from `at` on.
+        starts: positions of the batches in `data`, int64.
+        headers: one row of `HEADER` for each batch.
+        crc_ok: whether the CRC of each batch is right; all true without a check.
+    """
+
+    at: int
+    data: bytes
+    starts: npt.NDArray[np.int64]
+    headers: npt.NDArray[np.void]
+    crc_ok: npt.NDArray[np.bool_]
+
+
+class Gap(NamedTuple):
+    """Bytes that are no batch.
+
+    Attributes:
+        is_tail: no valid batch follows before the end of the range.
+    """
+
+    position: int
+    end: int
+    why: str
+    is_tail: bool = False
+
+
+class Range(NamedTuple):
+    """Where the walk goes.
+
+    Attributes:
+        start, end: batches that begin in here are read.
+        file_end: the end of the file; batches reach at most so far.
+        least_offset, end_offset: base offsets that a batch may have behind damage.
+    """
+
+    start: int
+    end: int
+    file_end: int
+    least_offset: int
+    end_offset: int
+
+
+def columns_of(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+    """The headers of the batches at `starts`, as rows of `HEADER`."""
+    every = np.frombuffer(data, np.uint8)
+    picked = every[starts[:, None] + np.arange(HEADER_SIZE)]
+    return np.ascontiguousarray(picked).view(HEADER)[:, 0]
+
+
+def walk(
+    file: OpenFile, range_: Range, *, check_crc: bool = True, block_bytes: int = BLOCK_BYTES
+) -> Iterator[Block | Gap]:
+    """The batches of a range, in blocks, and the bytes between them that are none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    position = range_.start
+    while position < range_.end:
+        want = min(block_bytes, range_.file_end - position)
+        data = file.read_at(position, want)
+        starts, bad, behind, why = _framed(data, range_.end - position, check_crc=check_crc)
+        if starts:
+            yield _block(position, data, starts)
+        at = position + behind
+        if at >= range_.end or not data:
+            return
+        if why is None:  # a batch is cut by the end of the block, not of the file
+            (length,) = struct.unpack_from(">i", data, behind + 8) if bad else (0,)
+            size = length + LOG_OVERHEAD if bad else HEADER_SIZE
+            if at + size > range_.file_end or len(data) < want:
+                why = "the file ends inside a batch"
+            elif size > _LARGE_BYTES and _offset_of_valid(file, at, range_.file_end) is None:
+                why = "the CRC is wrong"
+            else:  # a batch that is larger than a block is read as a whole
+                position, block_bytes = at, max(block_bytes, size)
+                continue
+        ending, flawed = _behind_damage(file, at, range_, why)
+        yield from flawed
+        position = ending
+
+
+def _block(
+    at: int, data: bytes, starts: list[int], crc_ok: npt.NDArray[np.bool_] | None = None
+) -> Block:
+    positions = np.array(starts, np.int64)
+    if crc_ok is None:
+        crc_ok = np.ones(len(starts), np.bool_)
+    return Block(at, data, positions, columns_of(data, positions), crc_ok)
+
+
+def _framed(data: bytes, end: int, *, check_crc: bool) -> tuple[list[int], bool, int, str | None]:
+    """The valid batches from the beginning of `data` on that begin before `end`.
+
+    Returns:
+        Their positions; whether a whole header follows; the position behind them; the reason if
+        the next bytes are no valid batch, None if they are cut.
+    """
+    starts: list[int] = []
+    position, size, unpack = 0, len(data), _FRAME.unpack_from
+    view = memoryview(data)
+    last_header = min(size - HEADER_SIZE, end - 1)
+    while position <= last_header:
+        _, length, _, magic, crc = unpack(data, position)
+        if magic != MAGIC:
+            return starts, True, position, f"the magic byte is {magic}"
+        if length < _LEAST_LENGTH:
+            return starts, True, position, f"the length is {length}"
+        behind = position + LOG_OVERHEAD + length
+        if behind > size:
+            return starts, True, position, None
+        if check_crc and crc32c(view[position + CRC_START : behind]) != crc:
+            return starts, True, position, "the CRC is wrong"
+        starts.append(position)
+        position = behind
+    return starts, False, position, None
+
+
+def _behind_damage(
+    file: OpenFile, at: int, range_: Range, why: str
+) -> tuple[int, list[Block | Gap]]:
+    """The position to go on at, and the damage before it: a batch with a wrong CRC, or a gap."""
+    head = file.read_at(at, HEADER_SIZE)
+    claimed = None
+    if len(head) == HEADER_SIZE:
+        base_offset, length, _, magic, _ = _FRAME.unpack_from(head)
+        if magic == MAGIC and length >= _LEAST_LENGTH:
+            claimed = at + LOG_OVERHEAD + length
+        if claimed is not None and claimed < range_.file_end:
+            delta = int(columns_of(head, np.zeros(1, np.int64))["last_offset_delta"][0])
+            if _offset_of_valid(file, claimed, range_.file_end) == base_offset + delta + 1:
+                return claimed, _flawed(file, at, claimed, why)
+    found = _search(file, at + 1, range_)
+    if found is None:
+        if claimed == range_.file_end:
+            return range_.file_end, _flawed(file, at, claimed, why)
+        if _is_zero(file, at, range_.file_end):  # the reserved end of an active segment
+            return range_.file_end, []
+        return range_.file_end, [Gap(at, range_.file_end, why, is_tail=True)]
+    if claimed == found:
+        return found, _flawed(file, at, found, why)
+    return found, [Gap(at, found, why)]
+
+
+def _flawed(file: OpenFile, at: int, end: int, why: str) -> list[Block | Gap]:
+    """A batch whose header is plausible and whose CRC is wrong: a row, and damage."""
+    data = file.read_at(at, min(end - at, _LARGE_BYTES))
+    return [_block(at, data, [0], np.zeros(1, np.bool_)), Gap(at, end, why)]
+
+
+def _offset_of_valid(file: OpenFile, at: int, file_end: int) -> int | None:
+    """The base offset of the batch at a position, if it is valid with its CRC."""
+    head = file.read_at(at, HEADER_SIZE)
+    if len(head) < HEADER_SIZE:
+        return None
+    base_offset, length, _, magic, crc = _FRAME.unpack_from(head)
+    if magic != MAGIC or length < _LEAST_LENGTH or at + LOG_OVERHEAD + length > file_end:
+        return None
+    position, end, found = at + CRC_START, at + LOG_OVERHEAD + length, 0
+    while position < end:
+        piece = file.read_at(position, min(_SEARCH_BYTES, end - position))
+        if not piece:
+            return None
+        found = crc32c(piece, found)
+        position += len(piece)
+    return base_offset if found == crc else None
+
+
+def _search(file: OpenFile, start: int, range_: Range) -> int | None:
+    """The position of the next valid batch at or behind `start`."""
+    while start + HEADER_SIZE <= range_.file_end:
+        data = file.read_at(start, min(_SEARCH_BYTES, range_.file_end - start))
+        every = np.frombuffer(data, np.uint8)
+        count = len(every) - HEADER_SIZE + 1
+        if count <= 0:
+            return None
+        at = np.flatnonzero(every[16 : 16 + count] == MAGIC)
+        fields = columns_of(data, at)
+        length, offset = fields["length"].astype(np.int64), fields["base_offset"]
+        plausible = (length >= _LEAST_LENGTH) & (offset >= range_.least_offset)
+        plausible &= offset < range_.end_offset
+        plausible &= start + at + LOG_OVERHEAD + length <= range_.file_end
+        for candidate in at[plausible].tolist():
+            if _offset_of_valid(file, start + candidate, range_.file_end) is not None:
+                return start + int(candidate)
+        start += count
+    return None
+
+
+def _is_zero(file: OpenFile, start: int, end: int) -> bool:
+    while start < end:
+        data = file.read_at(start, min(_SEARCH_BYTES, end - start))
+        if not data:
+            return True
+        if data.strip(b"\0"):
+            return False
+        start += len(data)
+    return True

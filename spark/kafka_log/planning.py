@@ -1,0 +1,162 @@
+"""Plans the tasks of a read: one for each segment; a large one is split at entries of its index.
+
+A task names a segment and a range of bytes, so the driver's memory is some 400 bytes a task.
+Segments are skipped by their offsets and by their time indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ...protocol.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, read_header
+from ...storage.indexes import TIME_ENTRY
+from .files import OpenFile, read_whole
+from .listing import Partition, Segment
+from .options import END, Options
+from .schemas import Level
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_NOT_SPLIT: Final = frozenset({Level.TRANSACTIONS, Level.DAMAGE})
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The batches that one task reads: those that begin in [start, end) of a segment's file.
+
+    Attributes:
+        following: further segments of the same task, as wholes.
+        first_offset, end_offset: of the records to return.
+    """
+
+    segment: Segment
+    start: int
+    end: int
+    first_offset: int = 0
+    end_offset: int = END
+    following: tuple[Segment, ...] = ()
+
+
+def tasks_of(partition: Partition, options: Options) -> Iterator[Task]:
+    """The tasks of one partition. Raises OSError."""
+    if options.level is Level.TRANSACTIONS:
+        yield from _groups(partition, options)
+        return
+    for segment in partition.segments:
+        if segment.end_offset is not None and segment.end_offset <= options.first_offset:
+            continue
+        if segment.base_offset >= options.end_offset or _is_out_of_time(segment, options):
+            continue
+        if segment.size_bytes == 0 and options.level is not Level.DAMAGE:
+            continue
+        bounds = [0, segment.size_bytes]
+        if options.level not in _NOT_SPLIT:
+            bounds = _bounds(segment, options)
+        for start, end in pairwise(bounds):
+            yield Task(segment, start, end, options.first_offset, options.end_offset)
+
+
+def _is_out_of_time(segment: Segment, options: Options) -> bool:
+    """Whether the segment's time index proves that all of its records are too early.
+
+    Its last entry has the largest timestamp of a rolled segment. Nothing states the smallest one.
+    """
+    if options.level is Level.DAMAGE or options.from_ms == -END or segment.is_last:
+        return False
+    content = read_whole(segment.store, segment.beside("timeindex"))
+    if not content or len(content) % TIME_ENTRY.size:
+        return False
+    largest_ms, _ = TIME_ENTRY.unpack_from(content, len(content) - TIME_ENTRY.size)
+    return bool(0 < largest_ms < options.from_ms)
+
+
+def _groups(partition: Partition, options: Options) -> Iterator[Task]:
+    """A task for each segment whose first offset has a snapshot, with the segments up to the next.
+
+    A transaction belongs to the task of its first batch. The snapshot tells which producers have
+    begun theirs before.
+    """
+    group: list[Segment] = []
+    snapshots = set(partition.snapshots)
+    for segment in partition.segments:
+        if group and segment.base_offset in snapshots:
+            yield Task(group[0], 0, group[0].size_bytes, following=tuple(group[1:]))
+            group = []
+        group.append(segment)
+    if group:
+        yield Task(group[0], 0, group[0].size_bytes, following=tuple(group[1:]))
+
+
+def _bounds(segment: Segment, options: Options) -> list[int]:
+    """Positions of batches that divide the part of a segment's file that is to be read."""
+    wanted = options.first_offset > segment.base_offset or (
+        segment.end_offset is not None and options.end_offset < segment.end_offset
+    )
+    if segment.size_bytes < 2 * options.min_split_bytes and not wanted:
+        return [0, segment.size_bytes]
+    content = read_whole(segment.store, segment.beside("index"))
+    if not content:
+        return [0, segment.size_bytes]
+    entries = np.frombuffer(content[: len(content) // 8 * 8], ">i4").reshape(-1, 2)
+    offsets = entries[:, 0].astype(np.int64) + segment.base_offset
+    positions = entries[:, 1].astype(np.int64)
+    zero = np.flatnonzero(positions == 0)  # the reserved end of an active segment's index
+    end = int(zero[0]) if len(zero) else len(positions)
+    offsets, positions = offsets[:end], positions[:end]
+    rises = (np.diff(positions) > 0).all() and (np.diff(offsets) > 0).all()
+    if not end or not rises or positions[-1] >= segment.size_bytes:
+        return [0, segment.size_bytes]
+    file = segment.store.open(segment.path)
+    try:
+        return _divided(file, segment, (offsets, positions), options)
+    finally:
+        file.close()
+
+
+def _divided(
+    file: OpenFile,
+    segment: Segment,
+    index: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    options: Options,
+) -> list[int]:
+    offsets, positions = index
+
+    def is_batch(at: int) -> bool:
+        return _is_batch(file, int(positions[at]), int(offsets[at]), segment)
+
+    bounds = [0]
+    # An entry has the last offset of its batch: the one before the wanted offset is early enough.
+    first = int(np.searchsorted(offsets, options.first_offset, "right")) - 1
+    if first >= 0 and is_batch(first):
+        bounds = [int(positions[first])]
+    stop = segment.size_bytes
+    last = int(np.searchsorted(offsets, options.end_offset, "left")) + 1
+    if last < len(offsets) and is_batch(last):
+        stop = int(positions[last])
+    while True:
+        at = int(np.searchsorted(positions, bounds[-1] + options.min_split_bytes, "left"))
+        if at >= len(positions) or positions[at] + options.min_split_bytes > stop:
+            return [*bounds, stop]
+        if not is_batch(at):
+            return [*bounds, stop]
+        bounds.append(int(positions[at]))
+
+
+def _is_batch(file: OpenFile, position: int, last_offset: int, segment: Segment) -> bool:
+    """Whether an index entry points to a batch, so that a task may begin there."""
+    head = file.read_at(position, HEADER_SIZE)
+    if len(head) < HEADER_SIZE:
+        return False
+    header = read_header(head)
+    return (
+        header.magic == MAGIC
+        and header.length >= HEADER_SIZE - LOG_OVERHEAD
+        and position + header.size_bytes <= segment.size_bytes
+        and segment.base_offset <= header.base_offset <= last_offset == header.last_offset
+    )

@@ -1,0 +1,132 @@
+"""Reads the rows of one task: opens its file, walks over it, makes the rows of the level."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from .batch_rows import batch_rows
+from .blocks import BLOCK_BYTES, Block, Gap, walk
+from .columns import arrow_schema, last_offsets, picked
+from .fates import whole_range
+from .files import OpenFile
+from .options import Options
+from .planning import Task
+from .record_rows import (
+    Refusal,
+    chosen,
+    fates_of,
+    needs_parsing,
+    record_rows,
+    rows_of,
+)
+from .schemas import Level
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_log = logging.getLogger(__name__)
+
+
+class DataLoss(Exception):
+    """A segment was deleted before it was read."""
+
+
+def read_task(task: Task, options: Options, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The rows of a task, in Arrow batches of a limited size.
+
+    Raises:
+        DataLoss: the segment was deleted, and the options make that an error.
+        OSError: the file cannot be read.
+    """
+    arrow = arrow_schema(schema)
+    for batch in _LEVELS[options.level](task, options, arrow):
+        for start in range(0, batch.num_rows, options.max_rows_per_batch):
+            yield batch.slice(start, options.max_rows_per_batch)
+
+
+def opened(task: Task, options: Options) -> OpenFile | None:
+    """The file of a task; None if it was deleted, which is logged."""
+    segment = task.segment
+    for path in (segment.path, f"{segment.path}.deleted"):  # Kafka renames it a minute before
+        try:
+            return segment.store.open(path)
+        except FileNotFoundError:
+            continue
+    why = f"{segment.path} was deleted before it was read"
+    if options.fail_on_data_loss:
+        raise DataLoss(f"{why}; failOnDataLoss=false goes on without it")
+    _log.warning("%s", why)
+    return None
+
+
+def blocks(task: Task, options: Options) -> Iterator[Block | Gap]:
+    """The blocks and gaps of a task's file."""
+    file = opened(task, options)
+    if file is None:
+        return
+    try:
+        range_ = whole_range(task.segment, task.start)._replace(end=task.end)
+        size = min(BLOCK_BYTES, options.max_bytes_per_batch)
+        yield from walk(file, range_, block_bytes=size)
+    finally:
+        file.close()
+
+
+def in_range(block: Block, options: Options) -> Block:
+    """The batches of a block that overlap the wanted offsets and times."""
+    headers = block.headers
+    keep = (last_offsets(headers) >= options.first_offset) & (
+        headers["base_offset"] < options.end_offset
+    )
+    keep &= headers["max_timestamp"] >= options.from_ms
+    return picked(block, keep)
+
+
+def _batches(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for block in blocks(task, options):
+        if isinstance(block, Gap):
+            continue
+        wanted = in_range(block, options)
+        early = np.where(wanted.headers["base_timestamp"] < 0, -1, wanted.headers["base_timestamp"])
+        wanted = picked(wanted, early < options.to_ms)
+        if len(wanted.headers):
+            yield batch_rows(schema, task.segment, wanted)
+
+
+def _records(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    columns = set(schema.names)
+    fates = fates_of(task.segment, columns, options)
+    with_records = needs_parsing(columns, options)
+    for block in blocks(task, options):
+        if isinstance(block, Gap):
+            _warn(task, block.position, block.why)
+            continue
+        wanted = in_range(block, options)
+        if not options.include_damaged:
+            wanted = picked(wanted, wanted.crc_ok)
+        if not len(wanted.headers):
+            continue
+        known = None if fates is None else fates.of(wanted)
+        for rows in rows_of(wanted, parsed=with_records):
+            if isinstance(rows, Refusal):
+                _warn(task, wanted.at + int(wanted.starts[rows.row]), rows.why)
+                continue
+            rows = chosen(rows, wanted, options, known)
+            if len(rows.batch):
+                yield record_rows(schema, task.segment, wanted, rows, known)
+
+
+def _warn(task: Task, position: int, why: str) -> None:
+    _log.warning("%s: bytes from %d on are left out: %s", task.segment.path, position, why)
+
+
+_Read = Callable[[Task, Options, pa.Schema], Iterator[pa.RecordBatch]]
+_LEVELS: Final[dict[Level, _Read]] = {
+    Level.BATCHES: _batches,
+    Level.RECORDS: _records,
+}
