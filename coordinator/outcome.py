@@ -22,6 +22,9 @@ class Producer(NamedTuple):
     producer_id: int
     producer_epoch: int
 
+    def __str__(self) -> str:
+        return f"producer {self.producer_id} with epoch {self.producer_epoch}"
+
 
 class Effect:
     """An action that follows once the records are in the log."""

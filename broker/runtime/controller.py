@@ -267,6 +267,8 @@ class Controller:
             Refused: KAFKA_STORAGE_ERROR: the metadata log takes no records.
         """
         for node_id in [known for known in self.catalog.brokers if known not in here]:
+            if not self.catalog.brokers[node_id].is_fenced:
+                _log.info("a broker is fenced", broker=node_id, reason="absent")
             self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
             self.unregister_broker(node_id)
 

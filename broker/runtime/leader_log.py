@@ -27,6 +27,8 @@ def leader_moves(catalog: Catalog, changes: Iterable[PartitionChangeRecord]) -> 
         topic = catalog.topic_by_id(change.topic_id)
         if change.leader == LEADER_UNCHANGED or topic is None:
             continue
+        if change.partition_id >= len(topic.partitions):  # the same decision creates it
+            continue
         before = topic.partitions[change.partition_id].leader_id
         if before != change.leader:
             name = f"{topic.name}-{change.partition_id}"

@@ -66,16 +66,16 @@ class StateLog:
         """
         if _transactions.lowest > _INFO:
             return
-        for record in outcome.records:
-            if not isinstance(record, Transaction) or record.state not in PREPARED:
-                continue
-            event = "a transaction is aborted after its timeout, and its producer is fenced"
-            if self._transactions.may_log(record.transactional_id, event):
-                _transactions.info(
-                    event, transactional_id=record.transactional_id,
-                    producer_id=record.producer_id, timeout_ms=record.timeout_ms,
-                    open_ms=now_ms - record.started_ms, partitions=len(record.partitions),
-                )  # fmt: skip
+        record = outcome.records[0] if outcome.records else None  # there is one for each timeout
+        if not isinstance(record, Transaction) or record.state not in PREPARED:
+            return
+        event = "a transaction is aborted after its timeout, and its producer is fenced"
+        if self._transactions.may_log(record.transactional_id, event):
+            _transactions.info(
+                event, transactional_id=record.transactional_id, producer_id=record.producer_id,
+                timeout_ms=record.timeout_ms, open_ms=now_ms - record.started_ms,
+                partitions=len(record.partitions),
+            )  # fmt: skip
 
     def close(self) -> None:
         """Log the numbers of lines that were not written."""

@@ -39,7 +39,7 @@ def served(data_dir: Path, **variables: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**without, **variables},
+        env={**without, "OTTLA_LOG_LEVEL": "warn", **variables},
     ) as broker:
         assert broker.stdout is not None
         assert broker.stderr is not None

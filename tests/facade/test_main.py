@@ -13,6 +13,8 @@ import pytest
 
 import ottla
 from ottla.__main__ import main
+from ottla.broker import log_output
+from ottla.broker.log_names import DEFAULT_LEVELS
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -211,3 +213,50 @@ def test_a_wrong_option_of_the_log_is_one_line_and_status_2(
     assert main(["serve", *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert told in line
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("OTTLA_LOG_LEVEL", "loud", "OTTLA_LOG_LEVEL loud: the levels are"),
+        ("OTTLA_LOG_FORMAT", "xml", "xml: the formats are"),
+    ],
+)
+def test_a_wrong_variable_of_the_log_is_one_line_and_status_2(
+    variable: str,
+    value: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert main(["serve"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+
+
+CANNOT_RUN = ["--metrics", "nowhere"]  # found after the log is set up
+
+
+def test_the_log_is_set_up_by_variables_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka's variables, then Ottla's, then the options, the strongest last."""
+    monkeypatch.setenv("KAFKA_LOG4J_ROOT_LOGLEVEL", "ERROR")
+    monkeypatch.setenv("KAFKA_LOG4J_LOGGERS", "kafka.request.logger=DEBUG,kafka.controller=TRACE")
+    monkeypatch.setenv("OTTLA_LOG_LEVEL", "state.change.logger=debug,kafka=error")
+    before = log_output.levels()
+    try:
+        assert main(["serve", "--environment", "--log-level", "kafka=warn", *CANNOT_RUN]) == 2
+        assert log_output.levels() == {
+            "root": "ERROR",
+            "kafka.request.logger": "DEBUG",
+            "state.change.logger": "DEBUG",
+            "kafka": "WARN",
+        }
+        assert main(["serve", *CANNOT_RUN]) == 2
+        assert log_output.levels() == {
+            **DEFAULT_LEVELS,
+            "state.change.logger": "DEBUG",
+            "kafka": "ERROR",
+        }
+    finally:
+        log_output.set_levels(before)

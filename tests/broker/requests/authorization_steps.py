@@ -374,7 +374,7 @@ def _settings() -> Iterator[Step]:
                 {
                     "resource_type": kind,
                     "resource_name": name,
-                    "configuration_keys": ["retention.ms", "node.id", "kafka"],
+                    "configuration_keys": ["retention.ms", "node.id", "kafka.server"],
                 }
                 for kind, name in resources
             ],
