@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 _TOPICS: Final = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: SHARE_GROUP_STATE}
+_GROUP: Final = 0
 _SHARE: Final = 2
 _SHARE_SINCE: Final = 6
 _BATCHED_SINCE: Final = 4
@@ -44,6 +45,11 @@ _MALFORMED: Final = (
 async def find_coordinator(
     node: Node, context: Context, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
+    if request.key_type == _GROUP and CONSUMER_OFFSETS not in node.catalog.topics:
+        from ..requests.first_use import GROUP_MODULES, import_steps
+
+        async for _ in context.turns.each(import_steps(GROUP_MODULES)):
+            pass
     if context.version < _BATCHED_SINCE:
         found = _find(node, context, request.key_type, request.key)
         refused = found["error_code"] != Code.NONE

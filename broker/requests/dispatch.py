@@ -76,6 +76,15 @@ def handler_of(api_key: int) -> Handler:
     return handler
 
 
+def _first_handler(api_key: ApiKey) -> Handler:
+    """The handler of the first request of an API."""
+    if api_key is not ApiKey.CONSUMER_GROUP_HEARTBEAT:
+        return handler_of(api_key)
+    from .first_use import first_heartbeat
+
+    return first_heartbeat(handler_of)
+
+
 class Dispatch:
     """Answers the requests of all connections of one node."""
 
@@ -206,7 +215,7 @@ class Dispatch:
 
     def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
         """The coroutine of the handler, with its guard and quotas if there are any."""
-        handler = _loaded.get(context.api_key) or handler_of(context.api_key)
+        handler = _loaded.get(context.api_key) or _first_handler(context.api_key)
         if self._node.authorizer is not None:
             handler = _guarded(context.api_key, handler)
         if context.started_s >= 0:

@@ -8,12 +8,12 @@ deleted: since 4.1 the group's own record has a hash of the topics instead.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ...protocol.lazy_dataclass import dataclass
-from ...protocol.messages import decode_data, encode_data
+from ...protocol.messages import decode_data, encode_data, prepare_data
 from ..group_kinds import CONSUMER, KindRecord
 from .member import Assignment, ClassicMember, ConsumerMember, MemberState
 
@@ -180,6 +180,15 @@ def current(group_id: str, member: ConsumerMember) -> CurrentMember:
         member.assigned,
         member.pending_revocation,
     )
+
+
+def prepare() -> Iterator[str]:
+    """Compile the functions for the records of a new member; yields each one's name."""
+    for kind in (Kind.GROUP, Kind.MEMBER, Kind.TARGET, Kind.TARGET_MEMBER, Kind.CURRENT_MEMBER):
+        prepare_data(_SCHEMAS[kind] + "Key", kind)
+        yield f"{kind.name} key"
+        prepare_data(_SCHEMAS[kind] + "Value", 0)
+        yield kind.name
 
 
 def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
