@@ -31,6 +31,7 @@ from .session import session
 
 ORDERS_EACH = 100
 PAUSE_S = 0.2  # between transactions; the demo is no benchmark
+FIRST_BATCH_TIMEOUT_S = 30.0  # half of the producer's transaction timeout
 
 
 class Broker(Protocol):
@@ -53,6 +54,7 @@ class Run:
         suffix: ends the names of the topics, so that they differ from those of older runs.
         broker: is killed twice; None: not.
         is_counting: whether Spark is in the middle of a batch.
+        has_counted: whether Spark has finished a batch; its first takes long on a slow machine.
     """
 
     bootstrap: str
@@ -60,6 +62,7 @@ class Run:
     suffix: str = ""
     broker: Broker | None = None
     is_counting: Callable[[], bool] = lambda: False
+    has_counted: Callable[[], bool] = lambda: True
     ledger: Ledger = field(default_factory=Ledger)
     kills: list[Kill] = field(default_factory=list)
     failure: BaseException | None = None
@@ -88,6 +91,8 @@ class Run:
         last = max(first, last or self.transactions - 2)  # the last of all may be aborted
         if number < first:
             return
+        if number:  # before the first commit there is nothing to count
+            self._await_first_batch()
         is_counting = self.is_counting()
         if not is_counting and number < last:
             return
@@ -97,6 +102,11 @@ class Run:
         else:  # while the producer sends the commit
             arguments = (moment, is_counting)
             threading.Thread(target=self._kill_and_start, args=arguments, name="killer").start()
+
+    def _await_first_batch(self) -> None:
+        ends_s = time.monotonic() + FIRST_BATCH_TIMEOUT_S
+        while not self._moments and not self.has_counted() and time.monotonic() < ends_s:
+            time.sleep(0.05)
 
     def _kill_and_start(self, moment: Moment, is_counting: bool) -> None:
         assert self.broker is not None
@@ -165,6 +175,7 @@ def _pipeline(demo: Run, console: Console, directory: Path) -> tuple[Audit, dict
         )
         pipeline.start()
         demo.is_counting = pipeline.is_counting
+        demo.has_counted = lambda: pipeline.rows_read("table") + pipeline.rows_read("totals") > 0
         writer = threading.Thread(target=demo.write, name="orders", daemon=True)
         writer.start()
         _watch(demo, pipeline, console, lambda: writer.is_alive())

@@ -85,6 +85,15 @@ def test_the_kills_come_while_spark_is_counting(
     ]
 
 
+def test_the_first_kill_waits_for_the_first_batch() -> None:
+    answers = iter([False, False, True])
+    broker = FakeBroker()
+    demo = Run("", 3, broker=broker, is_counting=lambda: True, has_counted=lambda: next(answers))
+    demo.disturb(1, Moment.HALF_WRITTEN)
+    assert broker.kills == 1
+    assert list(answers) == []
+
+
 @pytest.mark.parametrize("transactions", [1, 2, 3, 9, 10, 11, 20, 60])
 def test_a_spark_that_never_counts_delays_no_kill_for_ever(transactions: int) -> None:
     found = kills_of(transactions, counts_from=transactions)
