@@ -41,6 +41,7 @@ def import_alone() -> None:
         raise ImportError("the package kafka-python is not installed")
     package = ModuleType("kafka")
     package.__path__ = list(spec.submodule_search_locations)
+    package.__spec__ = spec  # others look for it: PySpark does
     sys.modules["kafka"] = package
 
 

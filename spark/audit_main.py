@@ -58,47 +58,8 @@ def of_directory(directory: str) -> Logs:
         raise AuditFailed(str(wrong)) from None
 
 
-def copy_of(
-    input_topic: str, output_topic: str, key: str, output_key: str, group: str
-) -> Copy | None:
-    """The options of a comparison of keys; None without topics. Raises AuditFailed."""
-    if not input_topic or not output_topic:
-        return None
-    try:
-        from .audit_run import Copy
-    except ModuleNotFoundError as missing:
-        raise AuditFailed(_MISSING.format(missing.name)) from None
-    return Copy(input_topic, output_topic, key, output_key, group)
-
-
-def audit(
-    logs: Callable[[], Logs],
-    *,
-    copy: Copy | None = None,
-    master: str = LOCAL,
-    outputs: Outputs = Outputs(),
-    check_crc: bool = True,
-) -> int:
-    """Run the audit and write its outputs; return the exit status.
-
-    Args:
-        logs: finds the logs; called before Spark starts.
-        master: Spark's master; that of spark-submit goes before.
-
-    Raises:
-        AuditFailed: there is no Spark, or the logs cannot be read.
-    """
-    found = logs()
-    spark = _session(master)
-    try:
-        report = _run(spark, found, copy, outputs.parquet, check_crc=check_crc)
-    finally:
-        spark.stop()
-    _write(report, outputs)
-    return CLEAN if report.is_clean else FINDINGS
-
-
-def _session(master: str) -> SparkSession:
+def start_session(master: str) -> SparkSession:
+    """A session for the audit; that of spark-submit, if it runs. Raises AuditFailed."""
     from .connector import SparkUnavailable, need_java
 
     try:
@@ -121,6 +82,53 @@ def _session(master: str) -> SparkSession:
         raise AuditFailed(str(missing)) from None
     except ModuleNotFoundError as missing:
         raise AuditFailed(_MISSING.format(missing.name)) from None
+
+
+def copy_of(
+    input_topic: str, output_topic: str, key: str, output_key: str, group: str
+) -> Copy | None:
+    """The options of a comparison of keys; None without topics. Raises AuditFailed."""
+    if not input_topic or not output_topic:
+        return None
+    try:
+        from .audit_run import Copy
+    except ModuleNotFoundError as missing:
+        raise AuditFailed(_MISSING.format(missing.name)) from None
+    return Copy(input_topic, output_topic, key, output_key, group)
+
+
+def audit(
+    logs: Callable[[], Logs],
+    *,
+    copy: Copy | None = None,
+    master: str = LOCAL,
+    outputs: Outputs = Outputs(),
+    check_crc: bool = True,
+    start: Callable[[str], SparkSession] = start_session,
+) -> int:
+    """Run the audit and write its outputs; return the exit status.
+
+    Args:
+        logs: finds the logs; called before Spark starts.
+        master: Spark's master; that of spark-submit goes before.
+        start: starts the session, which is stopped at the end.
+
+    Raises:
+        AuditFailed: there is no Spark, or the logs cannot be read.
+    """
+    found = logs()
+    try:
+        spark = start(master)
+        try:
+            report = _run(spark, found, copy, outputs.parquet, check_crc=check_crc)
+        finally:
+            spark.stop()
+    except AuditFailed:
+        raise
+    except Exception as wrong:  # a traceback has exit status 1, which means findings
+        raise AuditFailed(f"{type(wrong).__name__}: {wrong}".splitlines()[0]) from wrong
+    _write(report, outputs)
+    return CLEAN if report.is_clean else FINDINGS
 
 
 def _run(

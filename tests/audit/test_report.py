@@ -6,6 +6,7 @@ import json
 import re
 from io import StringIO
 from pathlib import Path
+from typing import NoReturn
 from xml.etree import ElementTree
 
 import pytest
@@ -17,9 +18,11 @@ from ottla.audit.rules import RULES
 from ottla.audit.rules_table import table
 from ottla.audit.whole import Outcome, audit
 from ottla.spark import audit_plots
+from ottla.spark.audit_main import AuditFailed
+from ottla.spark.audit_main import audit as run_audit
 from ottla.spark.audit_report import as_html, as_json, show
 from ottla.spark.audit_rows import logs_of
-from ottla.spark.audit_run import Report
+from ottla.spark.audit_run import Logs, Report
 from tests.audit.planted import FAULTS, clean, planted
 from tests.audit.world import World
 from tests.project_files import ROOT
@@ -132,3 +135,13 @@ def test_an_audit_that_cannot_run_is_one_line_and_status_2(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ottla: audit: ")
     assert reason in line
+
+
+def test_an_unexpected_error_is_status_2_and_not_1() -> None:
+    """A traceback has status 1, which means findings."""
+
+    def start(_master: str) -> NoReturn:
+        raise RuntimeError("the JVM is gone")
+
+    with pytest.raises(AuditFailed, match="RuntimeError: the JVM is gone"):
+        run_audit(lambda: Logs("data", []), start=start)

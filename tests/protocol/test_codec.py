@@ -66,6 +66,16 @@ def test_a_process_that_is_a_client_too_keeps_its_clients() -> None:
     )
 
 
+def test_the_package_without_clients_can_be_looked_up() -> None:
+    """PySpark asks whether `kafka` is installed; a module without a spec is an error there."""
+    run(
+        "from importlib.util import find_spec\n"
+        "from ottla.protocol.codec import import_alone\n"
+        "import_alone()\n"
+        "assert find_spec('kafka') is not None\n"
+    )
+
+
 def test_nothing_of_the_library_is_loaded_before_the_first_message() -> None:
     run(
         "import sys\n"
