@@ -82,6 +82,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     "facade/commands": set(),
     "facade/kafka_tools": {
         *("facade/admin_cluster", "facade/admin_configs", "facade/admin_groups"),
+        "facade/admin_acls",
         *("facade/admin_offsets", "facade/admin_topics", "facade/client"),
         *("facade/record_batch", "facade/record_producer", "facade/record_reader"),
         "facade/transactions_command",

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Final
 
 TOOLS: Final = {
+    "kafka-acls": "acls",
     "kafka-broker-api-versions": "broker_api_versions",
     "kafka-cluster": "cluster",
     "kafka-configs": "configs",

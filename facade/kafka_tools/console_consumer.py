@@ -27,6 +27,19 @@ _PROPERTIES: Final = frozenset(
         *("headers.separator", "null.literal", "key.deserializer", "value.deserializer"),
     }
 )
+_FORMATTERS: Final = frozenset(
+    f"{package}.DefaultMessageFormatter"
+    for package in ("org.apache.kafka.tools.consumer", "kafka.tools")
+)
+_DESERIALIZERS: Final = frozenset(
+    f"org.apache.kafka.common.serialization.{kind}Deserializer" for kind in ("String", "ByteArray")
+)
+_USED: Final = frozenset(
+    {
+        *("auto.offset.reset", "bootstrap.servers", "client.id", "default.api.timeout.ms"),
+        *("group.id", "isolation.level", "request.timeout.ms", "security.protocol"),
+    }
+)
 _USAGE: Final = "This tool helps to read data from Kafka topics and outputs it to standard output."
 _TIMED_OUT: Final = "ERROR Error processing message, terminating consumer process: "
 
@@ -51,11 +64,10 @@ def options() -> Options:
     made.values("--formatter-property", "as --property")
     made.values("--consumer-property", "NAME=VALUE of the client")
     made.values("--command-property", "as --consumer-property")
-    made.value("--formatter", "accepted for Kafka's default formatter")
-    made.value("--key-deserializer", "accepted; bytes are printed as UTF-8")
-    made.value("--value-deserializer", "accepted; bytes are printed as UTF-8")
-    made.flag("--skip-message-on-error", "accepted")
-    made.flag("--enable-systest-events", "accepted")
+    made.value("--formatter", "only Kafka's DefaultMessageFormatter")
+    made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
+    made.value("--value-deserializer", "as --key-deserializer")
+    made.flag("--skip-message-on-error", "accepted: printing a record does not fail")
     return made
 
 
@@ -75,6 +87,10 @@ def main(words: Sequence[str]) -> int:
     try:
         settings = properties_in(given.consumer_config) | client_settings
         given.group = given.group or settings.get("group.id")
+        is_early = given.offset is None and settings.get("auto.offset.reset") == "earliest"
+        given.from_beginning |= is_early
+        if unused := sorted(settings.keys() - _USED):
+            error_line(f"WARN This tool does not use the properties {', '.join(unused)}")
         isolation = given.isolation_level or settings.get("isolation.level", "read_uncommitted")
         with connect(given.bootstrap_server, settings, "metadata", "Consumer") as client:
             is_late = _consume(client, given, Isolation[isolation.upper()], printed)
@@ -115,6 +131,15 @@ def _checked(given: argparse.Namespace) -> dict[str, str]:
     if has(given, "group") and given.partition is not None:
         raise WrongOptions("Options group and partition cannot be specified together.")
     shown = pairs([*given.property, *given.formatter_property])
+    if given.formatter is not None and given.formatter not in _FORMATTERS:
+        raise WrongOptions(
+            f"Unable to find the formatter {given.formatter}: this tool has only Kafka's"
+            " DefaultMessageFormatter"
+        )
+    for name in ("key.deserializer", "value.deserializer"):
+        wanted = getattr(given, name.replace(".", "_")) or shown.get(name)
+        if wanted is not None and wanted not in _DESERIALIZERS:
+            raise WrongOptions(f"{wanted} is not a known {name}: it is String or ByteArray here")
     unknown = sorted(set(shown) - _PROPERTIES)
     if unknown:
         raise WrongOptions(f"{unknown[0]} is not a known property of the formatter")

@@ -84,6 +84,24 @@ def test_a_tool_waits_for_the_broker_and_gives_up(tmp_path: Path) -> None:
     assert run("cub", "kafka-ready", "-b", f"127.0.0.1:{port}", "1", "0").returncode == 1
 
 
+def test_the_console_consumer_ignores_nothing_in_silence(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading = ("kafka-console-consumer", "--bootstrap-server", bootstrap, "--topic", "heard")
+    for words, expected in (
+        (("--formatter", "my.Formatter"), "Unable to find the formatter my.Formatter"),
+        (("--key-deserializer", "my.Avro"), "my.Avro is not a known key.deserializer"),
+        (("--property", "value.deserializer=my.Avro"), "my.Avro is not a known value.deserial"),
+        (("--enable-systest-events",), "enable-systest-events is not a recognized option"),
+    ):
+        assert main([*reading, *words]) == 1
+        assert expected in capsys.readouterr().err
+    late = ("--max-messages", "0", "--consumer-property", "fetch.min.bytes=9")
+    assert main([*reading, *late, "--consumer-property", "auto.offset.reset=earliest"]) == 0
+    warning, _ = capsys.readouterr().err.splitlines()
+    assert warning == "WARN This tool does not use the properties fetch.min.bytes"
+
+
 def test_each_tool_is_a_command_of_ottla(
     bootstrap: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
