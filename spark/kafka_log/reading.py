@@ -12,6 +12,8 @@ import pyarrow as pa
 from .batch_rows import batch_rows
 from .blocks import BLOCK_BYTES, Block, Gap, walk
 from .columns import arrow_schema, last_offsets, picked
+from .damage_rows import damage_rows
+from .decoded_rows import decoded_rows
 from .fates import whole_range
 from .files import OpenFile
 from .options import Options
@@ -23,8 +25,10 @@ from .record_rows import (
     needs_parsing,
     record_rows,
     rows_of,
+    without_control,
 )
-from .schemas import Level
+from .schemas import TOPICS, Level
+from .transaction_rows import transaction_rows
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -101,7 +105,8 @@ def _batches(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.Rec
 def _records(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     columns = set(schema.names)
     fates = fates_of(task.segment, columns, options)
-    with_records = needs_parsing(columns, options)
+    level = options.level
+    with_records = level in TOPICS or needs_parsing(columns, options)
     for block in blocks(task, options):
         if isinstance(block, Gap):
             _warn(task, block.position, block.why)
@@ -117,7 +122,13 @@ def _records(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.Rec
                 _warn(task, wanted.at + int(wanted.starts[rows.row]), rows.why)
                 continue
             rows = chosen(rows, wanted, options, known)
-            if len(rows.batch):
+            if level in TOPICS:
+                rows = without_control(rows, wanted)
+            if not len(rows.batch):
+                continue
+            if level in TOPICS:
+                yield decoded_rows(schema, task.segment, wanted, rows, level, fates=known)
+            else:
                 yield record_rows(schema, task.segment, wanted, rows, known)
 
 
@@ -129,4 +140,9 @@ _Read = Callable[[Task, Options, pa.Schema], Iterator[pa.RecordBatch]]
 _LEVELS: Final[dict[Level, _Read]] = {
     Level.BATCHES: _batches,
     Level.RECORDS: _records,
+    Level.OFFSETS: _records,
+    Level.TXN_STATE: _records,
+    Level.METADATA: _records,
+    Level.TRANSACTIONS: transaction_rows,
+    Level.DAMAGE: damage_rows,
 }

@@ -244,6 +244,13 @@ def chosen(rows: Rows, block: Block, options: Options, fates: npt.NDArray[np.int
     return Rows(rows.batch[keep], rows.offsets[keep], rows.timestamps[keep], parsed)
 
 
+def without_control(rows: Rows, block: Block) -> Rows:
+    """The rows that are not control records."""
+    keep = (block.headers["attributes"][rows.batch] & CONTROL) == 0
+    parsed = None if rows.parsed is None else rows.parsed.pick(keep)
+    return Rows(rows.batch[keep], rows.offsets[keep], rows.timestamps[keep], parsed)
+
+
 def record_rows(
     schema: pa.Schema,
     segment: Segment,

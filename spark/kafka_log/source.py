@@ -7,16 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 from . import FORMAT
 from .listing import partitions_in
 from .options import Options, parse
 from .planning import Task, tasks_of
+from .pushdown import PushFilters, narrowed
 from .reading import read_task
-from .schemas import COLUMNS, struct_type
+from .schemas import COLUMNS, Level, struct_type
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
 
@@ -33,6 +40,15 @@ class KafkaLog(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return LogReader(parse(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from .stream import LogStreamReader
+
+        options = parse(self.options)
+        checked(options, schema)
+        if options.level in (Level.DAMAGE, Level.TRANSACTIONS):
+            raise ValueError(f"level {options.level} is read in batches, not as a stream")
+        return LogStreamReader(options, schema)
 
 
 class LogInput(InputPartition):
@@ -56,6 +72,12 @@ class LogReader(DataSourceReader):
         checked(options, schema)
         self._options = options
         self._schema = schema
+        if hasattr(DataSourceReader, "pushFilters"):
+            filters = PushFilters(DataSourceReader.pushFilters, self._push)
+            self.pushFilters = filters  # type: ignore[method-assign]  # see PushFilters
+
+    def _push(self, filters: Sequence[Filter]) -> None:
+        self._options = narrowed(self._options, filters)
 
     def partitions(self) -> Sequence[InputPartition]:
         """One input for each task."""
