@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transactions.states import Partition
 from ottla.protocol.errors import Code
 
@@ -30,12 +31,14 @@ class Habits:
 
     Attributes:
         patience: chance of a retry after a request without an answer.
+        in_two_phases: another system decides the transactions, and a new process completes them.
     """
 
     bumps: float
     timeout_ms: int
     longest_sleep_ms: int
     patience: float
+    in_two_phases: bool = False
     gives_up: float = 0.15
 
 
@@ -43,6 +46,8 @@ class Program:
     """A transactional id and the processes that use it.
 
     Attributes:
+        prepared: the producer of the transaction that another system, which never fails, has
+            committed and no process has completed; in two phases only (KIP-939).
         source: the partition that it consumes; None if it only writes.
         incarnation: number of its newest process.
         committed: number of transactions that the newest process has committed.
@@ -65,6 +70,7 @@ class Program:
         self.habits = habits
         self.targets = targets
         self.source = source
+        self.prepared: Producer | None = None
         self.incarnation = 0
         self.committed = 0
         self.has_read_all = False
@@ -80,13 +86,60 @@ class Program:
         random = self.cluster.scheduler.random
         self.process = Process(f"{self.transactional_id} {self.incarnation}")
         self._processes.append(self.process)
-        bumps = random.random() < self.habits.bumps
+        # Without bumps, two transactions have one epoch: the other system cannot tell them apart.
+        bumps = random.random() < self.habits.bumps or self.habits.in_two_phases
         self.cluster.scheduler.note("program starts", self.process.name, bumps)
         producer = TransactionalProducer(
             self.cluster, self.process, self.transactional_id,
             bumps=bumps, timeout_ms=self.habits.timeout_ms, patience=self.habits.patience,
+            in_two_phases=self.habits.in_two_phases,
         )  # fmt: skip
         self.cluster.scheduler.spawn(self.process, self._live(producer, self.process))
+
+    def complete(self) -> None:
+        """Start a process that only completes a prepared transaction."""
+        self.incarnation += 1
+        self.process = Process(f"{self.transactional_id} {self.incarnation}")
+        self._processes.append(self.process)
+        producer = TransactionalProducer(
+            self.cluster, self.process, self.transactional_id,
+            bumps=True, timeout_ms=self.habits.timeout_ms, in_two_phases=True,
+        )  # fmt: skip
+        self.cluster.scheduler.spawn(self.process, self._completed(producer, self.process))
+
+    def _completed(self, producer: TransactionalProducer, process: Process) -> Steps[None]:
+        yield from self._take_over(producer)
+        process.is_alive = False
+
+    def _take_over(self, producer: TransactionalProducer) -> Steps[None]:
+        """Complete what the last process left, as the other system decided. Raises FencedError."""
+        incarnation, prepared = self.incarnation, self.prepared
+        while (ongoing := (yield from producer.take_over())) is not None:
+            commit = prepared == ongoing
+            try:
+                yield from producer.end(commit=commit)
+            except AbortableError:
+                yield producer.backoff()
+                continue
+            self.cluster.scheduler.note("prepared transaction ended", "commit" if commit else "")
+            break
+        if incarnation == self.incarnation:
+            self.prepared = None
+
+    def _commit_prepared(
+        self, producer: TransactionalProducer, attempt: Attempt, incarnation: int
+    ) -> Steps[None]:
+        """Commit in the other system, which refuses a process with a successor, and then here."""
+        if incarnation != self.incarnation:
+            raise FencedError("a successor")
+        self.prepared = producer.me
+        self._note(attempt, Known.COMMITTED)
+        try:
+            yield from producer.end(commit=True)
+        except AbortableError as failed:
+            raise FencedError(failed.code) from failed
+        if incarnation == self.incarnation:
+            self.prepared = None
 
     def stop(self) -> None:
         """Kill all its processes."""
@@ -96,7 +149,10 @@ class Program:
     def _live(self, producer: TransactionalProducer, process: Process) -> Steps[None]:
         scheduler, incarnation = self.cluster.scheduler, self.incarnation
         try:
-            yield from producer.init()
+            if self.habits.in_two_phases:
+                yield from self._take_over(producer)
+            else:
+                yield from producer.init()
             reader = None
             while True:
                 if self.source is None:
@@ -154,15 +210,20 @@ class Program:
                 self._note(attempt, Known.ABORTED)
                 return False
             attempt.asked_to_commit = True
-            yield from producer.end(commit=True)
+            if self.habits.in_two_phases:
+                yield from self._commit_prepared(producer, attempt, incarnation)
+            else:
+                yield from producer.end(commit=True)
         except AbortableError as error:
             self._note(attempt, Known.NOTHING if producer.is_unsure else Known.ABORTED)
             yield from producer.abort(error)
             return False
         except FencedError:
-            self._note(attempt, Known.NOTHING if producer.is_unsure else Known.ABORTED)
+            if attempt.known is not Known.COMMITTED:
+                self._note(attempt, Known.NOTHING if producer.is_unsure else Known.ABORTED)
             raise
-        self._note(attempt, Known.COMMITTED)
+        if attempt.known is not Known.COMMITTED:
+            self._note(attempt, Known.COMMITTED)
         if incarnation == self.incarnation:
             self.committed += 1
         return True

@@ -545,9 +545,9 @@ class Cluster:
         if (
             self.fencing is not Fencing.NOBODY
             and isinstance(record, Transaction)
-            and record.state is State.EMPTY
+            and (record.state is State.EMPTY or (record.state is State.ONGOING and record.is_kept))
         ):
-            owner = (record.transactional_id, record.producer)
+            owner = (record.transactional_id, record.owner)
             self.fencings_before[owner] = self.fencings[record.transactional_id]
 
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:

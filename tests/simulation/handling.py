@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CONFIG: Final = {
     "transaction.partition.verification.enable": True,
-    "transaction.two.phase.commit.enable": False,
+    "transaction.two.phase.commit.enable": True,
 }
 _CONNECTION: Final = ConnectionInfo("simulated", "client:1", "client", ("broker", 9092))
 

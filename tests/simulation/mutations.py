@@ -104,6 +104,35 @@ def _a_retry_after_a_rotation_is_given_the_old_id() -> list[Patch]:
     return [(Transactions, "end_and_bump", end)]
 
 
+# Transactions in two phases
+
+
+@_bug(within=400)
+def _a_prepared_transaction_is_not_kept() -> list[Patch]:
+    right = Transactions.init_producer_id
+
+    def init(self: Transactions, name: str, **arguments: Any) -> Any:
+        return right(self, name, **{**arguments, "keep_prepared": False})
+
+    return [(Transactions, "init_producer_id", init)]
+
+
+@_bug(within=400)
+def _transactions_in_two_phases_time_out() -> list[Patch]:
+    return [(Transaction, "deadline_ms", property(lambda self: self.started_ms + 500))]
+
+
+@_bug(within=400)
+def _markers_of_a_kept_transaction_have_the_new_epoch() -> list[Patch]:
+    right = Transaction.prepared_of_kept
+
+    def prepared(self: Transaction, successor: Producer, **arguments: Any) -> Transaction:
+        wrong = right(self, successor, **arguments)
+        return wrong._replace(producer_id=successor.producer_id, producer_epoch=0)
+
+    return [(Transaction, "prepared_of_kept", prepared)]
+
+
 # The end of a transaction
 
 
@@ -183,13 +212,13 @@ def _nothing_times_out() -> list[Patch]:
     return [(Transactions, "tick", tick)]
 
 
-@_bug(within=200)
+@_bug(within=200, first=200)
 def _a_fenced_marker_counts_as_written() -> list[Patch]:
     settles = marker_channel.COUNTS_AS_WRITTEN | {Code.TRANSACTION_COORDINATOR_FENCED}
     return [(marker_channel, "COUNTS_AS_WRITTEN", settles)]
 
 
-@_bug(within=200)
+@_bug(within=200, first=300)
 def _a_marker_of_an_old_epoch_counts_as_written() -> list[Patch]:
     settles = marker_channel.COUNTS_AS_WRITTEN | {Code.INVALID_PRODUCER_EPOCH}
     return [(marker_channel, "COUNTS_AS_WRITTEN", settles)]

@@ -20,22 +20,24 @@ class Mutation:
         name: the bug, as words for the command line.
         patches: makes the wrong functions.
         within: number of seeds, one of which finds it.
+        first: the first of these seeds.
     """
 
     name: str
     patches: Patches
     within: int
+    first: int = 0
 
 
 class Plants(dict[str, Mutation]):
     """The bugs of one simulation, by name."""
 
-    def bug(self, within: int) -> Callable[[Patches], Patches]:
+    def bug(self, within: int, first: int = 0) -> Callable[[Patches], Patches]:
         """Register a function that makes the patches of a bug; the bug gets its name."""
 
         def register(patches: Patches) -> Patches:
             name = patches.__name__.strip("_").replace("_", "-")
-            self[name] = Mutation(name, patches, within)
+            self[name] = Mutation(name, patches, within, first)
             return patches
 
         return register

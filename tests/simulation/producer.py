@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transactions.states import LAST_EPOCH, Partition
+from ottla.coordinator.transactions.states import LAST_EPOCH, Kept, Partition
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 
@@ -101,6 +101,7 @@ class TransactionalProducer(Client):
 
     Args:
         patience: chance that it retries a batch without an answer; else it aborts.
+        in_two_phases: its transactions have no timeout (KIP-939).
 
     Attributes:
         bumps: it uses version 2, in which EndTxn bumps the epoch.
@@ -118,6 +119,7 @@ class TransactionalProducer(Client):
         bumps: bool,
         timeout_ms: int,
         patience: float = 1.0,
+        in_two_phases: bool = False,
     ) -> None:
         super().__init__(cluster, process)
         self.transactional_id = transactional_id
@@ -126,6 +128,7 @@ class TransactionalProducer(Client):
         self.is_unsure = False
         self._timeout_ms = timeout_ms
         self._patience = patience
+        self._in_two_phases = in_two_phases
         self._coordinator = cluster.coordinator_of(transactional_id)
         self._sequences: dict[Partition, int] = {}
         self._unanswered: dict[Partition, set[int]] = {}
@@ -149,7 +152,10 @@ class TransactionalProducer(Client):
                 "InitProducerId",
                 self._coordinator,
                 requests.init_producer_id(
-                    self.transactional_id, timeout_ms=self._timeout_ms, expected=expected
+                    self.transactional_id,
+                    timeout_ms=self._timeout_ms,
+                    expected=expected,
+                    in_two_phases=self._in_two_phases,
                 ),
                 details=(expected,),
                 only_while=always if self.bumps else self._while_it_is(self.producer),
@@ -169,6 +175,30 @@ class TransactionalProducer(Client):
         self.producer = result
         self._fencings = self.cluster.fencings_before[self.transactional_id, result]
         self._sequences.clear()
+
+    def take_over(self) -> Steps[Producer | None]:
+        """InitProducerId that keeps a prepared transaction; its producer. Raises FencedError."""
+        while True:
+            result = yield from self.ask(
+                "InitProducerId",
+                self._coordinator,
+                requests.init_in_two_phases(self.transactional_id),
+                details=("in two phases",),
+            )
+            if isinstance(result, Producer | Kept):
+                break
+            if result not in RETRIABLE:
+                raise FencedError(result)
+            yield self.backoff()
+        self.producer = result if isinstance(result, Producer) else result.producer
+        self._fencings = self.cluster.fencings_before[self.transactional_id, self.producer]
+        self._sequences.clear()
+        if isinstance(result, Producer):
+            return None
+        self.begin()
+        self._has_written = True
+        self.scheduler.note("prepared transaction kept", self.process.name)
+        return result.ongoing
 
     def begin(self) -> None:
         self._transaction += 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transactions.states import Partition
+from ottla.coordinator.transactions.states import Kept, Partition
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.control import marker
 from ottla.protocol.errors import Code, Refused
@@ -75,19 +75,50 @@ def _producer_of(answer: dict[str, Any]) -> Producer | Code:
     return _code_of(answer) or Producer(answer["producer_id"], answer["producer_epoch"])
 
 
-def init_producer_id(transactional_id: str, *, timeout_ms: int, expected: Producer | None) -> Ask:
-    """InitProducerId 5."""
-    who = expected or Producer(-1, -1)
+def init_in_two_phases(transactional_id: str) -> Ask:
+    """InitProducerId 6, which keeps a prepared transaction (KIP-939)."""
     fields = request(
         ApiKey.INIT_PRODUCER_ID,
-        5,
+        6,
+        transactional_id=transactional_id,
+        transaction_timeout_ms=-1,
+        producer_id=-1,
+        producer_epoch=-1,
+        enable2_pc=True,
+        keep_prepared_txn=True,
+    )
+    return Ask(ApiKey.INIT_PRODUCER_ID, 6, fields, _kept_of, Fencing.NEW_OWNER)
+
+
+def _kept_of(answer: dict[str, Any]) -> Producer | Kept | Code:
+    producer = _producer_of(answer)
+    ongoing_id = answer.get("ongoing_txn_producer_id", -1)
+    if ongoing_id == -1 or not isinstance(producer, Producer):
+        return producer
+    return Kept(producer, Producer(ongoing_id, answer["ongoing_txn_producer_epoch"]))
+
+
+def init_producer_id(
+    transactional_id: str,
+    *,
+    timeout_ms: int,
+    expected: Producer | None,
+    in_two_phases: bool = False,
+) -> Ask:
+    """InitProducerId 5; or 6, for transactions without a timeout."""
+    who = expected or Producer(-1, -1)
+    version = 6 if in_two_phases else 5
+    fields = request(
+        ApiKey.INIT_PRODUCER_ID,
+        version,
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout_ms,
         producer_id=who.producer_id,
         producer_epoch=who.producer_epoch,
+        **({"enable2_pc": True, "keep_prepared_txn": False} if in_two_phases else {}),
     )
     fencing = Fencing.NEW_OWNER if expected is None else Fencing.SAME_OWNER
-    return Ask(ApiKey.INIT_PRODUCER_ID, 5, fields, _producer_of, fencing)
+    return Ask(ApiKey.INIT_PRODUCER_ID, version, fields, _producer_of, fencing)
 
 
 def add_partitions(

@@ -68,9 +68,9 @@ def check_replay(simulate: Simulate, module: str) -> None:
 
 def check_found(simulate: Simulate, module: str, bugs: Plants, name: str) -> None:
     """A seed that passes without the bug fails with it, and its message names the seed."""
-    within = bugs[name].within
+    first, within = bugs[name].first, bugs[name].within
     with bugs.planted(name):
-        failures = ((seed, _failure(simulate, seed)) for seed in range(within))
+        failures = ((seed, _failure(simulate, seed)) for seed in range(first, first + within))
         found = next(((seed, failure) for seed, failure in failures if failure is not None), None)
     assert found is not None, f"{within} seeds do not find it"
     seed, failure = found

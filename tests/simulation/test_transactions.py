@@ -35,6 +35,7 @@ HAPPENS = {
     "expired": 5,
     "leader moves": 50,
     "markers will be refused": 100,
+    "prepared transaction kept": 20,
     "producer fenced": 10,
     "producer id rotated": 5,
     "program killed": 50,

@@ -47,6 +47,10 @@ _OF_MARKERS: Final = (
 )
 
 
+_IN_TWO_PHASES: Final = 0.25
+"""The share of the runs with two-phase commit."""
+
+
 class SimulationError(AssertionError):
     """A broken invariant, with the command that replays the run."""
 
@@ -80,6 +84,7 @@ class World:
             timeout_ms=random.choice([1_000, _LONGEST_TIMEOUT_MS]),
             longest_sleep_ms=random.choice([10, 30, 200]),
             patience=random.choice([1.0, 0.3]),
+            in_two_phases=Random(f"two phases {seed}").random() < _IN_TWO_PHASES,
         )
         self.programs = [
             Program(self.cluster, self.history, name, habits, targets=(*orders, results))
@@ -129,6 +134,7 @@ class World:
         self._calm_down()
         for program in self.programs:
             program.stop()
+        self._complete_prepared()
         looks_again_ms = _LOOKS_AGAIN_MS if self.cluster.clock.has_stepped else 0
         self._run_for(_LATEST_MS + _LONGEST_TIMEOUT_MS + looks_again_ms)
         checks.check_all_ended(self.cluster)
@@ -137,11 +143,23 @@ class World:
         self._run_until(self._all_committed, "new processes of the programs cannot commit")
         for program in self.programs:
             program.stop()
+        self._complete_prepared()
         self._run_for(_LONGEST_TIMEOUT_MS + 500)
         self._run_until_all_was_read()
         checks.check_all_ended(self.cluster)
         checks.check_acknowledged(self.cluster, self.history, self.watcher)
         checks.check_exactly_once(self.cluster, self.mover)
+
+    def _complete_prepared(self) -> None:
+        """No timeout ends a transaction in two phases: a new process completes what is left."""
+        if not self.programs[0].habits.in_two_phases:
+            return
+        for program in self.programs:
+            program.complete()
+        self._run_until(
+            lambda: not any(program.process.is_alive for program in self.programs),
+            "a new process cannot complete a prepared transaction",
+        )
 
     def _all_committed(self) -> bool:
         return all(
