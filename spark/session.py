@@ -44,7 +44,7 @@ def session(
     log_path: Path | None = None,
     with_connector: bool = True,
 ) -> SparkSession:
-    """A session that reads and writes Kafka topics, and reads log directories (`kafka-log`).
+    """A session with Kafka topics, log directories (`kafka-log`) and `kafka-exactly-once`.
 
     `settings` override the defaults. The JVM's output goes to `log_path`, or to standard error
     without it. Raises SparkUnavailable if Java or the connector's jars are missing.
@@ -73,6 +73,9 @@ def session(
         register(made)
     except SparkUnavailable as missing:
         _log.info("%s", missing)
+    from .exactly_once.data_source import register as register_sink
+
+    register_sink(made)
     return made
 
 

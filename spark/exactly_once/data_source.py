@@ -1,0 +1,193 @@
+"""The format `kafka-exactly-once` of PySpark (docs/SPARK_SINK.md).
+
+`register(spark)` makes it known to a session. Spark pickles the classes below to the executors.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    WriterCommitMessage,
+)
+
+from .driver import Driver, Origin
+from .options import SinkOptions
+from .task_writer import OutgoingRow, TaskWriter
+from .tasks import Task
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+    from pyspark.sql.types import StructType
+
+FORMAT: Final = "kafka-exactly-once"
+_COLUMNS: Final = {
+    "value": ("string", "binary"),
+    "key": ("string", "binary"),
+    "topic": ("string",),
+    "partition": ("int",),
+    "headers": ("array<struct<key:string,value:binary>>",),
+}
+# Spark passes these local properties of the driver to the tasks of a micro-batch.
+_QUERY_ID: Final = "sql.streaming.queryId"
+_RUN_ID: Final = "spark.jobGroup.id"
+
+
+@dataclass(frozen=True)
+class Report(WriterCommitMessage):
+    """What a task reports to the driver; `task` is None if it had no rows."""
+
+    origin: Origin
+    task: Task | None
+
+
+class KafkaExactlyOnce(DataSource):
+    """The data source; it can only be written to."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return FORMAT
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """The writer of `df.write`."""
+        options = _checked(self.options, schema, overwrite)
+        run_id = uuid.uuid4().hex
+        return BatchWriter(options, schema, Origin(options.write_id or run_id, run_id))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
+        """The writer of `df.writeStream`."""
+        return StreamWriter(_checked(self.options, schema, overwrite), schema)
+
+
+class _Writer:
+    """What both writers do on an executor."""
+
+    def __init__(
+        self, options: SinkOptions, schema: StructType, origin: Origin | None = None
+    ) -> None:
+        self._options = options
+        self._names = tuple(schema.fieldNames())
+        self._origin = origin
+
+    def write(self, iterator: Iterator[Row]) -> Report:
+        """Write the rows of a task; the transaction stays open."""
+        context = TaskContext.get()
+        assert context is not None
+        origin = self._origin or Origin(
+            _property(context, _QUERY_ID), _property(context, _RUN_ID).replace("-", "")
+        )
+        index = context.partitionId()
+        name = origin.transactional_id(self._options, index, context.attemptNumber())
+        convert = _converter(self._names, self._options.topic)
+        rows = (convert(row) for row in iterator)
+        return Report(origin, TaskWriter(self._options, name).write(rows, task=index))
+
+    def _driver(self, messages: Sequence[Any], batch_id: int) -> Driver | None:
+        """The driver of a batch; None if no task reported anything."""
+        reports = [each for each in messages if each is not None]
+        if not reports:
+            return None
+        tasks = [each.task for each in reports if each.task is not None]
+        return Driver(self._options, reports[0].origin, batch_id, tasks)
+
+
+class StreamWriter(_Writer, DataSourceStreamWriter):
+    """Writes and commits the micro-batches of a query."""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Commit a micro-batch, once for each batch id."""
+        driver = self._driver(messages, batchId)
+        if driver is not None:
+            driver.commit()
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Abort the transactions of a micro-batch whose job failed."""
+        driver = self._driver(messages, batchId)
+        if driver is not None:
+            driver.abort()
+
+
+class BatchWriter(_Writer, DataSourceWriter):
+    """Writes and commits a DataFrame."""
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit the write, once for each `writeId`."""
+        driver = self._driver(messages, 0)
+        if driver is not None:
+            driver.commit()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Abort the transactions of a write that failed."""
+        driver = self._driver(messages, 0)
+        if driver is not None:
+            driver.abort()
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format known to a session."""
+    spark.dataSource.register(KafkaExactlyOnce)
+
+
+def _checked(options: Mapping[str, str], schema: StructType, overwrite: bool) -> SinkOptions:
+    """The options. Raises ValueError if the columns or the mode cannot be written."""
+    checked = SinkOptions.of(options)
+    if overwrite:
+        raise ValueError(f"{FORMAT} appends: mode('append'), outputMode('append') or 'update'")
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    for name, found in types.items():
+        if name not in _COLUMNS:
+            raise ValueError(f"{FORMAT}: column {name}: expected {', '.join(_COLUMNS)}")
+        if found not in _COLUMNS[name]:
+            raise ValueError(f"{FORMAT}: column {name} is {found}, not {_COLUMNS[name][0]}")
+    if "value" not in types:
+        raise ValueError(f"{FORMAT} needs a column value")
+    if "topic" not in types and checked.topic is None:
+        raise ValueError(f"{FORMAT} needs the option topic, or a column topic")
+    return checked
+
+
+def _property(context: TaskContext, name: str) -> str:
+    value = context.getLocalProperty(name)
+    if not value:
+        raise ValueError(f"{FORMAT}: Spark passes no {name} to the task")
+    return str(value)
+
+
+def _converter(names: Sequence[str], default_topic: str | None) -> Callable[[Row], OutgoingRow]:
+    """A function from a row to a record; the option `topic` overrides the column, as in Spark."""
+    at = {name: number for number, name in enumerate(names)}
+    value, key, topic = at["value"], at.get("key"), at.get("topic")
+    headers, partition = at.get("headers"), at.get("partition")
+
+    def convert(row: Row) -> OutgoingRow:
+        chosen = default_topic or (None if topic is None else row[topic])
+        if chosen is None:
+            raise ValueError(f"{FORMAT}: a row has no topic")
+        number = None if partition is None else row[partition]
+        return OutgoingRow(
+            chosen,
+            None if key is None else _bytes(row[key]),
+            _bytes(row[value]),
+            () if headers is None else _headers(row[headers]),
+            -1 if number is None else number,
+        )
+
+    return convert
+
+
+def _bytes(content: str | bytes | bytearray | None) -> bytes | None:
+    if content is None or isinstance(content, bytes):
+        return content
+    return content.encode() if isinstance(content, str) else bytes(content)
+
+
+def _headers(given: Sequence[Any] | None) -> list[tuple[str, bytes | None]]:
+    return [(each[0], None if each[1] is None else bytes(each[1])) for each in given or ()]

@@ -1,0 +1,190 @@
+"""Carries out the driver's decisions: one call of commit() or abort()."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from .cluster import Cluster
+from .decisions import (
+    Action,
+    Describe,
+    End,
+    Fail,
+    Fence,
+    Finish,
+    ReadLog,
+    View,
+    Write,
+    WriteDifference,
+    next_action,
+)
+from .fates import Fate, fate_of
+from .options import SinkOptions
+from .steps import Step, reached
+from .task_writer import OutgoingRow, TaskWriter
+from .tasks import Task
+from .wire import Refusal, Wire
+from .write_ahead_log import WriteAheadLog
+
+_log = logging.getLogger(__name__)
+_MOST_ACTIONS: Final = 1000  # a commit takes ten
+
+
+class SinkFailed(Exception):
+    """A batch could not be committed; the message says why, and whether a replay helps."""
+
+
+class Origin(NamedTuple):
+    """The query and the run that wrote a batch.
+
+    Attributes:
+        query_id: of the checkpoint, or the name of a batch write.
+        run_id: differs between two starts of the query.
+    """
+
+    query_id: str
+    run_id: str
+
+    def transactional_id(self, options: SinkOptions, task: int, attempt: int) -> str:
+        """The transactional id of an attempt of a task."""
+        return f"{options.prefix}-{self.query_id}-{self.run_id}-{task}-{attempt}"
+
+
+class Driver:
+    """Commits one batch.
+
+    Args:
+        reported: the reports of the tasks that wrote rows.
+    """
+
+    def __init__(
+        self, options: SinkOptions, origin: Origin, batch_id: int, reported: Sequence[Task]
+    ) -> None:
+        self._options = options
+        self._origin = origin
+        self._batch_id = batch_id
+        self._reported = tuple(reported)
+
+    def commit(self) -> None:
+        """Commit the batch; returns at once if that was done before.
+
+        Raises:
+            SinkFailed: the batch cannot be committed now.
+            ReplacedDriver: a later driver of the query has begun.
+            KafkaException, Refusal, OSError: the cluster cannot be reached.
+        """
+        self._reach(Step.COMMIT_CALLED)
+        with Wire(self._options.bootstrap_servers) as wire:
+            cluster = Cluster(wire)
+            log = WriteAheadLog(self._options, self._origin.query_id, wire)
+            view = View(
+                self._origin.query_id,
+                self._batch_id,
+                self._reported,
+                log.read(),
+                self._options.margin_ms,
+            )
+            self._reach(Step.LOG_READ)
+            for _ in range(_MOST_ACTIONS):
+                action = next_action(view)
+                _log.debug("batch %s: %s", self._batch_id, type(action).__name__)
+                if isinstance(action, Finish):
+                    return
+                if isinstance(action, Fail):
+                    hint = "" if action.replay_helps else " (a replay does not help)"
+                    raise SinkFailed(f"batch {self._batch_id}: {action.reason}{hint}")
+                view = self._after(action, view, cluster, log)
+        raise SinkFailed(f"batch {self._batch_id}: the transactions stay open")
+
+    def abort(self) -> None:
+        """Abort the reported transactions of a batch that failed, if a broker answers.
+
+        Spark also calls this after a commit() that failed: decided transactions stay. What is left
+        open here is aborted by the next commit().
+        """
+        with Wire(self._options.bootstrap_servers) as wire:
+            try:
+                wire.node_ids()
+            except (OSError, Refusal) as trouble:
+                _log.warning("batch %s is not aborted: %s", self._batch_id, trouble)
+                return
+            log = WriteAheadLog(self._options, self._origin.query_id, wire)
+            logged = log.read()
+            known = {each.transaction for each in logged.tasks} if logged else set()
+            cluster = Cluster(wire)
+            for each in self._reported:
+                if each.transaction not in known:
+                    cluster.fence(each.transaction.transactional_id)
+
+    def _after(self, action: Action, view: View, cluster: Cluster, log: WriteAheadLog) -> View:
+        """Carry out an action; the view with its result."""
+        match action:
+            case Describe(tasks):
+                return self._described(view, tasks, cluster)
+            case ReadLog(tasks):
+                found = {each.transaction: cluster.fate_in_log(each) for each in tasks}
+                return replace(view, log_fates={**view.log_fates, **found})
+            case Write(batch):
+                log.write(batch)
+                self._reach(Step.DONE_WRITTEN if batch.is_done else Step.DECISION_WRITTEN)
+                return replace(view, logged=batch)
+            case End(tasks):
+                return self._ended(view, tasks, cluster)
+            case WriteDifference(kept, fresh):
+                difference = self._write_difference(cluster, kept, fresh)
+                return replace(view, difference=difference)
+            case Fence(tasks, sweeps):
+                self._fence(cluster, tasks, sweeps=sweeps)
+                return replace(view, is_fenced=True)
+            case _:
+                raise AssertionError(action)
+
+    def _described(self, view: View, tasks: Sequence[Task], cluster: Cluster) -> View:
+        found = cluster.describe([each.transaction.transactional_id for each in tasks])
+        fates, left_ms = dict(view.fates), []
+        for each in tasks:
+            described = found.get(each.transaction.transactional_id)
+            fates[each.transaction] = fate_of(each.transaction, described)
+            if described is not None and fates[each.transaction] is Fate.OPEN:
+                left_ms.append(described.left_ms)
+        self._reach(Step.FATES_KNOWN)
+        return replace(view, fates=fates, least_left_ms=min(left_ms, default=None))
+
+    def _ended(self, view: View, tasks: Sequence[Task], cluster: Cluster) -> View:
+        for each in tasks:
+            cluster.commit(each.transaction)
+            self._reach(Step.TASK_COMMITTED)
+        cluster.wait_for_markers([each.transaction.transactional_id for each in tasks])
+        self._reach(Step.ALL_COMMITTED)
+        ended = {each.transaction for each in tasks}
+        fates = {key: fate for key, fate in view.fates.items() if key not in ended}
+        return replace(view, fates=fates)
+
+    def _write_difference(
+        self, cluster: Cluster, kept: Sequence[Task], fresh: Sequence[Task]
+    ) -> Task:
+        name = self._origin.transactional_id(self._options, -1, 0)
+        rows = (
+            OutgoingRow(row.topic, row.key, row.value, row.headers, row.partition)
+            for row in cluster.difference(kept, fresh)
+        )
+        written = TaskWriter(self._options, name).write(rows, task=-1)
+        if written is None:
+            raise SinkFailed(f"batch {self._batch_id}: the committed rows are not in the replay")
+        return written
+
+    def _fence(self, cluster: Cluster, tasks: Sequence[Task], *, sweeps: bool) -> None:
+        names = [each.transaction.transactional_id for each in tasks]
+        if sweeps:
+            prefix = f"{self._options.prefix}-{self._origin.query_id}-"
+            own = f"{prefix}driver"
+            names += [name for name in cluster.open_ids(prefix) if name != own]
+        for name in dict.fromkeys(names):
+            cluster.fence(name)
+        self._reach(Step.OTHERS_FENCED)
+
+    def _reach(self, step: Step) -> None:
+        reached(step, self._options.steps_directory)

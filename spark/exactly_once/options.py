@@ -1,0 +1,86 @@
+"""The options of `format("kafka-exactly-once")`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+_DEFAULT_TIMEOUT_MS: Final = 900_000
+_MOST_MARGIN_MS: Final = 60_000
+_KAFKA: Final = "kafka."
+_OTHERS: Final = frozenset(
+    {
+        "bootstrap.servers", "transactional.id", "enable.idempotence", "acks",
+        "transaction.timeout.ms", "statistics.interval.ms",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """The options, checked.
+
+    Attributes:
+        bootstrap_servers: HOST:PORT, with commas between them.
+        topic: of rows without a column `topic`.
+        producer: further settings of librdkafka.
+        timeout_ms: transaction.timeout.ms.
+        margin_ms: no batch is decided if less than this is left of a timeout.
+        write_id: the name of a batch write.
+        steps_directory: see `steps`.
+    """
+
+    bootstrap_servers: str
+    topic: str | None = None
+    prefix: str = "spark-sink"
+    wal_topic: str = "spark-sink-log"
+    timeout_ms: int = _DEFAULT_TIMEOUT_MS
+    margin_ms: int = _MOST_MARGIN_MS
+    write_id: str | None = None
+    steps_directory: str | None = None
+    producer: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Self:
+        """The options of a query; Spark passes their names in lower case.
+
+        Raises:
+            ValueError: an option is missing or cannot be used.
+        """
+        given = {name.lower(): value for name, value in options.items()}
+        kafka = {
+            name.removeprefix(_KAFKA): value
+            for name, value in given.items()
+            if name.startswith(_KAFKA)
+        }
+        if "bootstrap.servers" not in kafka:
+            raise ValueError("kafka-exactly-once needs the option kafka.bootstrap.servers")
+        protocol = kafka.get("security.protocol", "PLAINTEXT")
+        if protocol.upper() != "PLAINTEXT":
+            raise ValueError(f"kafka-exactly-once: kafka.security.protocol {protocol}: not yet")
+        timeout_ms = int(kafka.get("transaction.timeout.ms", _DEFAULT_TIMEOUT_MS))
+        return cls(
+            kafka["bootstrap.servers"],
+            given.get("topic"),
+            given.get("transactionalidprefix", "spark-sink"),
+            given.get("waltopic", "spark-sink-log"),
+            timeout_ms,
+            int(given.get("commitmargin", min(_MOST_MARGIN_MS, timeout_ms // 4))),
+            given.get("writeid"),
+            given.get("stepsdirectory"),
+            {name: value for name, value in kafka.items() if name not in _OTHERS},
+        )
+
+    def settings(self, transactional_id: str, timeout_ms: int | None = None) -> dict[str, object]:
+        """The settings of a producer of librdkafka."""
+        timeout = self.timeout_ms if timeout_ms is None else timeout_ms
+        return {
+            "log_level": 0,
+            "linger.ms": "5",
+            "compression.type": "lz4",
+            **self.producer,
+            "bootstrap.servers": self.bootstrap_servers,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": timeout,
+        }

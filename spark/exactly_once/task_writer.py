@@ -1,0 +1,147 @@
+"""Writes the rows of a task in a transaction, and leaves it open for the driver. Runs on executors.
+
+Only confluent-kafka is needed here. The producer does not abort its transaction when it is closed;
+its statistics contain the producer id and epoch that the driver needs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from .options import SinkOptions
+from .steps import Step, reached
+from .tasks import Headers, Span, Task, TransactionKey, row_digest, sum_of
+
+_STATISTICS_MS: Final = 20
+_ANSWER_S: Final = 60.0
+_FLUSH_S: Final = 600.0  # delivery.timeout.ms ends it earlier
+
+
+class OutgoingRow(NamedTuple):
+    """A row to write; the partition -1: by the hash of the key."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    partition: int = -1
+
+
+class NotWritten(Exception):
+    """The rows of a task are not all acknowledged; the transaction must not be committed."""
+
+
+class TaskWriter:
+    """A transaction of one task.
+
+    Args:
+        transactional_id: of this attempt alone.
+    """
+
+    def __init__(self, options: SinkOptions, transactional_id: str) -> None:
+        self._options = options
+        self._transactional_id = transactional_id
+        self._statistics: dict[str, Any] = {}
+        self._failed: KafkaError | None = None
+        self._spans: dict[tuple[str, int], tuple[int, int]] = {}
+        self._acknowledged = 0
+
+    def write(self, rows: Iterable[OutgoingRow], *, task: int) -> Task | None:
+        """Write the rows and wait for every acknowledgement; the transaction stays open.
+
+        Returns:
+            The report for the driver; None if there are no rows: then there is no transaction.
+
+        Raises:
+            NotWritten, KafkaException: the rows are not all written.
+        """
+        reached(Step.TASK_STARTED, self._options.steps_directory)
+        digests: list[int] = []
+        producer: Producer | None = None
+        for row in rows:
+            if producer is None:
+                producer = self._begun()
+            digests.append(row_digest(row.topic, row.key, row.value, row.headers))
+            self._send(producer, row)
+            if len(digests) == 1:
+                reached(Step.TRANSACTION_BEGUN, self._options.steps_directory)
+        if producer is None:
+            return None
+        reached(Step.ROWS_SENT, self._options.steps_directory)
+        left = producer.flush(_FLUSH_S)
+        if self._failed is not None:
+            raise KafkaException(self._failed)
+        if left or self._acknowledged != len(digests):
+            raise NotWritten(f"{self._acknowledged} of {len(digests)} rows are acknowledged")
+        transaction = self._transaction(producer)
+        reached(Step.ROWS_ACKNOWLEDGED, self._options.steps_directory)
+        spans = tuple(Span(*place, *offsets) for place, offsets in sorted(self._spans.items()))
+        return Task(transaction, task, len(digests), sum_of(digests), spans)
+
+    def _begun(self) -> Producer:
+        settings = {
+            **self._options.settings(self._transactional_id),
+            "statistics.interval.ms": _STATISTICS_MS,
+            "stats_cb": self._take_statistics,
+        }
+        producer = Producer(settings)
+        producer.init_transactions(_ANSWER_S)
+        producer.begin_transaction()
+        return producer
+
+    def _send(self, producer: Producer, row: OutgoingRow) -> None:
+        deadline = time.monotonic() + _FLUSH_S
+        while True:
+            try:
+                producer.produce(
+                    row.topic,
+                    value=row.value,
+                    key=row.key,
+                    headers=list(row.headers) or None,
+                    partition=row.partition,
+                    on_delivery=self._delivered,
+                )
+            except BufferError:  # the queue is full
+                producer.poll(0.1)
+                if time.monotonic() > deadline:
+                    raise NotWritten("the broker takes no more rows") from None
+            else:
+                break
+        producer.poll(0)
+        if self._failed is not None:
+            raise KafkaException(self._failed)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed = self._failed or error
+            return
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        assert topic is not None
+        assert partition is not None
+        assert offset is not None
+        place = (topic, partition)
+        first, last = self._spans.get(place, (offset, offset))
+        self._spans[place] = (min(first, offset), max(last, offset))
+        self._acknowledged += 1
+
+    def _take_statistics(self, text: str) -> None:
+        self._statistics = json.loads(text)["eos"]
+
+    def _transaction(self, producer: Producer) -> TransactionKey:
+        """The transaction that the rows are in, from statistics made after the last answer."""
+        self._statistics = {}
+        deadline = time.monotonic() + _ANSWER_S
+        while not self._statistics:
+            producer.poll(0.1)
+            if time.monotonic() > deadline:
+                raise NotWritten("the producer has no statistics")
+        found = self._statistics
+        # A producer that lost its epoch would have failed its transaction.
+        if found["txn_state"] != "InTransaction" or found["epoch_cnt"] != 1:
+            raise NotWritten(f"the producer's transaction is {found['txn_state']}")
+        return TransactionKey(self._transactional_id, found["producer_id"], found["producer_epoch"])

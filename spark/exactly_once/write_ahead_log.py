@@ -1,0 +1,139 @@
+"""The write-ahead log of the sink: a compacted topic with the last batch of each query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+from zlib import crc32
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from .options import SinkOptions
+from .steps import Step, reached
+from .tasks import Batch, batch_of, records_of
+from .wire import EARLIEST, LATEST, Wire, patiently
+
+_ANSWER_S: Final = 60.0
+_TIMEOUT_MS: Final = 10_000  # a dead driver holds the log back for no longer than this
+_NEWEST: Final = 64  # offsets that the first reading takes
+_CONFIGS: Final = {
+    "cleanup.policy": "compact",
+    "segment.ms": "600000",
+    "min.cleanable.dirty.ratio": "0.1",
+}
+
+
+class ReplacedDriver(Exception):
+    """A later driver of the same query has begun."""
+
+
+class WriteAheadLog:
+    """The log of one query, for one call of commit().
+
+    The constructor fences all earlier drivers of the query and aborts what they were writing.
+
+    Raises:
+        KafkaException, Refusal, OSError: the log cannot be reached.
+    """
+
+    def __init__(self, options: SinkOptions, query_id: str, wire: Wire) -> None:
+        self._options = options
+        self._query_id = query_id
+        self._wire = wire
+        self._topic = options.wal_topic
+        self._create()
+        count = len(patiently(lambda: wire.partitions(self._topic)))
+        self._partition = crc32(query_id.encode()) % count
+        driver_id = f"{options.prefix}-{query_id}-driver"
+        self._producer = Producer(options.settings(driver_id, _TIMEOUT_MS))
+        self._producer.init_transactions(_ANSWER_S)
+
+    def read(self) -> Batch | None:
+        """The last batch of the query. Raises ValueError if a part of it is missing."""
+        topic, partition = self._topic, self._partition
+        end = patiently(lambda: self._wire.offset(topic, partition, LATEST))
+        self._wait_for_stable(end)
+        low = patiently(lambda: self._wire.offset(topic, partition, EARLIEST))
+        reach = _NEWEST
+        while True:
+            start = max(low, end - reach)
+            try:
+                found = batch_of(self._query_id, self._committed(start, end))
+            except ValueError:
+                if start == low:
+                    raise
+                found = None
+            if found is not None or start == low:
+                return found
+            reach *= 8
+
+    def write(self, batch: Batch) -> None:
+        """Write a batch, all or nothing.
+
+        Raises:
+            ReplacedDriver: a later driver has begun.
+            KafkaException: it is not known whether the batch is written.
+        """
+        directory = self._options.steps_directory
+        try:
+            self._producer.begin_transaction()
+            for key, value in records_of(batch):
+                self._producer.produce(self._topic, value, key, self._partition)
+            self._producer.flush(_ANSWER_S)
+            if not batch.is_done:
+                reached(Step.DECISION_SENT, directory)
+            self._producer.commit_transaction(_ANSWER_S)
+        except KafkaException as failed:
+            if failed.args[0].code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED):
+                raise ReplacedDriver(f"a later driver of query {self._query_id} began") from failed
+            raise
+
+    def _create(self) -> None:
+        """Create the topic if it is missing."""
+        admin = AdminClient({"bootstrap.servers": self._options.bootstrap_servers, "log_level": 0})
+        if self._topic in admin.list_topics(timeout=_ANSWER_S).topics:
+            return
+        # -1: the broker's default. Replication 1 would be the default of librdkafka.
+        new = NewTopic(self._topic, num_partitions=8, replication_factor=-1, config=_CONFIGS)
+        (created,) = admin.create_topics([new]).values()
+        try:
+            created.result(timeout=_ANSWER_S)
+        except KafkaException as failed:
+            if failed.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+
+    def _wait_for_stable(self, end: int) -> None:
+        """Wait until no transaction is open below `end`.
+
+        Those of other queries take milliseconds; one of a driver that died times out.
+        """
+        topic, partition = self._topic, self._partition
+
+        def stable() -> int:
+            return patiently(lambda: self._wire.offset(topic, partition, LATEST, stable=True))
+
+        while stable() < end:
+            # Fetch waits for half a second if there is nothing new.
+            self._producer.poll(0.01)
+
+    def _committed(self, start: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:
+        """Key and value of the committed records between two offsets.
+
+        A transaction that began before `start` is read in part; its marker is behind `start`.
+        """
+        batches = list(self._wire.batches(self._topic, self._partition, start, end))
+        aborted: set[int] = set()
+        ends: dict[int, bool] = {}
+        for number in range(len(batches) - 1, -1, -1):
+            header = batches[number].header
+            if header.is_control:
+                ends[header.producer_id] = batches[number].commits is True
+            elif header.is_transactional and not ends.get(header.producer_id, False):
+                aborted.add(number)
+        for number, batch in enumerate(batches):
+            if number not in aborted:
+                for record in batch.records:
+                    if record.key is not None and record.offset >= start:
+                        yield record.key, record.value

@@ -1,0 +1,298 @@
+"""Helpers for tests of Spark pipelines on a broker of Ottla or Apache Kafka.
+
+`produce` and `topic` move rows into and out of topics, with the fate of each record; `run_until`
+waits for a query without sleeps; `kill_in_batch` kills a broker in the middle of a batch;
+`assert_exactly_once` compares the output of a pipeline with its input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import udf
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from .exactly_once.wire import EARLIEST, LATEST, Wire, patiently
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_SCHEMA: Final = (
+    "key binary, value binary, topic string, partition int, offset long, timestamp timestamp,"
+    " headers array<struct<key: string, value: binary>>,"
+    " producer_id long, producer_epoch int, fate string"
+)
+_SHOWN: Final = 5
+Offsets = Mapping[str, Mapping[int, int]]
+"""The offset after the last record, by topic and partition."""
+Rows = DataFrame | Iterable[str | bytes | tuple[str | bytes | None, str | bytes | None]]
+
+
+def produce(bootstrap_servers: str, topic: str, rows: Rows, **kafka: str) -> Offsets:
+    """Write rows into a topic; return its end offsets, for `run_until`.
+
+    Args:
+        rows: a DataFrame with a column `value`, and optionally `key`; or values; or pairs of
+            key and value.
+        kafka: settings of librdkafka, with underscores for dots.
+    """
+    from confluent_kafka import Producer
+
+    settings = {name.replace("_", "."): value for name, value in kafka.items()}
+    producer = Producer(
+        {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, **settings}
+    )
+    for key, value in _pairs(rows):
+        producer.produce(topic, value, key)
+    left = producer.flush(60)
+    assert not left, f"{left} records of {topic} are not acknowledged"
+    return end_offsets(bootstrap_servers, topic)
+
+
+def _pairs(rows: Rows) -> Iterator[tuple[str | bytes | None, str | bytes | None]]:
+    if isinstance(rows, DataFrame):
+        with_key = "key" in rows.columns
+        for row in rows.toLocalIterator():
+            yield (row["key"] if with_key else None), row["value"]
+        return
+    for each in rows:
+        yield each if isinstance(each, tuple) else (None, each)
+
+
+def end_offsets(bootstrap_servers: str, *topics: str) -> Offsets:
+    """The offset after the last record of each partition."""
+    with Wire(bootstrap_servers) as wire:
+        return {
+            topic: {
+                partition: patiently(partial(wire.offset, topic, partition, LATEST))
+                for partition in patiently(partial(wire.partitions, topic))
+            }
+            for topic in topics
+        }
+
+
+def topic(spark: SparkSession, bootstrap_servers: str, name: str) -> DataFrame:
+    """All records of a topic, also of aborted and open transactions.
+
+    The column `fate` is "committed", "aborted", "open", or "plain" for a record without a
+    transaction. The driver reads the records, so the topic should be small.
+    """
+    rows: list[list[Any]] = []
+    with Wire(bootstrap_servers) as wire:
+        for partition in patiently(lambda: wire.partitions(name)):
+            rows += _records(wire, name, partition)
+    return spark.createDataFrame([tuple(row) for row in rows], _SCHEMA)
+
+
+def _records(wire: Wire, name: str, partition: int) -> list[list[Any]]:
+    """The rows of a partition; each marker decides the fate of its producer's open rows."""
+    start = patiently(lambda: wire.offset(name, partition, EARLIEST))
+    end = patiently(lambda: wire.offset(name, partition, LATEST))
+    rows: list[list[Any]] = []
+    open_rows: dict[int, list[list[Any]]] = {}
+    for header, commits, records in wire.batches(name, partition, start, end):
+        if commits is not None:
+            for row in open_rows.pop(header.producer_id, ()):
+                row[-1] = "committed" if commits else "aborted"
+        for record in records:
+            moment = datetime.fromtimestamp(record.timestamp_ms / 1000, UTC)
+            fate = "open" if header.is_transactional else "plain"
+            row = [
+                record.key, record.value, name, partition, record.offset, moment,
+                list(record.headers), header.producer_id, header.producer_epoch, fate,
+            ]  # fmt: skip
+            rows.append(row)
+            if header.is_transactional:
+                open_rows.setdefault(header.producer_id, []).append(row)
+    return rows
+
+
+class _Progress(StreamingQueryListener):
+    """Sets an event after each batch of a query, and at its end."""
+
+    def __init__(self, query_id: str) -> None:
+        self._query_id = query_id
+        self.changed = threading.Event()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing has been read yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """A batch is committed."""
+        if str(event.progress.id) == self._query_id:
+            self.changed.set()
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """There was nothing to read."""
+        if str(event.id) == self._query_id:
+            self.changed.set()
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """The query has stopped or failed."""
+        if str(event.id) == self._query_id:
+            self.changed.set()
+
+
+def run_until(query: StreamingQuery, offsets: Offsets, *, timeout_s: float = 60.0) -> None:
+    """Return when a query has committed a batch that reaches these offsets of its Kafka sources.
+
+    Raises:
+        AssertionError: it does not within `timeout_s`, or it stopped before.
+        StreamingQueryException: the query failed.
+    """
+    listener = _Progress(str(query.id))
+    streams = _session_of(query).streams
+    streams.addListener(listener)
+    deadline = time.monotonic() + timeout_s
+    try:
+        while not _reaches(query, offsets):
+            if not query.isActive:
+                if failure := query.exception():
+                    raise failure
+                assert _reaches(query, offsets), f"{_name(query)} stopped before {offsets}"
+                return
+            waited = listener.changed.wait(max(0.0, deadline - time.monotonic()))
+            assert waited, f"{_name(query)} is not at {offsets}, but at {_reached(query)}"
+            listener.changed.clear()
+    finally:
+        streams.removeListener(listener)
+
+
+def _session_of(query: StreamingQuery) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    assert session is not None, f"{_name(query)} has no session"
+    return session
+
+
+def _name(query: StreamingQuery) -> str:
+    return f"query {query.name or query.id}"
+
+
+def _reached(query: StreamingQuery) -> dict[str, dict[int, int]]:
+    """The end offsets of the last batch, by topic and partition."""
+    progress = query.lastProgress
+    found: dict[str, dict[int, int]] = {}
+    for source in () if progress is None else progress["sources"]:
+        end = source["endOffset"]
+        decoded = json.loads(end) if isinstance(end, str) else end
+        if not isinstance(decoded, dict):
+            continue
+        for name, partitions in decoded.items():
+            if isinstance(partitions, dict):
+                found[name] = {int(number): int(offset) for number, offset in partitions.items()}
+    return found
+
+
+def _reaches(query: StreamingQuery, offsets: Offsets) -> bool:
+    reached = _reached(query)
+    return all(
+        reached.get(name, {}).get(partition, 0) >= offset
+        for name, partitions in offsets.items()
+        for partition, offset in partitions.items()
+    )
+
+
+def kill_in_batch(frame: DataFrame, pid: int, *, row: int = 1) -> DataFrame:
+    """The same rows; the first task that comes to a row kills a process (SIGKILL), once.
+
+    Args:
+        frame: the rows of a query, batch or streaming; the task runs on this machine.
+        pid: for example `broker.pid` of `ottla.testing`. The test starts the broker again.
+        row: the number of rows that the task passes on before.
+    """
+    handle, name = tempfile.mkstemp(prefix="ottla-kill-")
+    os.close(handle)
+    passed = 0
+
+    def passes() -> bool:
+        nonlocal passed
+        passed += 1
+        if passed == row and _taken(Path(name)):
+            os.kill(pid, signal.SIGKILL)
+        return True
+
+    # Nondeterministic: Spark may neither drop the call nor repeat it.
+    return frame.where(udf(passes, "boolean", useArrow=False).asNondeterministic()())
+
+
+def _taken(file: Path) -> bool:
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def assert_exactly_once(
+    input: DataFrame | Iterable[Any],
+    output: DataFrame | Iterable[Any],
+    *,
+    key: str | Sequence[str] | None = None,
+) -> None:
+    """Compare the rows of a pipeline's output with those of its input, each as often as it occurs.
+
+    Args:
+        input, output: DataFrames, rows, or any hashable values.
+        key: the columns that identify a row; None: the whole row.
+
+    Raises:
+        AssertionError: the text has the numbers and examples of lost, doubled and foreign rows.
+    """
+    expected, found = (Counter(_keys(each, key)) for each in (input, output))
+    lost = {each: count for each, count in expected.items() if found[each] < count}
+    foreign = [each for each in found if each not in expected]
+    doubled = {each: found[each] for each in expected if found[each] > expected[each]}
+    if not lost and not foreign and not doubled:
+        return
+    lines = [f"{expected.total()} rows in, {found.total()} rows out"]
+    lines += _examples("lost", [f"{each} ({found[each]} of {lost[each]})" for each in lost])
+    lines += _examples("doubled", [f"{each} ({doubled[each]} times)" for each in doubled])
+    lines += _examples("not in the input", [str(each) for each in foreign])
+    raise AssertionError("\n".join(lines))
+
+
+def _keys(rows: DataFrame | Iterable[Any], key: str | Sequence[str] | None) -> Iterator[Any]:
+    columns = [key] if isinstance(key, str) else key
+    found: Iterable[tuple[Any, ...]]
+    if isinstance(rows, DataFrame):
+        chosen = rows if columns is None else rows.select(*columns)
+        found = map(_plain, chosen.toLocalIterator())
+    elif columns is not None:
+        found = (tuple(row[column] for column in columns) for row in rows)
+    else:
+        yield from rows
+        return
+    for each in found:
+        yield each[0] if len(each) == 1 else each
+
+
+def _plain(row: Row) -> tuple[Any, ...]:
+    return tuple(bytes(each) if isinstance(each, bytearray) else each for each in row)
+
+
+def _examples(kind: str, rows: Sequence[str]) -> list[str]:
+    if not rows:
+        return []
+    more = f", and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return [f"{kind}: {len(rows)}: {', '.join(sorted(rows)[:_SHOWN])}{more}"]

@@ -1,0 +1,204 @@
+"""The sink on a broker, through kills at its steps."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ottla.spark.exactly_once.cluster import Cluster
+from ottla.spark.exactly_once.driver import Driver, Origin, SinkFailed
+from ottla.spark.exactly_once.options import SinkOptions
+from ottla.spark.exactly_once.steps import Step
+from ottla.spark.exactly_once.task_writer import OutgoingRow, TaskWriter
+from ottla.spark.exactly_once.tasks import Batch, Task
+from ottla.spark.exactly_once.wire import Wire
+from ottla.spark.exactly_once.write_ahead_log import ReplacedDriver, WriteAheadLog
+from ottla.spark.testing import (
+    assert_exactly_once,
+    kill_in_batch,
+    produce,
+    topic,
+)
+from ottla.testing import Ottla
+
+from .copying import Copy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+class Topics:
+    """A source and a target on a broker, new ones."""
+
+    def __init__(self, broker: Ottla) -> None:
+        suffix = secrets.token_hex(4)
+        self.source, self.target = f"source-{suffix}", f"target-{suffix}"
+        for name in (self.source, self.target):
+            broker.create_topic(name, partitions=2)
+
+
+def committed(frame: DataFrame) -> DataFrame:
+    return frame.where("fate = 'committed'").select("value")
+
+
+def open_count(frame: DataFrame) -> int:
+    return frame.where("fate = 'open'").count()
+
+
+def test_kills_at_the_steps_of_tasks_and_driver_lose_and_double_nothing(
+    spark: SparkSession, ottla: Ottla, tmp_path: Path
+) -> None:
+    topics = Topics(ottla)
+    rows = [f"{number}" for number in range(300)]
+    produce(ottla.bootstrap_servers, topics.source, [(row, row) for row in rows])
+    copy = Copy(ottla.bootstrap_servers, topics.source, topics.target, str(tmp_path))
+    copy.steps.mkdir()
+    steps = (Step.ROWS_SENT, Step.TASK_COMMITTED)
+    for step in steps:
+        (copy.steps / step).write_text("self")
+    assert copy.run_to_the_end(spark) == len(steps)
+    written = topic(spark, ottla.bootstrap_servers, topics.target)
+    assert_exactly_once([row.encode() for row in rows], committed(written))
+    assert written.where("fate = 'aborted'").count() > 0
+    assert open_count(written) == 0
+
+
+def test_a_kill_of_the_broker_in_a_batch_write_loses_and_doubles_nothing(
+    spark: SparkSession, ottla_broker: Ottla
+) -> None:
+    ottla_broker.create_topic("out", partitions=2)
+    rows = spark.range(100).selectExpr("string(id) key", "string(id) value").repartition(2)
+    killing = kill_in_batch(rows, ottla_broker.pid, row=20)
+    write = (
+        killing.write.format("kafka-exactly-once")
+        .option("kafka.bootstrap.servers", ottla_broker.bootstrap_servers)
+        .option("topic", "out")
+        .option("writeId", "one")
+        .option("kafka.delivery.timeout.ms", "3000")
+        .mode("append")
+    )
+    with pytest.raises(Exception, match=r"(?s)writ|Kafka|kafka"):
+        write.save()  # the broker is gone
+    ottla_broker.kill()
+    ottla_broker.start()
+    write.save()
+    write.save()  # the same writeId: nothing is written
+    written = topic(spark, ottla_broker.bootstrap_servers, "out")
+    assert_exactly_once([b"%d" % row for row in range(100)], committed(written))
+
+
+class Batches:
+    """Tasks and drivers without Spark."""
+
+    def __init__(self, broker: Ottla, **options: str) -> None:
+        self.broker = broker
+        self.topic = Topics(broker).target
+        given = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": self.topic}
+        self.options = SinkOptions.of({**given, **options})
+        self.query_id = secrets.token_hex(4)
+
+    def task(self, run: str, index: int, *values: int) -> Task:
+        name = Origin(self.query_id, run).transactional_id(self.options, index, 0)
+        rows = [OutgoingRow(self.topic, None, b"%d" % value) for value in values]
+        written = TaskWriter(self.options, name).write(rows, task=index)
+        assert written is not None
+        return written
+
+    def driver(self, run: str, batch_id: int, *tasks: Task) -> Driver:
+        return Driver(self.options, Origin(self.query_id, run), batch_id, tasks)
+
+    def decide(self, batch_id: int, *tasks: Task) -> None:
+        """A driver that dies after the decision."""
+        with Wire(self.broker.bootstrap_servers) as wire:
+            log = WriteAheadLog(self.options, self.query_id, wire)
+            log.write(Batch(self.query_id, batch_id, tasks))
+
+    def commit(self, task: Task) -> None:
+        with Wire(self.broker.bootstrap_servers) as wire:
+            Cluster(wire).commit(task.transaction)
+
+    def lose(self, task: Task) -> None:
+        """End a transaction as its timeout would."""
+        with Wire(self.broker.bootstrap_servers) as wire:
+            Cluster(wire).fence(task.transaction.transactional_id)
+
+    def open_ids(self) -> list[str]:
+        with Wire(self.broker.bootstrap_servers) as wire:
+            return Cluster(wire).open_ids(f"{self.options.prefix}-{self.query_id}")
+
+    def values(self) -> list[int]:
+        return sorted(int(each.value or b"") for each in self.broker.read(self.topic))
+
+
+@pytest.mark.parametrize(
+    "replay", [((1, 2), (3, 4)), ((1, 3), (2, 4)), ((1, 2, 3, 4),)], ids=["same", "other", "one"]
+)
+def test_a_decided_batch_that_is_lost_in_part_is_completed_by_its_replay(
+    ottla: Ottla, replay: tuple[tuple[int, ...], ...]
+) -> None:
+    batches = Batches(ottla)
+    first, second = batches.task("a", 0, 1, 2), batches.task("a", 1, 3, 4)
+    batches.decide(0, first, second)
+    batches.commit(first)
+    batches.lose(second)
+    with pytest.raises(SinkFailed, match="replay writes them again"):
+        batches.driver("a", 0, first, second).commit()
+    again = [batches.task("b", number, *values) for number, values in enumerate(replay)]
+    batches.driver("b", 0, *again).commit()
+    assert batches.values() == [1, 2, 3, 4]
+    assert batches.open_ids() == []
+
+
+def test_another_result_of_a_replay_is_refused(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+    first, second = batches.task("a", 0, 1, 2), batches.task("a", 1, 3, 4)
+    batches.decide(0, first, second)
+    batches.commit(first)
+    batches.lose(second)
+    with pytest.raises(SinkFailed, match="other rows"):
+        batches.driver("b", 0, batches.task("b", 0, 1, 2, 3, 5)).commit()
+    assert batches.values() == [1, 2]
+
+
+def test_a_commit_is_idempotent_and_aborts_the_transactions_of_its_replay(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+    task = batches.task("a", 0, 1, 2)
+    batches.driver("a", 0, task).commit()
+    batches.driver("a", 0, task).commit()
+    dead = batches.task("b", 5, 9)
+    batches.driver("b", 0, batches.task("b", 0, 1, 2)).commit()
+    assert batches.values() == [1, 2]
+    assert batches.open_ids() == [], f"of {dead}"
+
+
+def test_a_transaction_that_another_attempt_ended_is_not_decided(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+    first, second = batches.task("a", 0, 1), batches.task("a", 1, 2)
+    batches.lose(second)
+    with pytest.raises(SinkFailed, match="ended before the decision"):
+        batches.driver("a", 0, first, second).commit()
+    assert batches.values() == []
+    assert batches.open_ids() == []
+
+
+def test_a_transaction_that_times_out_soon_is_not_decided(ottla: Ottla) -> None:
+    batches = Batches(ottla, **{"kafka.transaction.timeout.ms": "5000", "commitMargin": "6000"})
+    with pytest.raises(SinkFailed, match="times out in"):
+        batches.driver("a", 0, batches.task("a", 0, 1)).commit()
+    assert batches.values() == []
+
+
+def test_a_replaced_driver_cannot_decide(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+    task = batches.task("a", 0, 1)
+    with Wire(ottla.bootstrap_servers) as wire:
+        earlier = WriteAheadLog(batches.options, batches.query_id, wire)
+        batches.driver("b", 0, batches.task("b", 0, 1)).commit()
+        with pytest.raises(ReplacedDriver):
+            earlier.write(Batch(batches.query_id, 0, (task,)))
+    assert batches.values() == [1]
