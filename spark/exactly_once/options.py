@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 _DEFAULT_TIMEOUT_MS: Final = 900_000
+_DEFAULT_ANSWER_MS: Final = 60_000
 _MOST_MARGIN_MS: Final = 60_000
 _KAFKA: Final = "kafka."
 _OTHERS: Final = frozenset(
@@ -71,6 +72,11 @@ class SinkOptions:
             given.get("stepsdirectory"),
             {name: value for name, value in kafka.items() if name not in _OTHERS},
         )
+
+    @property
+    def answer_s(self) -> float:
+        """How long a producer waits for its coordinator: as long as for acknowledgements."""
+        return int(self.producer.get("delivery.timeout.ms", _DEFAULT_ANSWER_MS)) / 1000
 
     def settings(self, transactional_id: str, timeout_ms: int | None = None) -> dict[str, object]:
         """The settings of a producer of librdkafka."""

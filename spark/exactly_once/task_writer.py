@@ -90,7 +90,7 @@ class TaskWriter:
             "stats_cb": self._take_statistics,
         }
         producer = Producer(settings)
-        producer.init_transactions(_ANSWER_S)
+        producer.init_transactions(self._options.answer_s)
         producer.begin_transaction()
         return producer
 

@@ -48,7 +48,7 @@ class WriteAheadLog:
         self._partition = crc32(query_id.encode()) % count
         driver_id = f"{options.prefix}-{query_id}-driver"
         self._producer = Producer(options.settings(driver_id, _TIMEOUT_MS))
-        self._producer.init_transactions(_ANSWER_S)
+        self._producer.init_transactions(options.answer_s)
 
     def read(self) -> Batch | None:
         """The last batch of the query. Raises ValueError if a part of it is missing."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaException
 
 from ottla.spark.exactly_once.cluster import Cluster
 from ottla.spark.exactly_once.driver import Driver, Origin, SinkFailed
@@ -68,6 +71,7 @@ def test_kills_at_the_steps_of_tasks_and_driver_lose_and_double_nothing(
     assert open_count(written) == 0
 
 
+@pytest.mark.skipif("OTTLA_SINK_CAMPAIGN" not in os.environ, reason="takes minutes")
 def test_a_kill_of_the_broker_in_a_batch_write_loses_and_doubles_nothing(
     spark: SparkSession, ottla_broker: Ottla
 ) -> None:
@@ -152,6 +156,26 @@ def test_a_decided_batch_that_is_lost_in_part_is_completed_by_its_replay(
     batches.driver("b", 0, *again).commit()
     assert batches.values() == [1, 2, 3, 4]
     assert batches.open_ids() == []
+
+
+def test_a_kill_of_the_broker_fails_the_task_and_the_replay_writes_all(
+    ottla_broker: Ottla,
+) -> None:
+    batches = Batches(ottla_broker, **{"kafka.delivery.timeout.ms": "1500"})
+
+    def rows() -> Iterator[OutgoingRow]:
+        for value in range(10):
+            if value == 5:
+                ottla_broker.kill()
+            yield OutgoingRow(batches.topic, None, b"%d" % value)
+
+    done = batches.task("a", 1, 10)
+    with pytest.raises(KafkaException):
+        TaskWriter(batches.options, f"spark-sink-{batches.query_id}-a-0-0").write(rows(), task=0)
+    ottla_broker.start()
+    batches.driver("b", 0, batches.task("b", 0, *range(10)), batches.task("b", 1, 10)).commit()
+    assert batches.values() == [*range(11)]
+    assert batches.open_ids() == [], f"of {done}"
 
 
 def test_another_result_of_a_replay_is_refused(ottla: Ottla) -> None:

@@ -1,0 +1,60 @@
+"""The helpers for tests of Spark pipelines."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ottla.spark.testing import assert_exactly_once, produce, run_until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ottla.testing import Ottla
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+def test_lost_doubled_and_foreign_rows_are_named() -> None:
+    assert_exactly_once([3, 1, 1], [1, 3, 1])
+    assert_exactly_once([{"id": 1, "n": 2}], [{"id": 1, "n": 3}], key="id")
+    with pytest.raises(AssertionError) as failed:
+        assert_exactly_once(range(10), [*range(2), 2, 2, 99])
+    assert str(failed.value).splitlines() == [
+        "10 rows in, 5 rows out",
+        "lost: 7: 3 (0 of 1), 4 (0 of 1), 5 (0 of 1), 6 (0 of 1), 7 (0 of 1), and 2 more",
+        "doubled: 1: 2 (2 times)",
+        "not in the input: 1: 99",
+    ]
+
+
+def test_a_query_runs_until_it_has_read_all_produced_records(
+    spark: SparkSession, ottla: Ottla, tmp_path: Path
+) -> None:
+    topic = f"run-until-{secrets.token_hex(4)}"
+    ottla.create_topic(topic, partitions=2)
+    query = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", ottla.bootstrap_servers)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .load()
+        .writeStream.format("memory")
+        .queryName(f"read_{secrets.token_hex(4)}")
+        .option("checkpointLocation", str(tmp_path))
+        .start()
+    )
+    try:
+        values = [f"{number}" for number in range(20)]
+        run_until(query, produce(ottla.bootstrap_servers, topic, [(each, each) for each in values]))
+        found = spark.table(str(query.name)).select("value")
+        assert_exactly_once([each.encode() for each in values], found)
+        with pytest.raises(AssertionError, match="is not at"):
+            run_until(query, {topic: {0: 1000}}, timeout_s=0.1)
+    finally:
+        query.stop()
+    with pytest.raises(AssertionError, match="stopped before"):
+        run_until(query, {topic: {0: 1000}})
