@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LISTEN = "127.0.0.1:9092"
 MOST_NODES = 16
+WIDTH_OF_USAGE = 100
 
 
 class CannotRun(Exception):
@@ -96,6 +97,19 @@ TEMPLATE_OPTIONS = (
     Option("--json", "the ready line on standard output is JSON", name="as_json"),
 )  # fmt: skip
 HEALTH_OPTIONS = (Option("--json", "print the findings as JSON", name="as_json"),)
+
+
+def new_parser(command: str) -> argparse.ArgumentParser:
+    """A parser for the options of `ottla COMMAND`; typer shows the help page.
+
+    Without a width, argparse imports shutil and the compression modules at the first option.
+    """
+    import argparse
+
+    def formatter(prog: str) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(prog, width=WIDTH_OF_USAGE)
+
+    return argparse.ArgumentParser(f"ottla {command}", add_help=False, formatter_class=formatter)
 
 
 def add_options(parser: argparse.ArgumentParser, options: tuple[Option, ...]) -> None:

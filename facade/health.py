@@ -5,7 +5,6 @@ Imports only sockets and argparse, to be fast. The exit status depends on the fi
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import struct
@@ -13,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ottla.command_line import DEFAULT_LISTEN, HEALTH_OPTIONS, add_options, address
+from ottla.command_line import DEFAULT_LISTEN, HEALTH_OPTIONS, add_options, address, new_parser
 
 # ApiVersions (key 18) version 0, correlation id 7, no client id.
 _REQUEST = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -62,7 +61,7 @@ def health(words: Sequence[str]) -> int:
     Raises:
         CannotRun: an address is wrong. SystemExit: an option is wrong.
     """
-    parser = argparse.ArgumentParser(prog="ottla health", add_help=False)
+    parser = new_parser("health")
     add_options(parser, HEALTH_OPTIONS)
     default = os.environ.get("OTTLA_BOOTSTRAP") or DEFAULT_LISTEN
     parser.add_argument("-b", "--bootstrap", metavar="HOST:PORT,...", default=default)

@@ -7,7 +7,14 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ottla.command_line import DEFAULT_LISTEN, SERVE_OPTIONS, CannotRun, add_options, address
+from ottla.command_line import (
+    DEFAULT_LISTEN,
+    SERVE_OPTIONS,
+    CannotRun,
+    add_options,
+    address,
+    new_parser,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +32,7 @@ LOG_FORMAT = "OTTLA_LOG_FORMAT"
 @cache
 def parser() -> argparse.ArgumentParser:
     """The parser of the options; typer shows the help page."""
-    made = argparse.ArgumentParser(prog="ottla serve", add_help=False)
+    made = new_parser("serve")
     add_options(made, SERVE_OPTIONS)
     return made
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 
-from ottla.command_line import TEMPLATE_OPTIONS, CannotRun, add_options
+from ottla.command_line import TEMPLATE_OPTIONS, CannotRun, add_options, new_parser
 
 
 def template(
@@ -24,7 +23,7 @@ def template(
     from ottla.serve import parser
     from ottla.template_process import CannotListen, serve_template
 
-    own = argparse.ArgumentParser(prog="ottla template", add_help=False)
+    own = new_parser("template")
     add_options(own, TEMPLATE_OPTIONS)
     given = own.parse_args(words)
     parser().parse_args([])  # the brokers find it ready

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any, Final
@@ -21,6 +23,8 @@ from .decoding import Decoder, compiled
 from .encoding import Encoder
 
 _COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
+
+_SCHEMA_READER: Final = "kafka.protocol.schemas.load_json"
 
 # Bit fields of authorized operations, which are sets here.
 _WITH_OPERATIONS: Final = frozenset(
@@ -43,6 +47,23 @@ def import_alone() -> None:
     package.__path__ = list(spec.submodule_search_locations)
     package.__spec__ = spec  # others look for it: PySpark does
     sys.modules["kafka"] = package
+    reader = ModuleType(_SCHEMA_READER)
+    vars(reader)["load_json"] = _load_json
+    sys.modules[_SCHEMA_READER] = reader
+
+
+def _load_json(*args: object, **kwargs: object) -> object:
+    """kafka-python's reader of schemas, imported at its first use.
+
+    It imports importlib.resources and with it tempfile, shutil and random: 4 ms of a start.
+    """
+    from kafka.protocol import schemas
+
+    if sys.modules[_SCHEMA_READER].__spec__ is None:
+        del sys.modules[_SCHEMA_READER]
+    # The import makes the package's attribute of this name the module.
+    schemas.load_json = import_module(_SCHEMA_READER).load_json
+    return schemas.load_json(*args, **kwargs)
 
 
 def api_name(api_key: ApiKey) -> str:
@@ -99,13 +120,19 @@ def _read_schema(path: str) -> dict[str, Any]:
     kafka-python's `load_json` causes deprecation warnings on Python 3.11 and 3.12, which fail the
     tests of a project that turns warnings into errors.
     """
-    from kafka.protocol.schemas.load_json import _resolve_common_structs
-
     with open(path, encoding="utf-8") as file:
         schema: dict[str, Any] = json.loads(_COMMENT.sub("", file.read()))
     if common := {each["name"]: each["fields"] for each in schema.get("commonStructs", [])}:
-        _resolve_common_structs(schema["fields"], common)
+        _add_common(schema["fields"], common)
     return schema
+
+
+def _add_common(fields: list[dict[str, Any]], common: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Give the fields that name a common struct the fields of that struct, at any depth."""
+    for field in fields:
+        if "fields" not in field and (found := common.get(field["type"].removeprefix("[]"))):
+            field["fields"] = found
+        _add_common(field.get("fields", []), common)
 
 
 def _as_set(fields: list[dict[str, Any]]) -> None:

@@ -170,6 +170,8 @@ NOT_AT_START = {
     "rich",
     "typer",
     "unittest",
+    "lzma",
+    "shutil",
 }
 # Of what is loaded when it is asked for, all that the first answers ask for.
 AT_START = {

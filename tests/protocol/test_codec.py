@@ -100,3 +100,23 @@ def test_a_message_class_is_made_without_warnings() -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_librarys_own_messages_can_be_used_beside_these() -> None:
+    run(
+        "from ottla.protocol.api_keys import ApiKey\n"
+        "from ottla.protocol.codec import import_alone, message_class\n"
+        "import_alone()\n"
+        "message_class(ApiKey.FETCH, 'Response')\n"
+        "from kafka.protocol.metadata import MetadataRequest\n"
+        "from kafka.protocol import schemas\n"
+        "assert MetadataRequest(version=1, topics=['orders']).encode()\n"
+        "assert schemas.load_json('FetchRequest')['apiKey'] == 1\n"
+    )
+
+
+def test_a_field_of_a_common_struct_has_its_fields() -> None:
+    nested = message_class(ApiKey.ADD_PARTITIONS_TO_TXN, "Request")._struct._json["fields"]
+    transactions = next(field for field in nested if field["name"] == "Transactions")
+    topics = next(field for field in transactions["fields"] if field["name"] == "Topics")
+    assert [field["name"] for field in topics["fields"]] == ["Name", "Partitions"]

@@ -165,6 +165,13 @@ def by_the_schema(record: Transaction, version: int) -> bytes:
 
 INT64 = st.integers(-1, 2**63 - 1)
 TOPIC_NAMES = st.sampled_from(["t", "ä-topic", "x" * 126, "x" * 127, "x" * 249])
+
+
+def _consistent(record: Transaction) -> Transaction:
+    """A kept transaction has a next producer id."""
+    return record if record.next_producer_id != -1 else record._replace(next_producer_epoch=-1)
+
+
 RECORDS = st.sampled_from([state for state in State if state is not State.DEAD]).flatmap(
     lambda state: st.builds(
         Transaction,
@@ -183,7 +190,7 @@ RECORDS = st.sampled_from([state for state in State if state is not State.DEAD])
         next_producer_id=INT64,
         client_version=st.integers(0, 2),
         next_producer_epoch=st.sampled_from([-1, -1, 0, 7, 32767]),
-    )
+    ).map(_consistent)
 )
 
 
