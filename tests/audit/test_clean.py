@@ -48,8 +48,12 @@ def written(bootstrap: str, restart: Callable[[], None], transactions: int) -> i
     return len(killers)
 
 
-def check(outcome: Outcome, transactions: int) -> None:
-    found = [each for each in outcome.findings if each.severity is not Severity.NOTICE]
+def check(outcome: Outcome, transactions: int, allowed: str = "") -> None:
+    found = [
+        each
+        for each in outcome.findings
+        if each.severity is not Severity.NOTICE and each.rule != allowed
+    ]
     assert found == []
     ended = [each for each in outcome.transactions if each.first_offset >= 0 and each.result]
     assert len({each.marker_timestamp for each in ended}) >= transactions // 2
@@ -78,9 +82,10 @@ def test_logs_of_ottla_are_clean_through_crashes(tmp_path: Path) -> None:
             broker.start()
 
         assert written(broker.bootstrap, restart, 12) == 4
-        check(over_the_wire(broker), 12)
+        # A restart keeps the coordinator epoch: the coordinator may write markers under it again.
+        check(over_the_wire(broker), 12, allowed="marker-repeated")
         broker.kill()
-        check(audit(logs_of(str(broker.data_dir))), 12)
+        check(audit(logs_of(str(broker.data_dir))), 12, allowed="marker-repeated")
 
 
 @pytest.mark.kafka
