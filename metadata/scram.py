@@ -20,12 +20,15 @@ MAX_ITERATIONS: Final = 16_384
 
 
 class ScramCredential(NamedTuple):
-    """The data that verifies a password."""
+    """The data that verifies a password; its `repr` hides the keys."""
 
     salt: bytes
     stored_key: bytes
     server_key: bytes
     iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential(hidden, iterations={self.iterations})"
 
 
 class Deletion(NamedTuple):

@@ -24,7 +24,17 @@ from ottla.storage import open_files
 from .project_files import FILES, ROOT, name
 
 DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
-ROOMS = ("audit", "broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
+ROOMS = (
+    "audit",
+    "broker",
+    "coordinator",
+    "facade",
+    "metadata",
+    "protocol",
+    "security",
+    "spark",
+    "storage",
+)
 PLACEHOLDER = re.compile(r"\b[A-Z]+\b")
 A_PATH = re.compile(r"[\w*]+(/[\w*]+)*(/|\.(py|md|json|txt|yml|toml))")
 IN_PROSE = re.compile(rf"(?<![\w/.])(?:{'|'.join(ROOMS)}|tests|docs)/[\w/]*\w(?:\.\w+)?")

@@ -19,9 +19,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "metadata": ({"protocol"}, set()),
     "storage": ({"protocol", "metadata"}, set()),
+    "security": ({"protocol", "metadata"}, {"jwt"}),
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "broker": (
-        {"protocol", "metadata", "storage", "coordinator"},
+        {"protocol", "metadata", "security", "storage", "coordinator"},
         {"uvloop", "structlog", "prometheus_client"},
     ),
     # `ottla log` reads directories without a broker.
@@ -98,13 +99,13 @@ FOR_TYPES: dict[str, set[str]] = {
     "broker/handlers": {"broker/node"},
 }
 # Pure rooms get time, randomness and bytes as arguments.
-PURE_ROOMS = {"audit", "protocol", "metadata", "coordinator"}
+PURE_ROOMS = {"audit", "protocol", "metadata", "coordinator", "security"}
 WORLD = {"asyncio", "os", "time", "random", "socket", "threading", "select", "subprocess"}
 CLOCK = "broker/clock.py"
 # Its `call_later` passes on what the clock schedules.
 MEASURED_LOOP = "broker/scheduling/measured_loop.py"
 # The rooms of a running broker.
-ROOMS_OF_A_BROKER = {"protocol", "metadata", "storage", "coordinator", "broker"}
+ROOMS_OF_A_BROKER = {"protocol", "metadata", "security", "storage", "coordinator", "broker"}
 MODULES = sorted(
     path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
 )

@@ -20,7 +20,17 @@ PARAMETERS = 9
 COMMANDS = "facade/commands/"  # the parameters of a command are its options
 ANY_AT_MOST = {"broker": 13, "coordinator": 6, "metadata": 0, "storage": 0}
 PATCHES_AT_MOST = 64
-ROOMS = ("audit", "broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
+ROOMS = (
+    "audit",
+    "broker",
+    "coordinator",
+    "facade",
+    "metadata",
+    "protocol",
+    "security",
+    "spark",
+    "storage",
+)
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.
 NO_WORDS = [
@@ -172,6 +182,7 @@ PLAIN = (
     "facade",
     "metadata",
     "protocol",
+    "security",
     "spark",
     "storage",
     "tests",

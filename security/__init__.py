@@ -1,0 +1,1 @@
+"""Authentication of clients: SASL mechanisms and the order of their messages, without I/O."""

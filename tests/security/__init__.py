@@ -1,0 +1,1 @@
+"""The room `security`: SASL without sockets and clock, compared with answers of Apache Kafka."""
