@@ -91,7 +91,6 @@ class Node:
         self.node_id = config.node_id
         self.runs = False
         self.is_stopping = False
-        self.listener = ("", 0)  # the default advertised host and port
         self.between_nodes: tuple[str, int] | None = None  # host and port for other nodes
         self.storage_trouble = cluster.storage_trouble
         self.events = cluster.events
@@ -314,10 +313,13 @@ class Node:
         Args:
             advertised: the advertised listeners; the first is the default.
         """
-        self.listener = (advertised[0].host, advertised[0].port)
+        protocols = self.config.protocols
         self.controller.register_broker(
             self.node_id,
-            [EndPoint(each.name, each.host, each.port, 0) for each in advertised],
+            [
+                EndPoint(each.name, each.host, each.port, protocols[each.name].number)
+                for each in advertised
+            ],
             rack=self.config["broker.rack"],
         )
 

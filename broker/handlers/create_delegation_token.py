@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 async def create_delegation_token(
     node: Node, context: Context, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
-    kind, _, name = context.principal.partition(":")
+    kind, name = context.principal.type, context.principal.name
     owner_kind, owner_name, code = kind, name, why_refused(context)
     if request.owner_principal_name:
         if request.owner_principal_type is None:  # Kafka cannot create a principal from it

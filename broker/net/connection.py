@@ -23,6 +23,7 @@ from ..log_output import Log
 from ..principals import NODE
 from ..requests.context import ConnectionInfo, Context, Disconnect
 from ..requests.dispatch import Answer, Dispatch
+from ..settings.listeners import ServedListener
 from .fair_turns import FairTurns
 from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
 from .outgoing import Outgoing, is_in_memory
@@ -64,7 +65,7 @@ class Connection(asyncio.BufferedProtocol):
         shared: the objects shared with the node's other connections.
         size_limit_bytes: socket.request.max.bytes.
         number: the number of the connection in its node, for the connection id.
-        advertised: the advertised host and port of the listener.
+        listener: the listener that it was accepted by.
         on_opened: called with this connection once it has its `info`.
         on_closed: called once with this connection, when it is closed.
         nodes: addresses, HOST:PORT, from which other nodes of this process connect.
@@ -72,9 +73,9 @@ class Connection(asyncio.BufferedProtocol):
 
     # Without slots a connection takes 1.4 KB more: Python shares the keys of at most 30 attributes.
     __slots__ = (
-        "_advertised", "_ahead", "_answers", "_busy", "_busy_bytes", "_chunk_bytes", "_clock",
-        "_complaints", "_context", "_counts", "_dispatch", "_draining", "_end", "_frames",
-        "_holds", "_is_at_end", "_is_made", "_muted", "_nodes", "_now_s", "_number", "_on_closed",
+        "_ahead", "_answers", "_busy", "_busy_bytes", "_chunk_bytes", "_clock", "_complaints",
+        "_context", "_counts", "_dispatch", "_draining", "_end", "_frames", "_holds", "_is_at_end",
+        "_is_made", "_listener", "_muted", "_nodes", "_now_s", "_number", "_on_closed",
         "_on_opened", "_outgoing", "_reading", "_requests", "_transport", "_turns", "_used_s",
         "_writable", "info",
     )  # fmt: skip
@@ -86,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         *,
         size_limit_bytes: int,
         number: int,
-        advertised: tuple[str, int],
+        listener: ServedListener,
         on_closed: Callable[[Connection], None],
         on_opened: Callable[[Connection], None] | None = None,
         nodes: Container[str] = (),
@@ -99,7 +100,7 @@ class Connection(asyncio.BufferedProtocol):
         self._counts = [False, False]  # whether its memory for requests, for answers is counted
         self._frames = Frames(shared.buffers, size_limit_bytes=size_limit_bytes)
         self._number = number
-        self._advertised = advertised
+        self._listener = listener
         self._on_closed = on_closed
         self._on_opened = on_opened
         self._used_s = 0.0
@@ -128,9 +129,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         here, there = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         local, peer = f"{here[0]}:{here[1]}", f"{there[0]}:{there[1]}"
-        self.info = ConnectionInfo(
-            f"{local}-{peer}-{self._number}", peer, there[0], self._advertised
-        )
+        self.info = ConnectionInfo(f"{local}-{peer}-{self._number}", peer, there[0], self._listener)
         self.info.complaints = self._complaints
         if peer in self._nodes:
             self.info.principal = NODE

@@ -23,7 +23,7 @@ from ..node import Node
 from ..requests.dispatch import Dispatch
 from ..scheduling.freed_memory import give_back_freed_memory
 from ..settings.config import BrokerConfig
-from ..settings.listeners import Listener, advertised, parse_protocols
+from ..settings.listeners import PLAINTEXT, Listener, ServedListener, advertised
 from .connection import Connection, Shared
 from .connection_limits import Admission, ConnectionLimits
 from .connection_rates import CreationRates
@@ -47,8 +47,8 @@ class NodeSockets:
     Attributes:
         listeners: the listeners for clients, with their bound ports.
         advertised: the advertised listeners, in the order of their setting.
-        between_nodes: host and port for the other nodes of this process: those of
-            `inter.broker.listener.name`, or of the first PLAINTEXT listener; None if there is none.
+        between_nodes: host and port for the other nodes of this process: those of the
+            inter-broker listener; None if it is not PLAINTEXT.
         address: host and port of the first listener.
 
     Raises:
@@ -68,7 +68,7 @@ class NodeSockets:
         ]
         self.address: tuple[str, int] = self._bound[0].getsockname()[:2]
         self.advertised = config.advertised({each.name: each.port for each in self.listeners})
-        self.between_nodes = self._plain()
+        self.between_nodes = self._between_nodes()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
         requests = RequestMemory(_request_memory_bytes(config), clock, give_back_freed_memory)
@@ -90,14 +90,13 @@ class NodeSockets:
         self._node_id: int
         self._nodes: Container[str] = ()
 
-    def _plain(self) -> tuple[str, int] | None:
-        protocols = parse_protocols(self._config["listener.security.protocol.map"])
-        wanted = (self._config["inter.broker.listener.name"] or "").upper()
-        plain = [each for each in self.listeners if protocols.get(each.name) == "PLAINTEXT"]
-        for each in sorted(plain, key=lambda listener: listener.name != wanted):
-            host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(each.host, each.host)
-            return host, each.port
-        return None
+    def _between_nodes(self) -> tuple[str, int] | None:
+        name = self._config.inter_broker_listener
+        if self._config.protocols[name] != PLAINTEXT:
+            return None
+        each = next(listener for listener in self.listeners if listener.name == name)
+        host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(each.host, each.host)
+        return host, each.port
 
     @property
     def is_open(self) -> bool:
@@ -159,14 +158,18 @@ class NodeSockets:
             for connection in self._connections:
                 connection.serve_by(self._dispatch)
 
-    def _advertised_of_each(self) -> list[Listener]:
+    def _advertised_of_each(self) -> list[ServedListener]:
         """What clients of each listener get: a listener that is not advertised has its own address.
 
         The two settings may have different orders.
         """
         found = {each.name: each for each in advertised(self.listeners, None, {})}
         found |= {each.name: each for each in self.advertised}
-        return [found[listener.name] for listener in self.listeners]
+        protocols = self._config.protocols
+        return [
+            ServedListener(name, protocols[name], found[name].host, found[name].port)
+            for name, _, _ in self.listeners
+        ]
 
     def refuse(self) -> None:
         """Accept no more connections."""
@@ -205,14 +208,14 @@ class NodeSockets:
         for connection in list(self._connections):
             connection.cut()
 
-    def _connection(self, listener: Listener) -> Connection:
+    def _connection(self, listener: ServedListener) -> Connection:
         self._accepted += 1
         connection = Connection(
             self._dispatch,
             self._shared,
             size_limit_bytes=self._config["socket.request.max.bytes"],
             number=self._accepted,
-            advertised=(listener.host, listener.port),
+            listener=listener,
             on_opened=partial(self._opened, listener.name),
             on_closed=self._closed,
             nodes=self._nodes,

@@ -47,10 +47,10 @@ def may(
     if authorizer is None:
         return True
     host = context.connection.host
-    if authorizer.allows(context.principal, host, operation, resource, name):
+    if authorizer.allows(context.principal.text, host, operation, resource, name):
         return True
     _log.debug(
-        "the client is not authorized", principal=context.principal, host=host,
+        "the client is not authorized", principal=context.principal.text, host=host,
         operation=operation.name, resource=resource.name, name=name, **context.log_fields(),
     )  # fmt: skip
     return False
@@ -93,7 +93,7 @@ def may_some(node: Node, context: Context, operation: Operation, resource: AclRe
     """Whether the client may perform an operation on at least one resource of a type."""
     authorizer = node.authorizer
     return authorizer is None or authorizer.allows_some(
-        context.principal, context.connection.host, operation, resource
+        context.principal.text, context.connection.host, operation, resource
     )
 
 

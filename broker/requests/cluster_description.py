@@ -22,14 +22,11 @@ TOPIC_OPERATION_BITS: Final = sum(1 << operation for operation in TOPIC_OPERATIO
 
 def address_of(node: Node, context: Context, broker: Broker) -> tuple[str, int]:
     """The host and port of a broker's listener that has the name of the client's listener."""
-    here = context.connection.advertised
+    listener = context.connection.listener
     if broker.node_id == node.node_id or not broker.end_points:
-        return here
-    known = node.catalog.brokers.get(node.node_id)
-    own = () if known is None else known.end_points
-    listener = next((each.name for each in own if (each.host, each.port) == here), None)
+        return listener.host, listener.port
     by_name = {each.name: each for each in broker.end_points}
-    end_point = by_name.get(listener or "", broker.end_points[0])
+    end_point = by_name.get(listener.name, broker.end_points[0])
     return end_point.host, end_point.port
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
-from ..principals import ANONYMOUS
+from ..principals import ANONYMOUS, KafkaPrincipal
 from ..scheduling.turns import RequestTurns
 
 if TYPE_CHECKING:
     from ...protocol.fetch_answer import Pieces
     from ..complaints import Complaints
+    from ..settings.listeners import ServedListener
 
 
 PAUSE_EVERY: Final = 64
@@ -33,25 +34,27 @@ class ConnectionInfo:
         id: LOCAL_HOST:PORT-REMOTE_HOST:PORT-NUMBER, as in Kafka.
         peer: REMOTE_HOST:PORT.
         host: REMOTE_HOST.
-        advertised: the advertised host and port of this connection's listener.
+        listener: the listener that the client connected to.
         client_software: name and version, from ApiVersions 3 and later.
-        principal: TYPE:NAME; anonymous without a login.
+        principal: the principal of the client; anonymous without a login.
+        is_authenticated: whether requests of every API are served: from the beginning on where the
+            listener asks for no login.
         complaints: limits the log lines about the client; None for no limit.
     """
 
     __slots__ = (
-        "advertised", "client_software", "complaints", "host", "id", "peer", "principal",
+        "client_software", "complaints", "host", "id", "is_authenticated", "listener", "peer",
+        "principal",
     )  # fmt: skip
 
-    def __init__(
-        self, connection_id: str, peer: str, host: str, advertised: tuple[str, int]
-    ) -> None:
+    def __init__(self, connection_id: str, peer: str, host: str, listener: ServedListener) -> None:
         self.id = connection_id
         self.peer = peer
         self.host = host
-        self.advertised = advertised
+        self.listener = listener
         self.client_software = ("unknown", "unknown")
-        self.principal = ANONYMOUS
+        self.principal: KafkaPrincipal = ANONYMOUS
+        self.is_authenticated = not listener.protocol.has_login
         self.complaints: Complaints | None = None
 
     def may_complain(self, kind: str) -> bool:
@@ -121,8 +124,8 @@ class Context:
             self.on_release = None
 
     @property
-    def principal(self) -> str:
-        """The principal of the client, as TYPE:NAME."""
+    def principal(self) -> KafkaPrincipal:
+        """The principal of the client."""
         return self.connection.principal
 
     def log_fields(self) -> dict[str, object]:

@@ -66,5 +66,6 @@ def _named(context: Context) -> dict[str, object]:
     return {
         **context.log_fields(),
         "correlation_id": context.correlation_id,
-        "principal": context.principal,
+        "principal": context.principal.text,
+        "listener": context.connection.listener.name,
     }

@@ -34,7 +34,7 @@ _EXEMPT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
 
 def client_of(context: Context) -> tuple[str, str]:
     """The user and client id of a request, as quotas name them."""
-    return context.principal.partition(":")[2], context.client_id or ""
+    return context.principal.name, context.client_id or ""
 
 
 def metered(handler: Handler) -> Handler:

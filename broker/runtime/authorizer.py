@@ -132,6 +132,6 @@ def configured_authorizer(config: BrokerConfig, acls: Acls) -> Authorizer:
     """The authorizer of `authorizer.class.name`, with its settings."""
     return Authorizer(
         acls,
-        super_users=frozenset({NODE, *super_users(config.text("super.users") or "")}),
+        super_users=frozenset({NODE.text, *super_users(config.text("super.users") or "")}),
         allow_if_no_acl=is_true(config.text("allow.everyone.if.no.acl.found") or ""),
     )

@@ -328,7 +328,7 @@ sasl.oauthbearer.token.endpoint.url string null - static refused
 sasl.server.callback.handler.class class null - static refused
 sasl.server.max.receive.size int 524288 - static refused
 security.inter.broker.protocol string PLAINTEXT one:PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL static \
-only:PLAINTEXT
+ruled
 security.providers string null - static refused
 server.max.startup.time.ms long 9223372036854775807 0.. internal harmless
 share.coordinator.append.linger.ms int 5 0.. static harmless

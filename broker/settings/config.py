@@ -18,7 +18,15 @@ from ...storage.log_config import LogConfig
 from .broker_settings import BROKER_SETTINGS, FOREIGN, FOREIGN_PREFIXES, OTTLA_DEFAULTS, SYNONYMS
 from .definitions import BadSetting, Setting, Value, Wrong, typed
 from .fates import LISTENER_PREFIX, is_harmless, refusal
-from .listeners import Listener, advertised, parse_listeners
+from .listeners import (
+    PLAINTEXT,
+    Listener,
+    SecurityProtocol,
+    advertised,
+    parse_listeners,
+    parse_protocols,
+    prefix_of,
+)
 from .topic_settings import BROKER_NAMES, GROUP_BROKER_NAMES, GROUP_SETTINGS, TOPIC_SETTINGS
 
 __all__ = [
@@ -243,7 +251,8 @@ class BrokerConfig:
     @property
     def listeners(self) -> list[Listener]:
         """The listeners for clients: all but those of the controllers."""
-        controllers = (self["controller.listener.names"] or "").split(",")
+        text = self["controller.listener.names"] or ""
+        controllers = [name.strip() for name in text.split(",")]
         found = parse_listeners("listeners", self["listeners"])
         return [listener for listener in found if listener.name not in controllers]
 
@@ -254,6 +263,49 @@ class BrokerConfig:
             ports: the bound ports by listener name, for listeners configured with port 0.
         """
         return advertised(self.listeners, self["advertised.listeners"], ports or {})
+
+    @property
+    def protocols(self) -> dict[str, SecurityProtocol]:
+        """The security protocol of each listener name."""
+        return parse_protocols(self["listener.security.protocol.map"])
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """The name of the listener between nodes.
+
+        Kafka's default is the one named PLAINTEXT. Ottla takes the first one if there is none of
+        that name: a broker alone needs no such listener.
+        """
+        name: str | None = self["inter.broker.listener.name"]
+        if name is not None:
+            return name.upper()
+        if self.is_given("security.inter.broker.protocol"):
+            return str(self["security.inter.broker.protocol"])
+        listeners, protocols = self.listeners, self.protocols
+        return min(
+            (each.name for each in listeners),
+            key=lambda each: (each != PLAINTEXT, protocols.get(each) != PLAINTEXT),
+        )
+
+    def of_listener(self, listener: str, name: str) -> Value:
+        """The value of a setting for one listener: its own, or else that of all.
+
+        Follows AbstractConfig.valuesWithPrefixOverride.
+
+        Args:
+            listener: the name of the listener.
+            name: the setting, without a prefix.
+        """
+        own = prefix_of(listener) + name
+        if not self.is_given(own):
+            shared: Value = self[name]
+            return shared
+        value = self._values.get(own)
+        if value is None:
+            text = self.text(own)
+            value = None if text is None else BROKER_SETTINGS[name].parse(text)
+            self._values[own] = value
+        return value
 
 
 def validate_topic_configs(configs: Mapping[str, str]) -> None:

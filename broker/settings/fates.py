@@ -42,7 +42,6 @@ REASONS: Final = (
     ("remote.", "Ottla has no tiered storage"),
     ("replica.selector.", "consumers of Ottla fetch from leaders"),
     ("sasl.", "Ottla does not speak SASL yet"),
-    ("security.inter.broker.", "Ottla speaks no other yet"),
     ("ssl.", "Ottla does not speak TLS yet"),
     ("unstable.feature.", "Ottla has no features of a future Kafka"),
     ("", "Ottla runs no plug-ins"),

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .broker_settings import SYNONYMS
 from .definitions import BadSetting
-from .listeners import EVERY_ADDRESS, Listener, parse_listeners, parse_protocols
+from .listeners import (
+    EVERY_ADDRESS,
+    PLAINTEXT,
+    Listener,
+    SecurityProtocol,
+    check_ports,
+    parse_listeners,
+    parse_protocols,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,6 +50,7 @@ IN_ORDER = (
 )
 
 _FOR_CLIENTS = "must include a listener for clients, not only for controllers"
+_SPOKEN: tuple[SecurityProtocol, ...] = (PLAINTEXT,)
 # The size of a key in the cleaner's map: an MD5 and an offset, as in Kafka's SkimpyOffsetMap.
 KEY_IN_THE_CLEANER_BYTES = 24
 
@@ -64,6 +73,8 @@ class Settings(Protocol):
     def log_dirs(self) -> Sequence[str]: ...
     @property
     def listeners(self) -> Sequence[Listener]: ...
+    @property
+    def inter_broker_listener(self) -> str: ...
 
     def advertised(self, ports: Mapping[str, int] | None = None) -> Sequence[Listener]:
         """The advertised listeners."""
@@ -155,11 +166,7 @@ def _listeners(config: Settings) -> None:
     every = parse_listeners("listeners", text)
     if not config.listeners:
         raise BadSetting("listeners", text, _FOR_CLIENTS)
-    ports: dict[int, Listener] = {}
-    for listener in every:
-        other = ports.setdefault(listener.port, listener)
-        if listener.port and other is not listener and other.host == listener.host:
-            raise BadSetting("listeners", text, f"port {listener.port} must occur only once")
+    check_ports(text, every)
     _protocols(config)
     _advertised(config, {listener.name for listener in every})
 
@@ -174,7 +181,7 @@ def _protocols(config: Settings) -> None:
                 config["listeners"],
                 f"listener.security.protocol.map must name the protocol of {listener.name}",
             )
-        if protocol != "PLAINTEXT":
+        if protocol not in _SPOKEN:
             raise BadSetting(
                 "listeners",
                 config["listeners"],
@@ -197,14 +204,26 @@ def _advertised(config: Settings, names: set[str]) -> None:
 
 
 def _between_brokers(config: Settings) -> None:
-    name = "inter.broker.listener.name"
-    wanted = config[name]
-    known = [listener.name for listener in config.listeners]
-    if wanted is not None and wanted.upper() not in known:
+    name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
+    wanted, known = config[name], [listener.name for listener in config.advertised()]
+    if wanted is None:
+        if config.is_given(protocol) and config.inter_broker_listener not in known:
+            why = f"must be one of the advertised listeners: {', '.join(known)}"
+            raise BadSetting(protocol, config[protocol], why)
+        return
+    if config.is_given(protocol):
+        raise BadSetting(protocol, config[protocol], f"must be left out beside {name}")
+    if wanted.upper() not in known:
         raise BadSetting(name, wanted, f"must be one of listeners: {', '.join(known)}")
-    name = "security.inter.broker.protocol"
-    if config[name] != "PLAINTEXT":
-        raise BadSetting(name, config[name], "must be PLAINTEXT: Ottla speaks no other yet")
+
+
+def _early(config: Settings) -> None:
+    name, text = "early.start.listeners", config["early.start.listeners"] or ""
+    known = [each.name for each in parse_listeners("listeners", config["listeners"])]
+    known += [each.strip() for each in (config["controller.listener.names"] or "").split(",")]
+    for listener in filter(None, (each.strip() for each in text.split(","))):
+        if listener.upper() not in known:
+            raise BadSetting(name, text, f"{listener} must be one of listeners")
 
 
 def _connections(config: Settings) -> None:
@@ -283,6 +302,7 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
         ("inter.broker.listener.name", "security.inter.broker.protocol", "listeners"),
         _between_brokers,
     ),
+    (("early.start.listeners",), _early),
     (
         (
             "queued.max.request.bytes",

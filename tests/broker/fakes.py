@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 import pytest
 
 from ottla.broker.requests.context import ConnectionInfo
+from ottla.broker.settings.listeners import PLAINTEXT, ServedListener
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from tests.clocks import START_MS as START_MS
@@ -165,10 +166,11 @@ def _filled(field: Any, given: dict[str, Any], version: int) -> dict[str, Any]:
     return values
 
 
+LISTENER = ServedListener("PLAINTEXT", PLAINTEXT, "broker", 9092)
+
+
 def connection_info() -> ConnectionInfo:
-    return ConnectionInfo(
-        "127.0.0.1:9092-10.0.0.7:50123-1", "10.0.0.7:50123", "10.0.0.7", ("broker", 9092)
-    )
+    return ConnectionInfo("127.0.0.1:9092-10.0.0.7:50123-1", "10.0.0.7:50123", "10.0.0.7", LISTENER)
 
 
 def correlation_ids(written: bytes) -> list[int]:

@@ -12,7 +12,7 @@ from ottla.broker.node import Node
 from ottla.broker.requests.context import ConnectionInfo, Disconnect
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.listeners import Listener
+from ottla.broker.settings.listeners import PLAINTEXT, Listener, ServedListener
 from ottla.protocol.errors import Malformed
 from tests.broker.handlers.topic_requests import Step
 
@@ -22,7 +22,8 @@ from ..wire.client import decode, encode
 
 NOW_MS = 1_700_000_000_000
 HERE = ("localhost", 9092)
-CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", HERE)
+LISTENER = ServedListener("PLAINTEXT", PLAINTEXT, *HERE)
+CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", LISTENER)
 
 
 class Talk:
@@ -37,7 +38,7 @@ class Talk:
         """The answer, to an address or to CONNECTION; None when it would be closed."""
         if not address:
             return self._runner.run(self._ask(step, CONNECTION))
-        info = ConnectionInfo(f"here-{address}:1-1", f"{address}:1", address, HERE)
+        info = ConnectionInfo(f"here-{address}:1-1", f"{address}:1", address, LISTENER)
         return self._runner.run(self._ask(step, info))
 
     async def _ask(self, step: Step, connection: ConnectionInfo) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from ottla.broker.requests.cluster_description import brokers_alive
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.broker.settings.config import BadSetting, BrokerConfig
+from ottla.broker.settings.listeners import PLAINTEXT, ServedListener
 from ottla.broker.settings.node_configs import configs_of
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
@@ -354,7 +355,8 @@ async def test_metadata_returns_the_endpoints_of_the_clients_listener(tmp_path: 
         told = it.doors[1].advertised
         assert it.doors[1].between_nodes == ("127.0.0.1", told[1].port)
         for number, listener in enumerate(told):
-            connection = ConnectionInfo("1", "here:1", "here", (listener.host, listener.port))
+            served = ServedListener(listener.name, PLAINTEXT, listener.host, listener.port)
+            connection = ConnectionInfo("1", "here:1", "here", served)
             context = Context(ApiKey.METADATA, 12, 1, None, connection)
             ports = [broker["port"] for broker in brokers_alive(it.nodes[1], context)]
             assert ports == [listener.port, it.doors[2].advertised[number].port]

@@ -13,6 +13,7 @@ from uuid import UUID
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import handler_of
 from ottla.broker.runtime.shard import Shard
+from ottla.broker.settings.listeners import PLAINTEXT, ServedListener
 from ottla.coordinator.transactions.states import Partition
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
@@ -28,7 +29,8 @@ _CONFIG: Final = {
     "transaction.partition.verification.enable": True,
     "transaction.two.phase.commit.enable": True,
 }
-_CONNECTION: Final = ConnectionInfo("simulated", "client:1", "client", ("broker", 9092))
+_LISTENER: Final = ServedListener("PLAINTEXT", PLAINTEXT, "broker", 9092)
+_CONNECTION: Final = ConnectionInfo("simulated", "client:1", "client", _LISTENER)
 
 
 class _Partition(NamedTuple):

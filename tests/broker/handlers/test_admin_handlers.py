@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.principals import ANONYMOUS
+from ottla.broker.principals import ANONYMOUS, KafkaPrincipal
 from tests.broker.handlers.admin_requests import PRELUDE, SCENES, play, recorded, set_config
 from tests.broker.handlers.topic_requests import Step, cluster, create, metadata
 from tests.broker.talk import CONNECTION, Talk, talk_with
@@ -93,7 +93,7 @@ def leaders(talk: Talk) -> tuple[list[int], list[int]]:
 def test_delegation_token_requests_are_refused_after_a_login(tmp_path: Path) -> None:
     """As by an Apache Kafka without delegation.token.secret.key."""
     with talk_with(tmp_path) as talk:
-        CONNECTION.principal = "User:somebody"
+        CONNECTION.principal = KafkaPrincipal("User", "somebody")
         try:
             answers = [talk.ask(SCENES["delegation tokens"][at]) for at in (0, -1)]
         finally:

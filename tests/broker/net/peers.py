@@ -19,7 +19,7 @@ from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.receive_buffers import ReceiveBuffers
-from tests.broker.fakes import FakeTransport, correlation_ids, deliver, framed
+from tests.broker.fakes import LISTENER, FakeTransport, correlation_ids, deliver, framed
 from tests.broker.idle_node import idle_node
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
@@ -78,7 +78,7 @@ class Peer:
             self.shared,
             size_limit_bytes=LIMIT,
             number=3,
-            advertised=("broker", 9092),
+            listener=LISTENER,
             on_closed=self.closed.append,
         )
 

@@ -15,6 +15,7 @@ from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.fakes import (
+    LISTENER,
     FakeTransport,
     correlation_ids,
     deliver,
@@ -50,7 +51,7 @@ async def test_a_connection_is_named_as_kafka_names_it(peer: Any) -> None:
     info = peer().connection.info
     assert info.id == "127.0.0.1:9092-10.0.0.7:50123-3"
     assert (info.peer, info.host) == ("10.0.0.7:50123", "10.0.0.7")
-    assert info.advertised == ("broker", 9092)
+    assert info.listener == LISTENER
 
 
 @in_virtual_time

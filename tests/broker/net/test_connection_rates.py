@@ -9,7 +9,7 @@ from ottla.broker.net.connection import Connection
 from ottla.broker.net.connection_rates import WAITING_AT_MOST, CreationRates
 from ottla.broker.requests.context import ConnectionInfo
 from ottla.broker.settings.config import BrokerConfig
-from tests.broker.fakes import in_virtual_time
+from tests.broker.fakes import LISTENER, in_virtual_time
 from tests.clocks import LoopClock
 
 RATE = "max.connection.creation.rate"
@@ -46,7 +46,7 @@ class Held:
 
     def __init__(self, door: Door, number: int) -> None:
         self.number = number
-        self.info = ConnectionInfo(str(number), "client:1", "client", ("broker", 9092))
+        self.info = ConnectionInfo(str(number), "client:1", "client", LISTENER)
         self._door = door
 
     def hold(self) -> None:

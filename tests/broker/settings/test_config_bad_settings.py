@@ -60,6 +60,15 @@ advertised.listeners=OTHER://h:1 | advertised.listeners | one of listeners: PLAI
 advertised.listeners=          | advertised.listeners | a listener for clients
 inter.broker.listener.name=X   | inter.broker.listener.name | one of listeners: PLAINTEXT
 listener.security.protocol.map=PLAINTEXT:NO | listener.security.protocol.map | LISTENER:PROTOCOL
+listeners=PLAINTEXT://127.0.0.1:1,SSL://:1 | listeners | port 1 must occur only once
+listeners=PLAINTEXT://localhost:1,SSL://[::1]:1 | listeners | one IPv4 and one IPv6 address
+listeners=PLAINTEXT://:1,C://:2;controller.listener.names=C;inter.broker.listener.name=C \
+| inter.broker.listener.name | one of listeners: PLAINTEXT
+inter.broker.listener.name=PLAINTEXT;security.inter.broker.protocol=PLAINTEXT \
+| security.inter.broker.protocol | left out beside inter.broker.listener.name
+security.inter.broker.protocol=SASL_SSL | security.inter.broker.protocol | advertised listeners
+early.start.listeners=X        | early.start.listeners | X must be one of listeners
+listener.security.protocol.map=:SSL | listener.security.protocol.map | must be LISTENER:PROTOCOL
 listener.security.protocol.map=A | listener.security.protocol.map | must be LISTENER:PROTOCOL
 queued.max.request.bytes=1     | queued.max.request.bytes | at least socket.request.max.bytes
 max.connections.per.ip=0       | max.connections.per.ip | at least 1
@@ -106,13 +115,12 @@ listener.name.a.plain.sasl.jaas.config=x | listener.name.a.plain.sasl.jaas.confi
 unstable.feature.versions.enable=true | unstable.feature.versions.enable | false, its default
 listeners=SSL://:9093          | listeners | Ottla does not speak SSL yet
 listeners=PLAINTEXT://:99999   | listeners | from 0 to 65535
-security.inter.broker.protocol=SSL | security.inter.broker.protocol | must be PLAINTEXT
 """
 
 
 def rows(table: str) -> list[tuple[str, str, str]]:
     """Settings, name and sentence of each line."""
-    cells = [line.split(" | ") for line in table.strip().splitlines()]
+    cells = [line.split(" | ") for line in table.replace("\\\n", "").strip().splitlines()]
     return [(settings.rstrip(), name.strip(), sentence) for settings, name, sentence in cells]
 
 
