@@ -108,14 +108,23 @@ class Program:
         self.cluster.scheduler.spawn(self.process, self._completed(producer, self.process))
 
     def _completed(self, producer: TransactionalProducer, process: Process) -> Steps[None]:
-        yield from self._take_over(producer)
-        process.is_alive = False
+        while process.is_alive:
+            try:
+                yield from self._take_over(producer, self.incarnation)
+            except FencedError:  # by a request of an earlier process that arrived late
+                yield producer.backoff()
+                continue
+            process.is_alive = False
 
-    def _take_over(self, producer: TransactionalProducer) -> Steps[None]:
-        """Complete what the last process left, as the other system decided. Raises FencedError."""
-        incarnation, prepared = self.incarnation, self.prepared
+    def _take_over(self, producer: TransactionalProducer, incarnation: int) -> Steps[None]:
+        """Complete what the last process left, as the other system decided.
+
+        The other system refuses a process with a successor. Raises FencedError.
+        """
         while (ongoing := (yield from producer.take_over())) is not None:
-            commit = prepared == ongoing
+            if incarnation != self.incarnation:
+                raise FencedError("a successor")
+            commit = self.prepared == ongoing
             try:
                 yield from producer.end(commit=commit)
             except AbortableError:
@@ -150,7 +159,7 @@ class Program:
         scheduler, incarnation = self.cluster.scheduler, self.incarnation
         try:
             if self.habits.in_two_phases:
-                yield from self._take_over(producer)
+                yield from self._take_over(producer, incarnation)
             else:
                 yield from producer.init()
             reader = None
