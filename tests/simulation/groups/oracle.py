@@ -280,8 +280,9 @@ class Oracle:
         for holder in self.holders:
             if holder.group_id == group_id and _is_of(holder, group):
                 for held in holder.owned:
-                    if self._topics.by_id(held.topic_id) is None:
-                        continue  # deleted: it has no owner
+                    topic = self._topics.by_id(held.topic_id)
+                    if topic is None or held.partition >= topic.partition_count:
+                        continue  # deleted, or made anew with fewer partitions: it has no owner
                     owner = owners.get((held.topic_id, held.partition))
                     assert owner == holder.member_id, (
                         f"{holder.member_id} uses {held}, which now belongs to {owner}"
