@@ -24,8 +24,8 @@ from .fetch_waits import FetchWaits, TopicPartition
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 NO_SESSION: Final = 0
-MOST_PARTITIONS: Final = 100_000
-"""The maximum of all sessions together; each partition takes about 400 bytes."""
+MOST_PARTITIONS: Final = 80_000
+"""The maximum of all sessions together; each partition takes about 550 bytes."""
 
 READ_ALL_AFTER_MS: Final = 5_000
 """After this time a Fetch reads all partitions of its session, whatever changes were noted."""

@@ -38,15 +38,21 @@ _CLIENT_SEES_ERRORS: Final = replace(USUAL, client_sees_errors=True)
 # One large request at a time, and its answer: up to a hundred times its bytes.
 _LARGE_MIB: Final = 400
 
+# Removed members and aborted transactions are logged: at most 1,000 lines a minute, and counts.
+_LINES_OF_GROUPS: Final = 1200
+
 BOUNDS: Final[dict[str, Bound]] = {
     "incomplete_frames": replace(USUAL, peak_mib=INCOMPLETE_REQUESTS_MIB),
     # All send at the same moment, and the broker serves them in the order of arrival.
     "many_connections": replace(USUAL, stall_ms=800),
     # The first ConsumerGroupHeartbeat imports its modules.
-    "members_that_die_together": replace(USUAL, stall_ms=100),
+    "members_that_die_together": replace(USUAL, stall_ms=100, log_lines=_LINES_OF_GROUPS),
+    "groups_of_one_member": replace(USUAL, log_lines=_LINES_OF_GROUPS),
     # One decision creates a topic of 3,000 partitions first. The open transactions have 360,000
     # partitions, which stay in memory.
-    "transactions_that_time_out": replace(USUAL, stall_ms=150, peak_mib=160, kept_mib=160),
+    "transactions_that_time_out": replace(
+        USUAL, stall_ms=150, peak_mib=160, kept_mib=160, log_lines=160
+    ),
     # One decision creates a topic of 2,000 partitions first.
     "a_transaction_over_many_partitions": replace(USUAL, stall_ms=150),
     "pipelined_api_versions": replace(USUAL, peak_mib=128),  # a backlog of 289 KB each

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.complaints import LINES, SUBJECTS, WINDOW_S, Complaints
+from ottla.broker.complaints import (
+    COUNTS,
+    LINES,
+    LINES_IN_ALL,
+    SUBJECTS,
+    WINDOW_S,
+    Complaints,
+)
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import deliver, in_virtual_time
 from tests.broker.net.peers import Peer, heartbeat
@@ -150,9 +157,21 @@ async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: Lo
 async def test_remembered_complaints_are_bounded(log: LogLines) -> None:
     it = Complaints(LoopClock())
     told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * SUBJECTS))
-    assert told == SUBJECTS + LINES
+    assert told == LINES_IN_ALL
     assert len(it._counts) == SUBJECTS + 1
     it.log_rest()
     ((_, _, fields),) = log.lines
-    assert fields == {"host": "others", "about": "x", "count": 9 * SUBJECTS - LINES}
+    assert fields == {"host": "others", "about": "x", "count": 10 * SUBJECTS - LINES_IN_ALL}
     assert it._counts == {}
+
+
+@in_virtual_time
+async def test_all_subjects_together_have_a_limited_number_of_lines(log: LogLines) -> None:
+    it = Complaints(LoopClock(), lines=20)
+    subjects, each = 200, 30
+    told = sum(it.may_log(f"g{number}", "x") for number in range(subjects) for _ in range(each))
+    assert told == LINES_IN_ALL
+    it.log_rest()
+    assert len(log.lines) == COUNTS + 1
+    assert sum(fields["count"] for *_, fields in log.lines) == subjects * each - LINES_IN_ALL
+    assert it.may_log("g199", "x")  # in the next window
