@@ -282,7 +282,7 @@ class Oracle:
                 for held in holder.owned:
                     topic = self._topics.by_id(held.topic_id)
                     if topic is None or held.partition >= topic.partition_count:
-                        continue  # deleted, or made anew with fewer partitions: it has no owner
+                        continue  # deleted, or created again with fewer partitions: it has no owner
                     owner = owners.get((held.topic_id, held.partition))
                     assert owner == holder.member_id, (
                         f"{holder.member_id} uses {held}, which now belongs to {owner}"
