@@ -33,6 +33,11 @@ def test_every_folder_of_a_room_is_installed() -> None:
     assert set(SETUPTOOLS["packages"]) == packages_in_the_repository().keys()
 
 
+def test_every_room_is_in_the_source_of_the_image() -> None:
+    kept = (ROOT / ".dockerignore").read_text().split()
+    assert {f"!{folder}" for folder in FOLDERS.values()} <= set(kept)
+
+
 def test_every_data_file_is_installed() -> None:
     globs: dict[str, list[str]] = SETUPTOOLS["package-data"]
     left_out = [
