@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign simulate mutants attack check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
+.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -57,6 +57,10 @@ test-image: .venv/.installed ## build the container image, test it in podman, pr
 crash-campaign: setup ## stop the storage at every file operation, flip every bit (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \
 		tests/storage/test_bit_flips.py tests/storage/test_directory_bit_flips.py $(ARGS)
+
+# Needs Java; with --broker kafka also Maven, for the jars of Kafka.
+sink-campaign: setup ## kill driver, executor and broker of the Spark sink, 100 rounds (ARGS='--broker kafka --seed 2')
+	@$(PY) -m tests.sink_campaign $(ARGS)
 
 simulate: .venv/.installed ## 10,000 random histories of transactions and of groups, with faults (ARGS=--first=N)
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)

@@ -85,6 +85,8 @@ class SinkOptions:
             "log_level": 0,
             "linger.ms": "5",
             "compression.type": "lz4",
+            # Restarted brokers are found soon: the default is ten seconds.
+            "reconnect.backoff.max.ms": "1000",
             **self.producer,
             "bootstrap.servers": self.bootstrap_servers,
             "transactional.id": transactional_id,

@@ -1,20 +1,13 @@
-"""A query that copies a topic through the sink; it begins again after each failure.
-
-As a program (`python -m tests.spark.exactly_once.copying JSON`) it prints "ready PID", with the
-process id of its JVM, and runs until it is killed.
-"""
+"""A query that copies a topic through the sink; it begins again after each failure."""
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
-
-from ottla.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +21,8 @@ class Copy:
     Attributes:
         directory: for the checkpoint and the steps.
         tasks: into which the rows of a batch are spread; 0: as the source does.
+        rows_per_batch: the most rows of a micro-batch.
+        timeout_ms: transaction.timeout.ms.
     """
 
     bootstrap: str
@@ -35,6 +30,7 @@ class Copy:
     target: str
     directory: str
     tasks: int = 0
+    rows_per_batch: int = 200
     timeout_ms: int = 60_000
 
     @property
@@ -55,7 +51,7 @@ class Copy:
             .option("subscribe", self.source)
             .option("startingOffsets", "earliest")
             .option("kafka.isolation.level", "read_committed")
-            .option("maxOffsetsPerTrigger", "200")
+            .option("maxOffsetsPerTrigger", str(self.rows_per_batch))
             .load()
             .select("key", "value")
         )
@@ -86,25 +82,5 @@ class Copy:
                 return failures
 
     def as_argument(self) -> str:
+        """The query in JSON, for another process."""
         return json.dumps(asdict(self))
-
-
-def main(argument: str) -> None:
-    """Run the query for ever."""
-    copy = Copy(**json.loads(argument))
-    # A failed task is repeated as attempt 1, twice at most.
-    log = Path(copy.directory) / "spark.log"
-    spark = session("copy", master="local[2,3]", log_path=log)
-    jvm = spark._jvm
-    assert jvm is not None
-    sys.stdout.write(f"ready {jvm.java.lang.ProcessHandle.current().pid()}\n")
-    sys.stdout.flush()
-    while True:
-        try:
-            copy.start(spark).awaitTermination()
-        except StreamingQueryException as failed:
-            sys.stderr.write(f"the query failed: {str(failed)[-1500:]}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

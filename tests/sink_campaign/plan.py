@@ -1,0 +1,96 @@
+"""The rounds of a campaign: which process is killed, and when. A function of the seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ottla.spark.exactly_once.steps import STEPS_OF_TASKS, STEPS_OF_THE_DRIVER, Step
+
+
+class Victim(StrEnum):
+    """The process that is killed."""
+
+    WORKER = "worker"
+    """The Python process of a task."""
+    COMMITTER = "committer"
+    """The Python process that Spark starts for commit()."""
+    EXECUTOR = "executor"
+    """The JVM of an executor, in a cluster on this machine (local-cluster)."""
+    DRIVER = "driver"
+    """The JVM of the query, and the program that started it."""
+    BROKER = "broker"
+
+
+OF_A_TASK: Final = (Victim.WORKER, Victim.DRIVER, Victim.BROKER, Victim.EXECUTOR)
+OF_THE_DRIVER: Final = (Victim.COMMITTER, Victim.DRIVER, Victim.BROKER)
+# At random points the driver and the broker are killed as often as all processes of executors.
+_AT_RANDOM: Final = (
+    Victim.DRIVER, Victim.BROKER, Victim.WORKER, Victim.DRIVER, Victim.BROKER, Victim.COMMITTER,
+    Victim.EXECUTOR,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Round:
+    """One query that is killed once and begins again until all rows are copied.
+
+    Attributes:
+        number: from 1; with the seed of the campaign it makes the round again.
+        victim: the process that is killed.
+        step: the victim is killed when this step is complete; None: at a random point.
+        moment: the random point, as a part of the time that a query takes without a kill.
+        rows: the number of input rows, in two micro-batches.
+        tasks: into which the rows of a batch are spread; 0: as the source has them.
+        away_s: how long a killed broker stays away.
+    """
+
+    number: int
+    victim: Victim
+    step: Step | None
+    moment: float
+    rows: int
+    tasks: int
+    away_s: float
+
+    def __str__(self) -> str:
+        when = f"at {self.moment:.0%} of the time" if self.step is None else f"after {self.step}"
+        return f"{self.victim} {when}"
+
+
+def rounds(seed: int, count: int) -> list[Round]:
+    """The rounds of a campaign: first every step with every victim, then random points.
+
+    The first `count` of an endless list, in an order that depends on the seed. Rounds that need a
+    cluster with executors come last, because they share a session of their own.
+    """
+    order = random.Random(seed)
+    steps = [(victim, step) for step in STEPS_OF_TASKS for victim in OF_A_TASK]
+    steps += [(victim, step) for step in STEPS_OF_THE_DRIVER for victim in OF_THE_DRIVER]
+    order.shuffle(steps)
+    points = _points(steps)
+    made = [_round(seed, number, *next(points)) for number in range(1, count + 1)]
+    return sorted(made, key=lambda each: each.victim is Victim.EXECUTOR)
+
+
+def _points(steps: list[tuple[Victim, Step]]) -> Iterator[tuple[Victim, Step | None]]:
+    yield from steps
+    while True:
+        for victim in _AT_RANDOM:
+            yield victim, None
+
+
+def _round(seed: int, number: int, victim: Victim, step: Step | None) -> Round:
+    choices = random.Random(f"{seed} {number}")
+    return Round(
+        number,
+        victim,
+        step,
+        moment=choices.random(),
+        rows=choices.randrange(40, 161),
+        tasks=choices.choice((0, 0, 2, 3)),
+        away_s=choices.choice((0.0, 0.0, 0.2, 1.0, 3.0)),
+    )
