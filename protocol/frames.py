@@ -64,13 +64,14 @@ class Frames:
     """
 
     __slots__ = (
-        "_at", "_behind", "_buffers", "_cut_bytes", "_filled_bytes", "_size_limit_bytes", "_view",
-        "_wanted", "_whole", "is_empty",
+        "_at", "_behind", "_buffers", "_cut_bytes", "_filled_bytes", "_size_limit_bytes",
+        "_smallest_bytes", "_view", "_wanted", "_whole", "is_empty",
     )  # fmt: skip
 
     def __init__(self, buffers: ReceiveBuffers, *, size_limit_bytes: int) -> None:
         self._buffers = buffers
         self._size_limit_bytes = size_limit_bytes
+        self._smallest_bytes = SMALLEST_BYTES
         self.is_empty = True
         self._view: memoryview | None = None  # holds the next requests, from `_at` on
         self._at = 0
@@ -79,6 +80,10 @@ class Frames:
         self._filled_bytes = 0  # of `_whole`
         self._behind = bytearray()  # the bytes behind the view
         self._wanted = _LENGTH_BYTES  # no frame is whole before `_behind` has so many bytes
+
+    def limit(self, largest_bytes: int, smallest_bytes: int) -> None:
+        """Change the sizes that are accepted from the next frame on."""
+        self._size_limit_bytes, self._smallest_bytes = largest_bytes, smallest_bytes
 
     @property
     def unread_bytes(self) -> int:
@@ -135,7 +140,7 @@ class Frames:
             left, wanted = len(view) - at, _LENGTH_BYTES
             if left >= wanted:
                 (size_bytes,) = LENGTH.unpack_from(view, at)
-                if not SMALLEST_BYTES <= size_bytes <= self._size_limit_bytes:
+                if not self._smallest_bytes <= size_bytes <= self._size_limit_bytes:
                     raise BadLength(size_bytes)
                 wanted += size_bytes
                 if left >= wanted:

@@ -124,7 +124,7 @@ class Authenticator:
         previous: Session | None = None,
     ) -> None:
         self._mechanisms = mechanisms
-        self._answer_api_versions = answer_api_versions
+        self.answer_api_versions = answer_api_versions
         self._previous = previous
         self._phase = _Phase.INITIAL_REQUEST if previous is None else _Phase.HANDSHAKE_REQUEST
         self._has_headers = False  # whether tokens come in SaslAuthenticate requests
@@ -177,7 +177,7 @@ class Authenticator:
         if self._phase is not _Phase.HANDSHAKE_OR_VERSIONS_REQUEST:
             return Step(None, End.CLOSE_NOW, "Unexpected ApiVersions request")
         try:
-            reply = self._answer_api_versions(frame)
+            reply = self.answer_api_versions(frame)
         except Malformed as malformed:
             return Step(None, End.CLOSE_NOW, str(malformed))
         if reply[_ERROR_AT : _ERROR_AT + 2] == b"\0\0":

@@ -3,7 +3,8 @@
 1     the lifetime of the session (KIP-368)
 2     flexible encoding
 
-Skipped: SASL listeners. On others the connection counts as authenticated already.
+Skipped: the login, which broker/net/logins.py handles before a request reaches a handler. Here the
+connection is authenticated already.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ async def sasl_authenticate(
     node: Node, context: Context, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
     if context.connection.may_complain("requests for SASL"):
+        protocol = context.connection.listener.protocol
+        why = "the session has no end" if protocol.has_login else f"this listener is {protocol}"
         _log.warning(
-            "the client asks for SASL, and this listener is PLAINTEXT",
+            f"the client asks for SASL, and {why}",
             **context.log_fields(),
         )
     raise Refused(

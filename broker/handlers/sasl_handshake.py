@@ -2,7 +2,8 @@
 
 1     the authentication follows in SaslAuthenticate requests (KIP-152)
 
-Skipped: SASL listeners. On others there is no mechanism to choose.
+Skipped: the login, which broker/net/logins.py handles before a request reaches a handler. Here no
+mechanism is left to choose.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ async def sasl_handshake(
     node: Node, context: Context, request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
     if context.connection.may_complain("requests for SASL"):
+        protocol = context.connection.listener.protocol
+        why = "the session has no end" if protocol.has_login else f"this listener is {protocol}"
         _log.warning(
-            "the client asks for SASL, and this listener is PLAINTEXT",
+            f"the client asks for SASL, and {why}",
             mechanism=request.mechanism[:_MOST_CHARACTERS],
             **context.log_fields(),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container, Mapping
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import Bytes
@@ -21,12 +21,15 @@ from ..clock import Clock, Timer
 from ..complaints import Complaints
 from ..log_output import Log
 from ..principals import NODE
-from ..requests.context import ConnectionInfo, Context, Disconnect
+from ..requests.context import ConnectionInfo, Context, DelayedClose, Disconnect
 from ..requests.dispatch import Answer, Dispatch
 from ..settings.listeners import ServedListener
 from .fair_turns import FairTurns
 from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
 from .outgoing import Outgoing, is_in_memory
+
+if TYPE_CHECKING:
+    from .logins import Login, Logins
 
 _BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another; beyond it, reading stops
 _WRITE_BYTES: Final = 1 << 16  # of answers that are gathered for one write
@@ -69,13 +72,14 @@ class Connection(asyncio.BufferedProtocol):
         on_opened: called with this connection once it has its `info`.
         on_closed: called once with this connection, when it is closed.
         nodes: addresses, HOST:PORT, from which other nodes of this process connect.
+        logins: of the listener, if its clients log in by SASL.
     """
 
     # Without slots a connection takes 1.4 KB more: Python shares the keys of at most 30 attributes.
     __slots__ = (
         "_ahead", "_answers", "_busy", "_busy_bytes", "_chunk_bytes", "_clock", "_complaints",
         "_context", "_counts", "_dispatch", "_draining", "_end", "_frames", "_holds", "_is_at_end",
-        "_is_made", "_listener", "_muted", "_nodes", "_now_s", "_number", "_on_closed",
+        "_is_made", "_listener", "_logins", "_muted", "_nodes", "_now_s", "_number", "_on_closed",
         "_on_opened", "_outgoing", "_reading", "_requests", "_transport", "_turns", "_used_s",
         "_writable", "info",
     )  # fmt: skip
@@ -91,8 +95,10 @@ class Connection(asyncio.BufferedProtocol):
         on_closed: Callable[[Connection], None],
         on_opened: Callable[[Connection], None] | None = None,
         nodes: Container[str] = (),
+        logins: Logins | None = None,
     ) -> None:
-        self._dispatch = dispatch
+        self._dispatch: Dispatch | Login = dispatch
+        self._logins = logins
         self._turns, self._requests, self._answers = shared.turns, shared.requests, shared.answers
         self._complaints, self._clock = shared.complaints, shared.clock
         self._chunk_bytes = shared.chunk_bytes
@@ -133,6 +139,10 @@ class Connection(asyncio.BufferedProtocol):
         self.info.complaints = self._complaints
         if peer in self._nodes:
             self.info.principal = NODE
+        elif self._logins is not None:
+            self._dispatch = self._logins.begin(
+                self._dispatch, self._frames.limit, self._serve_directly
+            )
         refusal_ms = self._dispatch.refusal_ms(there[0])
         if refusal_ms > 0:
             self._draining = True
@@ -154,6 +164,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def serve_by(self, dispatch: Dispatch) -> None:
         """Let another dispatch answer the requests from now on."""
+        self._dispatch = self._dispatch.replaced_by(dispatch)
+
+    def _serve_directly(self, dispatch: Dispatch) -> None:
         self._dispatch = dispatch
 
     def hold(self) -> None:
@@ -165,6 +178,10 @@ class Connection(asyncio.BufferedProtocol):
         """Read again."""
         self._holds -= 1
         self._read_on()
+
+    def is_login_overdue(self, seconds: float) -> bool:
+        """Whether the client has not logged in for this time since it connected."""
+        return self._logins is not None and self._dispatch.is_overdue(self._now_s() - seconds)
 
     @property
     def is_receiving(self) -> bool:
@@ -315,6 +332,10 @@ class Connection(asyncio.BufferedProtocol):
             assert frame is not None
             try:
                 context, reply = self._dispatch.serve(frame, self.info)
+            except DelayedClose as failed:
+                self._write(answers)
+                self._close_after(failed)
+                return False
             except (Malformed, Disconnect) as reason:
                 self._write(answers)
                 self._abort(reason, **_named(frame))
@@ -478,6 +499,21 @@ class Connection(asyncio.BufferedProtocol):
         """Throttle the client: neither read nor serve for this time (KIP-219)."""
         self._pause()
         self._muted = self._clock.call_after_ms(wait_ms, then)
+
+    def _close_after(self, failed: DelayedClose) -> None:
+        """Serve no further requests; after the delay send the last answer and close."""
+        self._draining = True
+        self._drop_requests()
+
+        def close() -> None:
+            if failed.frame is not None:
+                self._write([failed.frame])
+            self._transport.close()
+
+        if failed.delay_ms > 0:
+            self._mute(failed.delay_ms, close)
+        else:
+            close()
 
     def _unmute(self) -> None:
         self._muted = None

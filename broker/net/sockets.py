@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Container
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.receive_buffers import ReceiveBuffers
 from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
@@ -29,6 +29,9 @@ from .connection_limits import Admission, ConnectionLimits
 from .connection_rates import CreationRates
 from .fair_turns import FairTurns
 from .held_memory import UNLIMITED_REQUESTS_BYTES, AnswerMemory, RequestMemory
+
+if TYPE_CHECKING:
+    from .logins import Logins
 
 _DRAIN_S: Final = 5.0
 _BACKLOG: Final = 1024
@@ -89,6 +92,7 @@ class NodeSockets:
         self._events: Events
         self._node_id: int
         self._nodes: Container[str] = ()
+        self._logins: dict[str, Logins] = {}
 
     def _between_nodes(self) -> tuple[str, int] | None:
         name = self._config.inter_broker_listener
@@ -141,6 +145,7 @@ class NodeSockets:
         self._nodes = node.cluster.peers
         node.between_nodes = self.between_nodes
         self._events, self._node_id = node.events, node.node_id
+        self._logins = self._logins_of(node)
         loop = asyncio.get_running_loop()
         bound, self._bound = self._bound, []
         self._servers = [
@@ -150,6 +155,15 @@ class NodeSockets:
             for listener, each in zip(self._advertised_of_each(), bound, strict=True)
         ]
         self._close_idle()
+
+    def _logins_of(self, node: Node) -> dict[str, Logins]:
+        """The logins of the SASL listeners, by name."""
+        listeners = [each for each in self._advertised_of_each() if each.protocol.has_login]
+        if not listeners:
+            return {}
+        from .logins import Logins
+
+        return {each.name: Logins(node, each) for each in listeners}
 
     def _change_dispatch(self, node: Node) -> None:
         """Let a dispatch that logs requests serve the clients, or one that does not."""
@@ -219,6 +233,7 @@ class NodeSockets:
             on_opened=partial(self._opened, listener.name),
             on_closed=self._closed,
             nodes=self._nodes,
+            logins=self._logins.get(listener.name),
         )
         self._connections.add(connection)
         return connection
@@ -265,8 +280,9 @@ class NodeSockets:
         """Close the connections that were idle for `connections.max.idle.ms`."""
         limit_s = self._config["connections.max.idle.ms"] / 1000
         if limit_s >= 0:
-            for connection in [each for each in self._served if each.is_idle_since(limit_s)]:
-                connection.end()
+            for connection in list(self._served):
+                if connection.is_idle_since(limit_s) or connection.is_login_overdue(limit_s):
+                    connection.end()
         self._buffers.free_unused()
         pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
         self._idle_check = self._clock.call_after_ms(pause_s * 1000, self._close_idle)

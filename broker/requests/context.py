@@ -27,6 +27,21 @@ class Disconnect(Exception):
     """Close the connection instead of an answer, as Kafka does after an error with acks=0."""
 
 
+class DelayedClose(Disconnect):
+    """Close the connection after a delay, with a last answer.
+
+    Args:
+        why: the reason, for the log.
+        frame: the answer with its size; None for none.
+        delay_ms: the time until the answer is sent and the connection closed.
+    """
+
+    def __init__(self, why: str, frame: bytearray | None, delay_ms: int) -> None:
+        super().__init__(why)
+        self.frame = frame
+        self.delay_ms = delay_ms
+
+
 class ConnectionInfo:
     """A client's connection, as handlers see it.
 

@@ -125,6 +125,14 @@ class Dispatch:
             return False
         return bool(self._node.config["unstable.api.versions.enable"])
 
+    def replaced_by(self, dispatch: Dispatch) -> Dispatch:
+        """What serves a connection of this dispatch when another one takes its place."""
+        return dispatch
+
+    def is_overdue(self, since_s: float) -> bool:
+        """Whether a login has not ended that began before a time: there is none."""
+        return False
+
     def refusal_ms(self, host: str) -> int:
         """The delay before a refused connection of an address is closed; 0 if it is not refused."""
         quotas = self._node.quotas

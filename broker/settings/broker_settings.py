@@ -61,9 +61,9 @@ compression.gzip.level int -1 1..9|-1 cluster works
 compression.lz4.level int 9 1..17 cluster works
 compression.type string producer one:uncompressed|zstd|lz4|snappy|gzip|producer cluster works
 compression.zstd.level int 3 -131072..22 cluster works
-connection.failed.authentication.delay.ms int 100 0.. static refused
+connection.failed.authentication.delay.ms int 100 0.. static works
 connections.max.idle.ms long 600000 - static works
-connections.max.reauth.ms long 0 - static refused
+connections.max.reauth.ms long 0 - static works
 controlled.shutdown.enable boolean true - static harmless
 controller.listener.names string null - static works
 controller.performance.always.log.threshold.ms long 2000 0.. internal harmless
@@ -277,8 +277,8 @@ replication.quota.window.num int 11 1.. static harmless
 replication.quota.window.size.seconds int 1 1.. static harmless
 request.timeout.ms int 30000 - static works
 sasl.client.callback.handler.class class null - static refused
-sasl.enabled.mechanisms list GSSAPI - broker refused
-sasl.jaas.config password null - broker refused
+sasl.enabled.mechanisms list GSSAPI - broker ruled
+sasl.jaas.config password null - broker ruled
 sasl.kerberos.kinit.cmd string /usr/bin/kinit - broker refused
 sasl.kerberos.min.time.before.relogin long 60000 - broker harmless
 sasl.kerberos.principal.to.local.rules list DEFAULT - broker refused
@@ -295,8 +295,10 @@ sasl.login.refresh.window.factor double 0.8 - broker harmless
 sasl.login.refresh.window.jitter double 0.05 - broker harmless
 sasl.login.retry.backoff.max.ms long 10000 - static harmless
 sasl.login.retry.backoff.ms long 100 - static harmless
-sasl.mechanism.controller.protocol string GSSAPI - static refused
-sasl.mechanism.inter.broker.protocol string GSSAPI - broker refused
+sasl.mechanism.controller.protocol string GSSAPI - static \
+only:PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER
+sasl.mechanism.inter.broker.protocol string GSSAPI - broker \
+only:PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER
 sasl.oauthbearer.assertion.algorithm string RS256 anycase:ES256|RS256 static refused
 sasl.oauthbearer.assertion.claim.aud string null - static refused
 sasl.oauthbearer.assertion.claim.exp.seconds int 300 0..86400 static refused
@@ -325,8 +327,9 @@ sasl.oauthbearer.scope string null - static refused
 sasl.oauthbearer.scope.claim.name string scope - static refused
 sasl.oauthbearer.sub.claim.name string sub - static refused
 sasl.oauthbearer.token.endpoint.url string null - static refused
-sasl.server.callback.handler.class class null - static refused
-sasl.server.max.receive.size int 524288 - static refused
+sasl.server.callback.handler.class class null - static \
+only:org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler
+sasl.server.max.receive.size int 524288 - static works
 security.inter.broker.protocol string PLAINTEXT one:PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL static \
 ruled
 security.providers string null - static refused

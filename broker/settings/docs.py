@@ -43,7 +43,7 @@ def why_harmless(name: str) -> str:
 
 # Reasons by a pattern in the name of the setting; the first match counts.
 _HARMLESS_FOR: Final = (
-    (r"^sasl\.", "it is for the renewal of logins, and no listener has logins"),
+    (r"^sasl\.", "it is for logins of the broker itself, which has none"),
     (r"^delegation\.token\.", "it is for the lifetime of delegation tokens, and there are none"),
     (r"^remote\.|local\.retention", "there is no tiered storage"),
     (r"^(group\.)?share\.", "share groups are not served"),
@@ -88,6 +88,12 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The compression of stored batches: a codec, or producer to keep the producer's."
     ),
     "compression.zstd.level": "The zstd level the broker compresses with.",
+    "connection.failed.authentication.delay.ms": (
+        "The delay before a failed login is answered and its connection closed."
+    ),
+    "connections.max.reauth.ms": (
+        "The time after which a SASL session must be authenticated again; 0 for no limit."
+    ),
     "connections.max.idle.ms": "The time without a request after which a connection is closed.",
     "controller.listener.names": (
         "The names of the controllers' listeners; Ottla does not open them."
@@ -268,6 +274,13 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "quota.window.num": "The number of samples over which quotas are measured.",
     "quota.window.size.seconds": "The length of each of those samples.",
     "request.timeout.ms": "The time a node waits for the response of another node.",
+    "sasl.enabled.mechanisms": (
+        "The mechanisms of SASL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER."
+    ),
+    "sasl.jaas.config": (
+        "The JAAS line of a mechanism; with the prefix listener.name.NAME.MECHANISM alone."
+    ),
+    "sasl.server.max.receive.size": "The largest request in bytes before and during a login.",
     "security.inter.broker.protocol": (
         "The security protocol between nodes if inter.broker.listener.name is not set."
     ),

@@ -31,8 +31,6 @@ class Fate(Enum):
 
 # Why a setting is refused, by the beginning of its name; the first match counts.
 REASONS: Final = (
-    ("connection.failed.authentication.", "Ottla does not speak SASL yet"),
-    ("connections.max.reauth.", "Ottla does not speak SASL yet"),
     ("delegation.token.", "Ottla has no delegation tokens"),
     ("group.coordinator.rebalance.protocols", "Ottla does not serve share groups yet"),
     ("group.share.", "Ottla does not serve share groups yet"),
@@ -41,13 +39,22 @@ REASONS: Final = (
     ("metric.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
     ("remote.", "Ottla has no tiered storage"),
     ("replica.selector.", "consumers of Ottla fetch from leaders"),
-    ("sasl.", "Ottla does not speak SASL yet"),
+    ("sasl.kerberos.", "Ottla does not speak Kerberos"),
+    ("sasl.login.", "nodes of Ottla need no login to each other"),
+    ("sasl.mechanism.", "Ottla has no others"),
+    ("sasl.oauthbearer.", "Ottla checks unsecured tokens alone yet"),
+    ("sasl.server.callback.handler.", "Ottla has no other"),
+    ("sasl.", "nodes of Ottla need no login to each other"),
     ("ssl.", "Ottla does not speak TLS yet"),
     ("unstable.feature.", "Ottla has no features of a future Kafka"),
     ("", "Ottla runs no plug-ins"),
 )
 # Settings that work for one listener, as listener.name.NAME.SETTING.
-OF_A_LISTENER: Final = ("max.connection.creation.rate", "max.connections")
+OF_A_LISTENER: Final = (
+    *("connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"),
+    *("sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.server.callback.handler.class"),
+    "sasl.server.max.receive.size",
+)
 _NAMED_AT_MOST: Final = 400  # there are fewer settings; topics may be very many
 LISTENER_PREFIX: Final = "listener.name."
 

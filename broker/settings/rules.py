@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .broker_settings import SYNONYMS
-from .definitions import BadSetting
+from .definitions import BadSetting, Value
 from .listeners import (
     EVERY_ADDRESS,
     PLAINTEXT,
@@ -50,7 +50,7 @@ IN_ORDER = (
 )
 
 _FOR_CLIENTS = "must include a listener for clients, not only for controllers"
-_SPOKEN: tuple[SecurityProtocol, ...] = (PLAINTEXT,)
+_SPOKEN: tuple[SecurityProtocol, ...] = (PLAINTEXT, SecurityProtocol.SASL_PLAINTEXT)
 # The size of a key in the cleaner's map: an MD5 and an offset, as in Kafka's SkimpyOffsetMap.
 KEY_IN_THE_CLEANER_BYTES = 24
 
@@ -78,6 +78,9 @@ class Settings(Protocol):
 
     def advertised(self, ports: Mapping[str, int] | None = None) -> Sequence[Listener]:
         """The advertised listeners."""
+
+    def of_listener(self, listener: str, name: str) -> Value:
+        """The value of a setting for one listener."""
 
 
 def check_together(config: Settings) -> None:
@@ -189,6 +192,16 @@ def _protocols(config: Settings) -> None:
             )
 
 
+def _logins(config: Settings) -> None:
+    protocols = parse_protocols(config["listener.security.protocol.map"])
+    names = [each.name for each in config.listeners if protocols[each.name].has_login]
+    if names:
+        from .sasl import check_listener
+
+        for name in names:
+            check_listener(config, name)
+
+
 def _advertised(config: Settings, names: set[str]) -> None:
     name, text = "advertised.listeners", config["advertised.listeners"]
     if text is None:
@@ -298,6 +311,7 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
         ),
         _listeners,
     ),
+    (("listeners",), _logins),
     (
         ("inter.broker.listener.name", "security.inter.broker.protocol", "listeners"),
         _between_brokers,

@@ -10,6 +10,11 @@ from ottla.metadata.scram import MECHANISMS, ScramCredential, keys_of
 from ottla.security.scram import NUMBERS
 
 
+def salted_password(number: int, password: str, salt: bytes = b"salt") -> bytes:
+    """What a client sends to set a credential of 4096 iterations."""
+    return hashlib.pbkdf2_hmac(MECHANISMS[number], password.encode(), salt, 4096)
+
+
 def credential_of(
     mechanism: str, password: str, salt: bytes = b"salt", iterations: int = 4096
 ) -> ScramCredential:

@@ -11,6 +11,7 @@ import pytest
 
 from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.net.outgoing import Outgoing, is_in_memory
+from ottla.broker.requests.dispatch import Dispatch
 from tests.broker.fakes import correlation_ids, deliver, in_virtual_time, settle
 from tests.broker.net.peers import Peer, heartbeat, until_served
 from tests.log_lines import LogLines
@@ -80,6 +81,7 @@ class SlowPeer(Peer):
         self.files = [File(numbered(10_000))]
         self.transport.high_water_bytes = 0
         dispatch = self.connection._dispatch
+        assert isinstance(dispatch, Dispatch)
         serve = type(dispatch).serve
 
         def answer_from_files(_: Any, frame: memoryview, info: Any) -> Any:

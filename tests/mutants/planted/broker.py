@@ -405,15 +405,15 @@ MUTANTS: Final = (
     Mutant(
         "frames-of-any-size-are-taken",
         "protocol/frames.py",
-        "if not SMALLEST_BYTES <= size_bytes <= self._size_limit_bytes:",
-        "if not SMALLEST_BYTES <= size_bytes:",
+        "if not self._smallest_bytes <= size_bytes <= self._size_limit_bytes:",
+        "if not self._smallest_bytes <= size_bytes:",
         "one client fills the memory",
         ("tests/protocol/test_frames.py", "tests/broker/net/test_connection.py"),
     ),
     Mutant(
         "empty-frames-are-taken",
         "protocol/frames.py",
-        "if not SMALLEST_BYTES <= size_bytes <= self._size_limit_bytes:",
+        "if not self._smallest_bytes <= size_bytes <= self._size_limit_bytes:",
         "if not 0 <= size_bytes <= self._size_limit_bytes:",
         "empty frames pile up in memory",
         ("tests/protocol/test_frames.py", "tests/broker/net/test_connection.py"),
