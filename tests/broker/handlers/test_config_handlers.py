@@ -487,7 +487,7 @@ def test_a_list_does_not_grow_beyond_the_limit_of_a_string(talk: Talk) -> None:
 REFUSED = """
 1  listener.name.plaintext.ssl.keystore.location = /k
 1  listener.name.plaintext.ssl.client.auth = required
-1  sasl.enabled.mechanisms = PLAIN
+1  sasl.kerberos.service.name = kafka
 1  principal.builder.class = org.apache.kafka.common.Node
 """
 

@@ -1,0 +1,186 @@
+"""Stock clients log in by every mechanism, are authorized by name, and authenticate again."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)  # fmt: skip
+from kafka import KafkaConsumer, KafkaProducer
+
+from ottla.testing import running_broker
+from tests.security.sasl_listener import SETTINGS
+
+REAUTH_MS = 1500
+BROKER = SETTINGS | {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:admin",
+    "group.initial.rebalance.delay.ms": "0",
+    "listener.name.saslp.connections.max.reauth.ms": str(REAUTH_MS),
+    "listener.name.saslp.plain.connections.max.reauth.ms": str(REAUTH_MS),
+}
+PLAIN, ADMIN = ("PLAIN", "alice", "secret"), ("PLAIN", "admin", "x")
+LOGINS = [
+    PLAIN, ("SCRAM-SHA-256", "scram", "pencil"), ("SCRAM-SHA-512", "scram", "pencil"),
+]  # fmt: skip
+Login = tuple[str, str, str]
+
+
+def confluent(bootstrap: str, login: Login, **others: Any) -> dict[str, Any]:
+    mechanism, name, password = login
+    return {
+        "bootstrap.servers": bootstrap, "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism, "sasl.username": name, "sasl.password": password, **others,
+    }  # fmt: skip
+
+
+def python(bootstrap: str, login: Login) -> dict[str, Any]:
+    """Settings of kafka-python and aiokafka."""
+    mechanism, name, password = login
+    return {
+        "bootstrap_servers": bootstrap, "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism, "sasl_plain_username": name, "sasl_plain_password": password,
+    }  # fmt: skip
+
+
+def unsecured_token(name: str, lifetime_s: int = 60) -> tuple[str, float]:
+    """An unsecured token and the time of its expiry."""
+    ends_s = int(time.time()) + lifetime_s
+    parts = ['{"alg":"none"}', f'{{"sub":"{name}","exp":{ends_s}}}', ""]
+    return ".".join(b64encode(part.encode()).decode().rstrip("=") for part in parts), ends_s
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """HOST:PORT of a broker with a SASL listener; its users may write and read orders."""
+    with running_broker(settings=BROKER) as broker:
+        admin = AdminClient(confluent(broker.bootstrap, ADMIN))
+        upsertions = [
+            UserScramCredentialUpsertion("scram", ScramCredentialInfo(mechanism, 4096), b"pencil")
+            for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+        ]
+        for upsertion in upsertions:
+            for done in admin.alter_user_scram_credentials([upsertion]).values():
+                done.result(10)
+        for made in admin.create_topics([NewTopic("orders", 1)]).values():
+            made.result(10)
+        rights = []
+        for name in ("alice", "scram", "olga"):
+            for kind, resource, operation in (
+                (ResourceType.TOPIC, "orders", AclOperation.WRITE),
+                (ResourceType.TOPIC, "orders", AclOperation.READ),
+                (ResourceType.GROUP, "g-", AclOperation.READ),
+                (ResourceType.TRANSACTIONAL_ID, "t-", AclOperation.WRITE),
+            ):
+                rights.append(
+                    AclBinding(
+                        kind,
+                        resource,
+                        ResourcePatternType.PREFIXED,
+                        f"User:{name}",
+                        "*",
+                        operation,
+                        AclPermissionType.ALLOW,
+                    )
+                )
+        for done in admin.create_acls(rights).values():
+            done.result(10)
+        yield broker.bootstrap
+
+
+@pytest.mark.parametrize("login", LOGINS, ids=lambda login: str(login[0]))
+def test_librdkafka_runs_a_transaction_and_reads_it(bootstrap: str, login: Login) -> None:
+    value = f"by {login[0]}".encode()
+    producer = Producer(confluent(bootstrap, login, **{"transactional.id": "t-1"}))
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce("orders", value)
+    producer.commit_transaction(10)
+    group = {"group.id": f"g-{login[0]}", "auto.offset.reset": "earliest"}
+    consumer = Consumer(confluent(bootstrap, login, **group))
+    consumer.subscribe(["orders"])
+    found: list[bytes | None] = []
+    while value not in found:
+        message = consumer.poll(10)
+        assert message is not None
+        assert message.error() is None
+        found.append(message.value())
+    consumer.close()
+
+
+@pytest.mark.parametrize("login", LOGINS, ids=lambda login: str(login[0]))
+def test_kafka_python_writes_and_reads(bootstrap: str, login: Login) -> None:
+    settings = python(bootstrap, login)
+    producer = KafkaProducer(**settings)
+    sent = producer.send("orders", b"kafka-python").get(10)
+    producer.close()
+    consumer = KafkaConsumer("orders", auto_offset_reset="earliest", **settings)
+    assert any(record.offset == sent.offset for record in consumer)
+    consumer.close()
+
+
+@pytest.mark.parametrize("login", LOGINS, ids=lambda login: str(login[0]))
+async def test_aiokafka_writes(bootstrap: str, login: Login) -> None:
+    producer = AIOKafkaProducer(**python(bootstrap, login))
+    await producer.start()
+    try:
+        assert (await producer.send_and_wait("orders", b"aiokafka")).topic == "orders"
+    finally:
+        await producer.stop()
+
+
+def test_librdkafka_logs_in_by_an_unsecured_token(bootstrap: str) -> None:
+    settings = {
+        "bootstrap.servers": bootstrap, "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER", "oauth_cb": lambda _: unsecured_token("olga"),
+    }  # fmt: skip
+    producer = Producer(settings)
+    producer.produce("orders", b"by a token")
+    assert producer.flush(10) == 0
+
+
+def test_a_user_has_the_rights_of_its_own_name(bootstrap: str) -> None:
+    results: list[KafkaError | None] = []
+    producer = Producer(confluent(bootstrap, ("PLAIN", "bob", "hidden")))
+    producer.produce("orders", b"no", on_delivery=lambda error, _: results.append(error))
+    producer.flush(10)
+    assert [error.code() for error in results if error] == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_wrong_password_is_an_authentication_error(bootstrap: str, mechanism: str) -> None:
+    errors: list[KafkaError] = []
+    settings = confluent(bootstrap, (mechanism, "alice", "wrong"), error_cb=errors.append)
+    client = Producer(settings)
+    while not any(error.code() == KafkaError._AUTHENTICATION for error in errors):
+        assert len(errors) < 10
+        client.poll(5)
+
+
+def test_a_producer_authenticates_again_while_it_sends(bootstrap: str) -> None:
+    producer = Producer(confluent(bootstrap, PLAIN, **{"linger.ms": 1}))
+    errors: list[KafkaError | None] = []
+    ends, sent = time.monotonic() + 2.5 * REAUTH_MS / 1000, 0
+    while time.monotonic() < ends:
+        producer.produce("orders", b"x" * 100, on_delivery=lambda error, _: errors.append(error))
+        producer.poll(0.001)
+        sent += 1
+    assert producer.flush(10) == 0
+    assert errors == [None] * sent
+    assert sent > 100
