@@ -31,6 +31,19 @@ def fenced(catalog: Catalog, node_id: int, min_isr: MinIsr) -> Iterator[Partitio
                 yield _without(catalog, topic, known, node_id=node_id, min_isr=wanted_isr)
 
 
+def elected_again(catalog: Catalog, node_id: int) -> Iterator[PartitionChangeRecord]:
+    """The records of a new incarnation of a broker that leads partitions since before.
+
+    Apache Kafka leaves each partition without a leader when the broker stops, or when it registers
+    after a crash, and then elects it again. Both changes raise the leader epoch.
+    """
+    for topic in catalog.topics.values():
+        for known in topic.partitions:
+            if known.leader_id == node_id:
+                for leader in (NO_LEADER, node_id):
+                    yield PartitionChangeRecord(known.index, topic.topic_id, leader=leader)
+
+
 def _without(
     catalog: Catalog, topic: Topic, known: Partition, *, node_id: int, min_isr: int
 ) -> PartitionChangeRecord:

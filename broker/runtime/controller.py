@@ -21,7 +21,7 @@ from ...metadata.catalog import (
     Topic,
 )
 from ...metadata.features import FEATURES, KRAFT_VERSION, SUPPORTED_FEATURES, FeatureUpdate, changes
-from ...metadata.fencing import caught_up, fenced
+from ...metadata.fencing import caught_up, elected_again, fenced
 from ...metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -216,7 +216,7 @@ class Controller:
         incarnation_id: UUID | None = None,
         rack: str | None = None,
     ) -> None:
-        """Register a node that has started to listen, with a new broker epoch, as in Kafka."""
+        """Register a node that has started to listen, with a new broker epoch and leader epochs."""
         epoch = self._metadata_log.end_offset
         self._commit(
             [
@@ -232,13 +232,14 @@ class Controller:
             ]
         )
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
+        self._commit_each(elected_again(self.catalog, node_id))
         self._is_registered(node_id)
 
     def unregister_broker(self, node_id: int) -> None:
         """Fence a node that stops, so that the next broker need not wait for its session timeout.
 
         The node stays the leader of its partitions, which Kafka would leave without one: no other
-        node may lead them, and a stop must not cost a record for each.
+        node may lead them, and a stop must not cost a record for each. Its next start does.
         """
         broker = self.catalog.brokers.get(node_id)
         if broker is not None and not broker.is_fenced:

@@ -10,6 +10,8 @@ from ..log_names import LEVELS
 from ..log_output import Log
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from ...metadata.catalog import Catalog
     from ...metadata.records import PartitionChangeRecord
 
@@ -22,17 +24,18 @@ def leader_moves(catalog: Catalog, changes: Iterable[PartitionChangeRecord]) -> 
     """The changes of leaders among some records that are not replayed yet, as text."""
     if _log.lowest > LEVELS["INFO"]:
         return []
-    moves = []
+    leaders: dict[tuple[UUID, int], int] = {}
     for change in changes:
-        topic = catalog.topic_by_id(change.topic_id)
-        if change.leader == LEADER_UNCHANGED or topic is None:
+        if change.leader != LEADER_UNCHANGED:
+            leaders[change.topic_id, change.partition_id] = change.leader
+    moves = []
+    for (topic_id, partition_id), leader in leaders.items():
+        topic = catalog.topic_by_id(topic_id)
+        if topic is None or partition_id >= len(topic.partitions):  # the same decision creates it
             continue
-        if change.partition_id >= len(topic.partitions):  # the same decision creates it
-            continue
-        before = topic.partitions[change.partition_id].leader_id
-        if before != change.leader:
-            name = f"{topic.name}-{change.partition_id}"
-            moves.append(f"{name}: {_name(before)} -> {_name(change.leader)}")
+        before = topic.partitions[partition_id].leader_id
+        if before != leader:
+            moves.append(f"{topic.name}-{partition_id}: {_name(before)} -> {_name(leader)}")
     return moves
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from ottla.metadata.catalog import Catalog, Partition
-from ottla.metadata.fencing import balanced, caught_up, fenced
+from ottla.metadata.fencing import balanced, caught_up, elected_again, fenced
 from ottla.metadata.records import (
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
@@ -74,6 +74,14 @@ def test_the_next_replica_in_sync_leads_under_the_next_epoch() -> None:
     one = OnePartition(2, 3, 1)
     one.fence(2)
     assert one.now() == (3, 1, (3, 1), ())
+
+
+def test_a_leader_that_returns_after_a_crash_leads_under_a_later_epoch() -> None:
+    one = OnePartition(2, 3, 1)
+    one.replay(*elected_again(one.catalog, 3))  # a follower
+    assert one.now() == (2, 0, (2, 3, 1), ())
+    one.replay(*elected_again(one.catalog, 2))
+    assert one.now() == (2, 2, (2, 3, 1), ())
 
 
 def test_the_order_of_the_replicas_decides_the_election_not_that_of_the_isr() -> None:
