@@ -7,7 +7,7 @@ process (cluster.py). It has no sockets and no frames.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ from .settings.listeners import Listener
 
 # Coordinators are imported with the first internal partition that the node leads.
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from ..coordinator.groups import Groups
     from ..coordinator.outcome import Effect
     from ..coordinator.transactions.coordinator import Transactions
@@ -92,6 +94,7 @@ class Node:
         self.runs = False
         self.is_stopping = False
         self.between_nodes: tuple[str, int] | None = None  # host and port for other nodes
+        self.between_nodes_tls: Callable[[], SSLContext | None] = _no_tls
         self.storage_trouble = cluster.storage_trouble
         self.events = cluster.events
         self.fetch_waits = cluster.fetch_waits
@@ -458,6 +461,10 @@ class Node:
                 Code.KAFKA_STORAGE_ERROR, self.log_directory.failed.get((topic, partition), "")
             )
         return log
+
+
+def _no_tls() -> None:
+    return None
 
 
 def _authorizer(config: BrokerConfig, catalog: Catalog) -> Authorizer | None:

@@ -64,7 +64,7 @@ def plan(
         options: of `ottla serve`, given by the user; they take precedence.
         environ: the environment's variables.
         file: the settings that the user may have mounted.
-        secrets: the directory for keys and passwords, which Ottla does not read.
+        secrets: the directory for keys and passwords, which only settings make Ottla read.
         directories: candidates for the data; the last one is the default.
 
     Raises:
@@ -218,7 +218,7 @@ def _notes(settings: Mapping[str, str], secrets: Path) -> list[str]:
     except OSError:
         has_secrets = False
     if has_secrets:
-        notes.append(f"the files in {secrets} are not read: Ottla serves no TLS yet")
+        notes.append(f"the files in {secrets} are read only where a setting names them")
     return notes
 
 

@@ -19,7 +19,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "metadata": ({"protocol"}, set()),
     "storage": ({"protocol", "metadata"}, set()),
-    "security": ({"protocol", "metadata"}, {"jwt"}),
+    "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "broker": (
         {"protocol", "metadata", "security", "storage", "coordinator"},

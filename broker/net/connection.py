@@ -138,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
         self.info = ConnectionInfo(f"{local}-{peer}-{self._number}", peer, there[0], self._listener)
         self.info.complaints = self._complaints
         if peer in self._nodes:
-            self.info.principal = NODE
+            self.info.principal, self.info.is_authenticated = NODE, True
         elif self._logins is not None:
             self._dispatch = self._logins.begin(
                 self._dispatch, self._frames.limit, self._serve_directly
@@ -541,7 +541,7 @@ class Connection(asyncio.BufferedProtocol):
             self._counts[1] = self._answers.holds(self, self.unsent_bytes)
 
     def _abort(self, reason: BaseException, **fields: object) -> None:
-        kind, why = _explained(reason, fields)
+        kind, why = _explained(reason, fields, self._listener.protocol)
         if self._complaints.may_log(self.info.host, kind):
             _log.warning("connection closed", **{"connection": self.info.id, **fields}, reason=why)
         self._draining = True
@@ -550,12 +550,14 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
 
-def _explained(reason: BaseException, fields: Mapping[str, object]) -> tuple[str, str]:
+def _explained(
+    reason: BaseException, fields: Mapping[str, object], protocol: str
+) -> tuple[str, str]:
     """The kind of a complaint, one of a few, and its text."""
     kind, why = f"connections closed: {type(reason).__name__}", str(reason)
     if isinstance(reason, BadLength) and reason.looks_like:
         looks = f"looks like {reason.looks_like}"
-        return f"connections closed: {looks}", f"{looks}, and this listener is PLAINTEXT: {why}"
+        return f"connections closed: {looks}", f"{looks}, and this listener is {protocol}: {why}"
     api = fields.get("api")
     return (f"{kind} in {api}" if isinstance(api, str) else kind), why
 

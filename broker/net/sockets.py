@@ -23,7 +23,7 @@ from ..node import Node
 from ..requests.dispatch import Dispatch
 from ..scheduling.freed_memory import give_back_freed_memory
 from ..settings.config import BrokerConfig
-from ..settings.listeners import PLAINTEXT, Listener, ServedListener, advertised
+from ..settings.listeners import Listener, ServedListener, advertised
 from .connection import Connection, Shared
 from .connection_limits import Admission, ConnectionLimits
 from .connection_rates import CreationRates
@@ -31,7 +31,11 @@ from .fair_turns import FairTurns
 from .held_memory import UNLIMITED_REQUESTS_BYTES, AnswerMemory, RequestMemory
 
 if TYPE_CHECKING:
+    import ssl
+
+    from .handshakes import Handshakes
     from .logins import Logins
+    from .tls_context import ListenerTls
 
 _DRAIN_S: Final = 5.0
 _BACKLOG: Final = 1024
@@ -51,11 +55,12 @@ class NodeSockets:
         listeners: the listeners for clients, with their bound ports.
         advertised: the advertised listeners, in the order of their setting.
         between_nodes: host and port for the other nodes of this process: those of the
-            inter-broker listener; None if it is not PLAINTEXT.
+            inter-broker listener.
         address: host and port of the first listener.
 
     Raises:
         OSError: a port is taken; the text has the address.
+        BadSetting: a listener cannot serve TLS with its settings.
     """
 
     def __init__(
@@ -64,6 +69,9 @@ class NodeSockets:
         self._config = config
         self._open_files = open_files
         self._clock = clock
+        self._tls = _tls_of(config)
+        self._handshakes: Handshakes | None = None
+        self._received = bytearray()  # TLS records of all connections
         self._bound = [self._sized(_bound(listener)) for listener in config.listeners]
         self.listeners: list[Listener] = [
             listener._replace(port=bound.getsockname()[1])
@@ -94,10 +102,8 @@ class NodeSockets:
         self._nodes: Container[str] = ()
         self._logins: dict[str, Logins] = {}
 
-    def _between_nodes(self) -> tuple[str, int] | None:
+    def _between_nodes(self) -> tuple[str, int]:
         name = self._config.inter_broker_listener
-        if self._config.protocols[name] != PLAINTEXT:
-            return None
         each = next(listener for listener in self.listeners if listener.name == name)
         host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(each.host, each.host)
         return host, each.port
@@ -144,14 +150,13 @@ class NodeSockets:
         self._unobserve = on_levels_changed(partial(self._change_dispatch, node))
         self._nodes = node.cluster.peers
         node.between_nodes = self.between_nodes
+        node.between_nodes_tls = self._between_nodes_tls
         self._events, self._node_id = node.events, node.node_id
         self._logins = self._logins_of(node)
         loop = asyncio.get_running_loop()
         bound, self._bound = self._bound, []
         self._servers = [
-            await loop.create_server(
-                partial(self._connection, listener), sock=each, backlog=self._backlog()
-            )
+            await loop.create_server(self._factory(listener), sock=each, backlog=self._backlog())
             for listener, each in zip(self._advertised_of_each(), bound, strict=True)
         ]
         self._close_idle()
@@ -238,6 +243,27 @@ class NodeSockets:
         self._connections.add(connection)
         return connection
 
+    def _factory(self, listener: ServedListener) -> Callable[[], asyncio.BaseProtocol]:
+        """What makes the protocol of a new connection of a listener."""
+        tls = self._tls.get(listener.name)
+        if tls is None:
+            return partial(self._connection, listener)
+        from .handshakes import Handshakes
+        from .tls_transport import RECEIVED_BYTES, TlsTransport
+
+        if self._handshakes is None:
+            self._handshakes = Handshakes(self._clock)
+            self._received = bytearray(RECEIVED_BYTES)
+        handshakes, received, complaints = self._handshakes, self._received, self._shared.complaints
+        return lambda: TlsTransport(
+            self._connection(listener), tls, handshakes, received, complaints
+        )
+
+    def _between_nodes_tls(self) -> ssl.SSLContext | None:
+        """The context for connections of other nodes of this process; None without TLS."""
+        tls = self._tls.get(self._config.inter_broker_listener)
+        return None if tls is None else tls.client_context()
+
     def _opened(self, listener: str, connection: Connection) -> None:
         """Apply the limits, except to connections of other nodes of this process."""
         if self._events.tell is not None:
@@ -302,6 +328,17 @@ class NodeSockets:
                 self._admit_waiting()
         if not self._connections:
             self._all_gone.set()
+
+
+def _tls_of(config: BrokerConfig) -> dict[str, ListenerTls]:
+    """The TLS of each listener that has it."""
+    protocols = config.protocols
+    with_tls = [each.name for each in config.listeners if protocols[each.name].has_tls]
+    if not with_tls:
+        return {}
+    from .tls_context import ListenerTls
+
+    return {name: ListenerTls(config, name, protocols[name]) for name in with_tls}
 
 
 def _request_memory_bytes(config: BrokerConfig) -> int:

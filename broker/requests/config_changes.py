@@ -22,6 +22,7 @@ from ..settings.broker_settings import BROKER_SETTINGS
 from ..settings.config import BrokerConfig, setting_of, validate_topic_configs
 from ..settings.definitions import BadSetting, Kind, Mode, Setting, Table, Wrong, typed
 from ..settings.fates import refusal
+from ..settings.listeners import prefix_of
 from ..settings.rules import check_together
 from ..settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
@@ -403,6 +404,21 @@ def _check_with_the_rest(node: Node, name: str, wanted: Mapping[str, str]) -> No
         words = KAFKAS_WORDS.get(bad.name)
         why = str(bad) if words is None else f"{REQUIRED} {words}"
         raise Refused(Code.INVALID_REQUEST, why) from None
+    _check_tls(candidate, wanted)
+
+
+def _check_tls(candidate: BrokerConfig, wanted: Mapping[str, str]) -> None:
+    """Read the stores of listeners whose settings change, so that a wrong one changes nothing."""
+    protocols = candidate.protocols
+    for listener in candidate.listeners:
+        protocol, prefix = protocols[listener.name], prefix_of(listener.name) + "ssl."
+        if protocol.has_tls and any(key.startswith(prefix) for key in wanted):
+            from ..settings.tls import check_tls
+
+            try:
+                check_tls(candidate, listener.name, protocol)
+            except BadSetting as bad:
+                raise Refused(Code.INVALID_REQUEST, f"{bad.name}: {bad.allowed}") from None
 
 
 def _check_group(config: BrokerConfig, name: str, wanted: Mapping[str, str]) -> None:

@@ -77,8 +77,8 @@ class MarkerRequests:
     async def send(self, node_id: int, entries: Sequence[Entry]) -> list[Code]:
         """Send markers to a node; return its answers in the order of the entries.
 
-        For a node with only encrypted or authenticated listeners the markers are written directly,
-        without a request.
+        For a node without a listener for other nodes the markers are written directly, without a
+        request.
 
         Raises:
             OSError: it cannot be reached, or the connection ended; TimeoutError is one.
@@ -101,7 +101,7 @@ class MarkerRequests:
         )
         try:
             async with within_ms(self._clock, timeout_ms):
-                answer = await self._answer(node_id, other.between_nodes, frame)
+                answer = await self._answer(node_id, other.between_nodes, other, frame)
             body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
         except BaseException:
             self._drop(node_id)
@@ -119,11 +119,13 @@ class MarkerRequests:
         for node_id in list(self._connections):
             self._drop(node_id)
 
-    async def _answer(self, node_id: int, address: tuple[str, int], frame: bytearray) -> bytes:
+    async def _answer(
+        self, node_id: int, address: tuple[str, int], other: OtherNode, frame: bytearray
+    ) -> bytes:
         connection = self._connections.get(node_id)
         if connection is None or connection.address != address or not connection.is_open:
             self._drop(node_id)
-            connection = self._connections[node_id] = await self._connected(address)
+            connection = self._connections[node_id] = await self._connected(address, other)
         connection.writer.write(frame)
         try:
             size = int.from_bytes(await connection.reader.readexactly(4), "big")
@@ -133,7 +135,7 @@ class MarkerRequests:
         except asyncio.IncompleteReadError:
             raise ConnectionError("the connection was closed") from None
 
-    async def _connected(self, address: tuple[str, int]) -> _Connection:
+    async def _connected(self, address: tuple[str, int], other: OtherNode) -> _Connection:
         """Connect; the local address is put into `peers` before the other node accepts."""
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         end = socket.socket(family, socket.SOCK_STREAM)
@@ -144,7 +146,10 @@ class MarkerRequests:
             self._peers.add(peer)
             try:
                 await asyncio.get_running_loop().sock_connect(end, address)
-                reader, writer = await asyncio.open_connection(sock=end)
+                context = other.between_nodes_tls()
+                reader, writer = await asyncio.open_connection(
+                    sock=end, ssl=context, server_hostname=None if context is None else address[0]
+                )
             except BaseException:
                 self._peers.discard(peer)
                 raise

@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ssl import SSLContext
+
     from ...storage.log import PartitionLog
     from ..clock import Clock
     from ..event_stream import Events
@@ -61,10 +64,13 @@ class OtherNode(Partitions, Protocol):
 
     Attributes:
         runs: whether it runs.
-        between_nodes: the host and port for other nodes; None if it has no plain listener.
+        between_nodes: the host and port for other nodes; None if it has no listener for them.
+        between_nodes_tls: makes the context for connections to that listener; None without TLS.
     """
 
     @property
     def runs(self) -> bool: ...
     @property
     def between_nodes(self) -> tuple[str, int] | None: ...
+    @property
+    def between_nodes_tls(self) -> Callable[[], SSLContext | None]: ...

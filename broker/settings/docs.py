@@ -302,6 +302,34 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The maximum size of a request; a larger one closes its connection."
     ),
     "socket.send.buffer.bytes": "The send buffer of a connection; -1 means the system's default.",
+    "ssl.cipher.suites": "The cipher suites by their names in Java; empty means all of OpenSSL's.",
+    "ssl.client.auth": (
+        "Whether clients need a certificate: none, requested or required. For SASL_SSL it counts "
+        "only with the prefix of the listener."
+    ),
+    "ssl.enabled.protocols": "The versions of TLS: TLSv1.2, TLSv1.3 or both.",
+    "ssl.endpoint.identification.algorithm": (
+        "It must be https or empty. The nodes of a process know each other's listeners in any case."
+    ),
+    "ssl.key.password": "The password of the private key in the key store.",
+    "ssl.keystore.certificate.chain": "The certificates of ssl.keystore.key, in PEM.",
+    "ssl.keystore.key": "The private key in PEM, instead of ssl.keystore.location.",
+    "ssl.keystore.location": (
+        "The file of the private key and its certificates. A changed file is used for the next "
+        "connection."
+    ),
+    "ssl.keystore.password": "The password of the key store.",
+    "ssl.keystore.type": "The type of the key store: JKS, PKCS12 or PEM.",
+    "ssl.principal.mapping.rules": (
+        "Rules that make the name of a principal from the subject of a certificate."
+    ),
+    "ssl.truststore.certificates": "The trusted certificates in PEM, instead of a file.",
+    "ssl.truststore.location": (
+        "The file of the certificates that clients' certificates are verified with; by default "
+        "those of the system."
+    ),
+    "ssl.truststore.password": "The password of the trust store.",
+    "ssl.truststore.type": "The type of the trust store: JKS, PKCS12 or PEM.",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": (
         "The interval of the check for transactions past their timeout."
     ),

@@ -45,7 +45,9 @@ REASONS: Final = (
     ("sasl.oauthbearer.", "Ottla checks unsecured tokens alone yet"),
     ("sasl.server.callback.handler.", "Ottla has no other"),
     ("sasl.", "nodes of Ottla need no login to each other"),
-    ("ssl.", "Ottla does not speak TLS yet"),
+    ("ssl.allow.", "Ottla does not compare a new certificate with the old one"),
+    ("ssl.protocol", "ssl.enabled.protocols has the versions that Ottla speaks"),
+    ("ssl.", "Ottla has the TLS of OpenSSL, not of Java"),
     ("unstable.feature.", "Ottla has no features of a future Kafka"),
     ("", "Ottla runs no plug-ins"),
 )
@@ -55,6 +57,7 @@ OF_A_LISTENER: Final = (
     *("sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.server.callback.handler.class"),
     "sasl.server.max.receive.size",
 )
+_PREFIXES_OF_A_LISTENER: Final = ("ssl.",)
 _NAMED_AT_MOST: Final = 400  # there are fewer settings; topics may be very many
 LISTENER_PREFIX: Final = "listener.name."
 
@@ -118,6 +121,8 @@ def is_harmless(name: str, setting: Setting) -> bool:
         setting: the setting of that name.
     """
     if name.startswith(LISTENER_PREFIX):
+        if setting.name.startswith(_PREFIXES_OF_A_LISTENER):
+            return fate_of(setting) is Fate.HARMLESS
         return setting.name not in OF_A_LISTENER
     return fate_of(setting) is Fate.HARMLESS
 

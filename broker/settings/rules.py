@@ -14,9 +14,7 @@ from .broker_settings import SYNONYMS
 from .definitions import BadSetting, Value
 from .listeners import (
     EVERY_ADDRESS,
-    PLAINTEXT,
     Listener,
-    SecurityProtocol,
     check_ports,
     parse_listeners,
     parse_protocols,
@@ -50,7 +48,6 @@ IN_ORDER = (
 )
 
 _FOR_CLIENTS = "must include a listener for clients, not only for controllers"
-_SPOKEN: tuple[SecurityProtocol, ...] = (PLAINTEXT, SecurityProtocol.SASL_PLAINTEXT)
 # The size of a key in the cleaner's map: an MD5 and an offset, as in Kafka's SkimpyOffsetMap.
 KEY_IN_THE_CLEANER_BYTES = 24
 
@@ -184,12 +181,6 @@ def _protocols(config: Settings) -> None:
                 config["listeners"],
                 f"listener.security.protocol.map must name the protocol of {listener.name}",
             )
-        if protocol not in _SPOKEN:
-            raise BadSetting(
-                "listeners",
-                config["listeners"],
-                f"{listener.name} must be PLAINTEXT: Ottla does not speak {protocol} yet",
-            )
 
 
 def _logins(config: Settings) -> None:
@@ -228,6 +219,12 @@ def _between_brokers(config: Settings) -> None:
         raise BadSetting(protocol, config[protocol], f"must be left out beside {name}")
     if wanted.upper() not in known:
         raise BadSetting(name, wanted, f"must be one of listeners: {', '.join(known)}")
+
+
+def _identification(config: Settings) -> None:
+    name = "ssl.endpoint.identification.algorithm"
+    if config[name] and config[name].lower() != "https":
+        raise BadSetting(name, config[name], "must be https, or empty")
 
 
 def _early(config: Settings) -> None:
@@ -317,6 +314,7 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
         _between_brokers,
     ),
     (("early.start.listeners",), _early),
+    (("ssl.endpoint.identification.algorithm",), _identification),
     (
         (
             "queued.max.request.bytes",

@@ -111,11 +111,12 @@ sasl.login.class=x             | sasl.login.class | left out: nodes of Ottla nee
 sasl.server.callback.handler.class=x | sasl.server.callback.handler.class | Ottla has no other
 sasl.oauthbearer.expected.issuer=x | sasl.oauthbearer.expected.issuer | unsecured tokens alone yet
 sasl.mechanism.inter.broker.protocol=X | sasl.mechanism.inter.broker.protocol | PLAIN
-ssl.client.auth=required       | ssl.client.auth | none, its default: Ottla does not speak TLS yet
-listener.name.internal.ssl.keystore.type=PKCS12 | listener.name.internal.ssl.keystore.type | JKS
 listener.name.a.sasl.login.class=x | listener.name.a.sasl.login.class | left out
+ssl.provider=BC                | ssl.provider | left out: Ottla has the TLS of OpenSSL, not of Java
+ssl.protocol=TLSv1.1           | ssl.protocol | must be TLS, TLSv1.2, TLSv1.3
+ssl.allow.dn.changes=true      | ssl.allow.dn.changes | Ottla does not compare a new certificate
+listener.name.internal.ssl.provider=BC | listener.name.internal.ssl.provider | left out
 unstable.feature.versions.enable=true | unstable.feature.versions.enable | false, its default
-listeners=SSL://:9093          | listeners | Ottla does not speak SSL yet
 listeners=PLAINTEXT://:99999   | listeners | from 0 to 65535
 """
 
@@ -139,7 +140,7 @@ def test_a_bad_setting_is_refused_with_the_legal_values(
 
 
 def test_a_password_that_is_wrong_is_not_repeated() -> None:
-    name = "listener.name.plaintext.ssl.key.password"
+    name = "sasl.oauthbearer.assertion.private.key.passphrase"
     with pytest.raises(BadSetting) as refused:
         BrokerConfig.from_settings({name: "hush"})
     assert "hush" not in str(refused.value)
