@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
     from .runtime.coordinators import AnyCoordinator
+    from .runtime.delegation_tokens import DelegationTokenExpiry, DelegationTokenSecrets
     from .runtime.marker_channel import MarkerChannel
     from .runtime.marker_requests import MarkerRequests
     from .runtime.quotas import Quotas
@@ -66,6 +67,7 @@ class Node:
         coordinators: by the internal topic that each lives in; `transactions` and `groups` are
             two of them.
         transaction_metrics: counts the decisions on transactions; None without metrics.
+        token_secrets: the secrets of delegation tokens; None without delegation.token.secret.key.
         request_metrics: counts the requests; None without metrics.
 
     Raises:
@@ -102,6 +104,8 @@ class Node:
         self.cluster_id = cluster.log_directory.cluster_id
         self.catalog = cluster.catalog
         self.authorizer = _authorizer(config, self.catalog)
+        self.token_secrets = _token_secrets(config, self.catalog)
+        self._token_expiry: DelegationTokenExpiry | None = None
         self.flushes = cluster.flushes
         self.controller = cluster.controller
         self.loading = cluster.loading
@@ -333,6 +337,8 @@ class Node:
         """
         self.runs = True
         self.cluster.start()
+        if self.token_secrets is not None:
+            self._expire_tokens(self.token_secrets)
         for name in self.coordinators:
             topic = self.catalog.topics.get(name)
             if topic is not None:
@@ -359,6 +365,8 @@ class Node:
         """Unload all coordinators, so that waiting requests, as JoinGroup, end with an error."""
         self.is_stopping = True
         self.runs = False
+        if self._token_expiry is not None:
+            self._token_expiry.stop()
         for coordinator in self.coordinators.values():
             coordinator.unload()
         if self._marker_channel is not None:
@@ -367,6 +375,15 @@ class Node:
     def close(self, *, clean: bool = True) -> None:
         """Stop this node and all other nodes of the process; see `Cluster.close`."""
         self.cluster.close(clean=clean)
+
+    def _expire_tokens(self, secrets: DelegationTokenSecrets) -> None:
+        from .runtime.delegation_tokens import DelegationTokenExpiry
+
+        interval_ms = self.config["delegation.token.expiry.check.interval.ms"]
+        self._token_expiry = DelegationTokenExpiry(
+            secrets, self.controller, self.clock, interval_ms
+        )
+        self._token_expiry.start()
 
     def follow(self, topic: Topic) -> None:
         """Adapt the coordinators to new leaders or partitions of an internal topic."""
@@ -474,3 +491,13 @@ def _authorizer(config: BrokerConfig, catalog: Catalog) -> Authorizer | None:
     from .runtime.authorizer import configured_authorizer
 
     return configured_authorizer(config, catalog.acls)
+
+
+def _token_secrets(config: BrokerConfig, catalog: Catalog) -> DelegationTokenSecrets | None:
+    """The secrets of delegation tokens; None if there are no tokens."""
+    key = config["delegation.token.secret.key"]
+    if not key:
+        return None
+    from .runtime.delegation_tokens import DelegationTokenSecrets
+
+    return DelegationTokenSecrets(key, catalog)

@@ -19,6 +19,7 @@ from ..protocol.errors import Code, Refused
 from . import placement
 from .acls import Acls
 from .client_quotas import ClientQuotas
+from .delegation_tokens import DelegationTokens
 from .foreign_records import ForeignRecords
 from .placement import Assignments
 from .records import (
@@ -31,6 +32,7 @@ from .records import (
     ClearElrRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
     ForeignRecord,
@@ -40,6 +42,7 @@ from .records import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -104,7 +107,7 @@ class Catalog:
         brokers: by node id.
         features: finalized levels by feature name.
         next_producer_id: the first id after all allocated blocks.
-        acls, scram, quotas, foreign: parts of their own; also changed by `replay` alone.
+        acls, scram, tokens, quotas, foreign: parts of their own; also changed by `replay` alone.
         last_offset: offset of the last replayed record; -1 before the first.
     """
 
@@ -116,6 +119,7 @@ class Catalog:
         self.last_offset = -1
         self.acls = Acls()
         self.scram = ScramCredentials()
+        self.tokens = DelegationTokens()
         self.quotas = ClientQuotas()
         self.foreign = ForeignRecords()
         self._names: dict[UUID, str] = {}
@@ -148,7 +152,7 @@ class Catalog:
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts with a module of their own, in the order of a snapshot."""
-        return self.quotas, self.acls, self.scram, self.foreign
+        return self.quotas, self.acls, self.scram, self.tokens, self.foreign
 
     def configured(self) -> list[tuple[int, str]]:
         """Type and name of each resource that has settings."""
@@ -472,6 +476,8 @@ class Catalog:
                 self.acls.replay(record)
             case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
                 self.scram.replay(record)
+            case DelegationTokenRecord() | RemoveDelegationTokenRecord():
+                self.tokens.replay(record)
             case ClientQuotaRecord():
                 self.quotas.replay(record)
             case ForeignRecord():

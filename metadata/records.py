@@ -190,6 +190,9 @@ class UserScramCredentialRecord(MetadataRecord):
     server_key: bytes
     iterations: int
 
+    def __repr__(self) -> str:
+        return f"UserScramCredentialRecord({self.name!r}, {self.mechanism}, keys hidden)"
+
 
 @dataclass(frozen=True, slots=True)
 class RemoveUserScramCredentialRecord(MetadataRecord):
@@ -197,6 +200,26 @@ class RemoveUserScramCredentialRecord(MetadataRecord):
 
     name: str
     mechanism: int
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationTokenRecord(MetadataRecord):
+    """A delegation token was created or renewed (KIP-48); principals are texts: `User:alice`."""
+
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    max_timestamp: int
+    expiration_timestamp: int
+    token_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveDelegationTokenRecord(MetadataRecord):
+    """A delegation token expired or was removed."""
+
+    token_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +304,7 @@ _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     ConfigRecord: (4, 0),
     PartitionChangeRecord: (5, 2),
     RemoveTopicRecord: (9, 0),
+    DelegationTokenRecord: (10, 0),
     UserScramCredentialRecord: (11, 0),
     FeatureLevelRecord: (12, 0),
     ClientQuotaRecord: (14, 0),
@@ -293,6 +317,7 @@ _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     BeginTransactionRecord: (23, 0),
     EndTransactionRecord: (24, 0),
     AbortTransactionRecord: (25, 0),
+    RemoveDelegationTokenRecord: (26, 0),
     ClearElrRecord: (28, 0),
 }
 _TYPES: Final = {number: kind for kind, (number, _) in _WRITTEN.items()}
@@ -310,12 +335,14 @@ if TYPE_CHECKING:  # mypy fails if a class lacks a field of its schema, or a typ
         type[schemas.ClearElrRecord],
         type[schemas.ClientQuotaRecord],
         type[schemas.ConfigRecord],
+        type[schemas.DelegationTokenRecord],
         type[schemas.FeatureLevelRecord],
         type[schemas.PartitionChangeRecord],
         type[schemas.PartitionRecord],
         type[schemas.ProducerIdsRecord],
         type[schemas.RegisterBrokerRecord],
         type[schemas.RemoveAccessControlEntryRecord],
+        type[schemas.RemoveDelegationTokenRecord],
         type[schemas.RemoveTopicRecord],
         type[schemas.RemoveUserScramCredentialRecord],
         type[schemas.TopicRecord],
@@ -328,12 +355,14 @@ if TYPE_CHECKING:  # mypy fails if a class lacks a field of its schema, or a typ
         ClearElrRecord,
         ClientQuotaRecord,
         ConfigRecord,
+        DelegationTokenRecord,
         FeatureLevelRecord,
         PartitionChangeRecord,
         PartitionRecord,
         ProducerIdsRecord,
         RegisterBrokerRecord,
         RemoveAccessControlEntryRecord,
+        RemoveDelegationTokenRecord,
         RemoveTopicRecord,
         RemoveUserScramCredentialRecord,
         TopicRecord,

@@ -2,16 +2,18 @@
 
 2     flexible encoding
 
-Skipped: tokens (broker/requests/delegation_tokens.py).
+Skipped: nothing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...metadata.delegation_tokens import record_of, renewed
 from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
 from ..requests.context import Context
-from ..requests.delegation_tokens import NO_TIME_MS, why_refused
+from ..requests.delegation_tokens import NO_TIME_MS, check_login, secrets_of
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
@@ -26,4 +28,19 @@ if TYPE_CHECKING:
 async def renew_delegation_token(
     node: Node, context: Context, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
-    return {"error_code": why_refused(context), "expiry_timestamp_ms": NO_TIME_MS}
+    from ..runtime.delegation_tokens import lifetimes_of
+
+    try:
+        check_login(context)
+    except Refused as refused:
+        return {"error_code": refused.code, "expiry_timestamp_ms": NO_TIME_MS}
+    try:
+        token = renewed(
+            secrets_of(node).by_hmac(bytes(request.hmac)), context.principal.text,
+            request.renew_period_ms, lifetimes_of(node.config), node.clock.now_ms(),
+        )  # fmt: skip
+        node.controller.change([record_of(token)])
+        await node.decided()
+    except Refused as refused:
+        return {"error_code": refused.code, "expiry_timestamp_ms": 0}
+    return {"error_code": Code.NONE, "expiry_timestamp_ms": token.expiry_timestamp_ms}

@@ -116,8 +116,10 @@ class Logins:
     def _credentials(self) -> Credentials:
         from ...security.scram import Credentials
 
+        secrets = self._node.token_secrets
+
         def of_token(token_id: str, number: int) -> TokenCredential | None:
-            return None
+            return None if secrets is None else secrets.credential(token_id, number)
 
         return Credentials(self._node.catalog.scram.get, of_token)
 

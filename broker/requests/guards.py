@@ -73,11 +73,10 @@ OPEN: Final = frozenset(
         ApiKey.SASL_AUTHENTICATE,
         ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
         ApiKey.PUSH_TELEMETRY,
-        # Refused on every plain connection, before authorization.
-        ApiKey.CREATE_DELEGATION_TOKEN,
+        # Refused on every plain connection, before authorization. A token's owner and renewers need
+        # no ACL to renew, expire or see it.
         ApiKey.RENEW_DELEGATION_TOKEN,
         ApiKey.EXPIRE_DELEGATION_TOKEN,
-        ApiKey.DESCRIBE_DELEGATION_TOKEN,
         # Refused before authorization: share groups are switched off.
         ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.SHARE_GROUP_DESCRIBE,
@@ -98,6 +97,8 @@ CHECKED_BY_HANDLER: Final = frozenset(
         ApiKey.CONSUMER_GROUP_DESCRIBE,
         ApiKey.DESCRIBE_ACLS,
         ApiKey.CREATE_ACLS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
         ApiKey.DELETE_ACLS,
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
         ApiKey.ALTER_CLIENT_QUOTAS,

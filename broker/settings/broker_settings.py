@@ -81,10 +81,10 @@ controller.quota.window.size.seconds int 1 1.. static works
 controller.socket.timeout.ms int 30000 - static harmless
 create.topic.policy.class.name class null - static refused
 default.replication.factor int 1 - static works
-delegation.token.expiry.check.interval.ms long 3600000 1.. static harmless
-delegation.token.expiry.time.ms long 86400000 1.. static harmless
-delegation.token.max.lifetime.ms long 604800000 1.. static harmless
-delegation.token.secret.key password null - static refused
+delegation.token.expiry.check.interval.ms long 3600000 1.. static works
+delegation.token.expiry.time.ms long 86400000 1.. static works
+delegation.token.max.lifetime.ms long 604800000 1.. static works
+delegation.token.secret.key password null - static works
 delete.records.purgatory.purge.interval.requests int 1 - static harmless
 delete.topic.enable boolean true - static works
 early.start.listeners string null - static harmless

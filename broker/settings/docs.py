@@ -44,7 +44,6 @@ def why_harmless(name: str) -> str:
 # Reasons by a pattern in the name of the setting; the first match counts.
 _HARMLESS_FOR: Final = (
     (r"^sasl\.", "it is for logins of the broker itself, which has none"),
-    (r"^delegation\.token\.", "it is for the lifetime of delegation tokens, and there are none"),
     (r"^remote\.|local\.retention", "there is no tiered storage"),
     (r"^(group\.)?share\.", "share groups are not served"),
     (r"^(group\.)?streams\.", "groups of Kafka Streams' own protocol are not served"),
@@ -110,6 +109,18 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     ),
     "controller.quota.window.size.seconds": "The length of each of those samples.",
     "default.replication.factor": "The replication factor of topics that are created without one.",
+    "delegation.token.expiry.check.interval.ms": (
+        "The interval at which expired delegation tokens are removed."
+    ),
+    "delegation.token.expiry.time.ms": (
+        "The time after which a delegation token expires unless it is renewed."
+    ),
+    "delegation.token.max.lifetime.ms": (
+        "The time after which a delegation token cannot be renewed."
+    ),
+    "delegation.token.secret.key": (
+        "The secret that delegation tokens are made with; left out, there are none."
+    ),
     "delete.topic.enable": "Whether topics can be deleted.",
     "fetch.max.bytes": "The maximum bytes of records in one Fetch response.",
     "group.consumer.assignors": "The assignors of consumer groups; the first is the default.",

@@ -381,6 +381,31 @@ class ConsumerProtocolSubscriptionFields(TypedDict):
     generation_id: NotRequired[int]  # 2+
     rack_id: NotRequired[str | None]  # 3
 
+class DelegationTokenRecord(Protocol):
+    @property
+    def owner(self) -> str: ...
+    @property
+    def requester(self) -> str: ...
+    @property
+    def renewers(self) -> Sequence[str]: ...
+    @property
+    def issue_timestamp(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def expiration_timestamp(self) -> int: ...
+    @property
+    def token_id(self) -> str: ...
+
+class DelegationTokenRecordFields(TypedDict):
+    owner: str
+    requester: str
+    renewers: list[str]
+    issue_timestamp: int
+    max_timestamp: int
+    expiration_timestamp: int
+    token_id: str
+
 class FeatureLevelRecord(Protocol):
     @property
     def name(self) -> str: ...
@@ -646,6 +671,13 @@ class RemoveAccessControlEntryRecord(Protocol):
 class RemoveAccessControlEntryRecordFields(TypedDict):
     id: UUID | None
 
+class RemoveDelegationTokenRecord(Protocol):
+    @property
+    def token_id(self) -> str: ...
+
+class RemoveDelegationTokenRecordFields(TypedDict):
+    token_id: str
+
 class RemoveTopicRecord(Protocol):
     @property
     def topic_id(self) -> UUID | None: ...
@@ -844,6 +876,10 @@ class DecodeData(Protocol):
     ) -> ConsumerProtocolSubscription: ...
     @overload
     def __call__(
+        self, key: Literal["DelegationTokenRecord"], data: Bytes, /
+    ) -> DelegationTokenRecord: ...
+    @overload
+    def __call__(
         self, key: Literal["FeatureLevelRecord"], data: Bytes, /
     ) -> FeatureLevelRecord: ...
     @overload
@@ -872,6 +908,10 @@ class DecodeData(Protocol):
     def __call__(
         self, key: Literal["RemoveAccessControlEntryRecord"], data: Bytes, /
     ) -> RemoveAccessControlEntryRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["RemoveDelegationTokenRecord"], data: Bytes, /
+    ) -> RemoveDelegationTokenRecord: ...
     @overload
     def __call__(self, key: Literal["RemoveTopicRecord"], data: Bytes, /) -> RemoveTopicRecord: ...
     @overload

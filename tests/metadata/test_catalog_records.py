@@ -18,6 +18,7 @@ from ottla.metadata.records import (
     ClearElrRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     EndPoint,
     EndTransactionRecord,
     EntityData,
@@ -31,6 +32,7 @@ from ottla.metadata.records import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -90,10 +92,13 @@ HISTORY: Final[tuple[MetadataRecord, ...]] = (
     ClientQuotaRecord(ALICE, "producer_byte_rate", 1000.0),
     ClientQuotaRecord(ALICE, "consumer_byte_rate", 1000.0),
     ClientQuotaRecord(ALICE, "consumer_byte_rate", remove=True),
-    foreign(10, b"a token"),
+    DelegationTokenRecord("User:alice", "User:bob", ("User:carol",), 1, 9, 5, "id"),
+    DelegationTokenRecord("User:alice", "User:alice", (), 1, 9, 5, "removed"),
+    RemoveDelegationTokenRecord("removed"),
+    foreign(30, b"a record of another version"),
     foreign(27, b"\0\0\0\x09 a controller as it was"),
     foreign(27, b"\0\0\0\x09 a controller as it is"),
-    foreign(26, b"a token is gone"),
+    foreign(31, b"another one"),
 )  # fmt: skip
 CLEARED: Final = (*HISTORY, ClearElrRecord("orders.all"))
 
@@ -107,6 +112,7 @@ CHANGES: Final = {
     NoOpRecord,
     PartitionChangeRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     UnregisterBrokerRecord,
@@ -147,7 +153,7 @@ def test_the_records_describe_the_moment_at_which_they_were_requested() -> None:
         TopicRecord("late", GONE),
         ProducerIdsRecord(1, 3, 9000),
         RemoveAccessControlEntryRecord(RULE),
-        foreign(10, b"another"),
+        foreign(30, b"another"),
     )
     for offset, record in enumerate(later, catalog.last_offset + 1):
         catalog.replay(record, offset)
@@ -161,5 +167,5 @@ def test_the_metadata_version_comes_first() -> None:
 
 def test_foreign_records_keep_their_order_and_the_newest_of_each_controller() -> None:
     kept = [record for record in records_of(after(HISTORY)) if isinstance(record, ForeignRecord)]
-    assert [record.number for record in kept] == [10, 27, 26]
+    assert [record.number for record in kept] == [30, 27, 31]
     assert kept[1].value.endswith(b"as it is")

@@ -21,7 +21,7 @@ from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import NOW_MS
 
 PLACE = "data/__cluster_metadata-0"
-FOREIGN = ForeignRecord(10, b"\1\x0a\0 a token")
+FOREIGN = ForeignRecord(30, b"\1\x1e\0 of a later Kafka")
 # As Apache Kafka 4.1.1 wrote them into the log of a quorum that knows its voters itself.
 KRAFT_VERSION = (bytes.fromhex("00000005"), bytes.fromhex("0000000100"))
 VOTERS = (

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.principals import ANONYMOUS, KafkaPrincipal
+from ottla.broker.settings.listeners import SecurityProtocol
 from tests.broker.handlers.admin_requests import PRELUDE, SCENES, play, recorded, set_config
 from tests.broker.handlers.topic_requests import Step, cluster, create, metadata
 from tests.broker.talk import CONNECTION, Talk, talk_with
@@ -93,11 +94,13 @@ def leaders(talk: Talk) -> tuple[list[int], list[int]]:
 def test_delegation_token_requests_are_refused_after_a_login(tmp_path: Path) -> None:
     """As by an Apache Kafka without delegation.token.secret.key."""
     with talk_with(tmp_path) as talk:
+        before = CONNECTION.listener
         CONNECTION.principal = KafkaPrincipal("User", "somebody")
+        CONNECTION.listener = before._replace(protocol=SecurityProtocol.SASL_PLAINTEXT)
         try:
             answers = [talk.ask(SCENES["delegation tokens"][at]) for at in (0, -1)]
         finally:
-            CONNECTION.principal = ANONYMOUS
+            CONNECTION.principal, CONNECTION.listener = ANONYMOUS, before
     for answer in answers:
         assert answer is not None
         assert error_name(answer["error_code"]) == "DELEGATION_TOKEN_AUTH_DISABLED"

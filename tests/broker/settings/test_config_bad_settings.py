@@ -104,7 +104,6 @@ remote.log.storage.system.enable=true | remote.log.storage.system.enable | false
 remote.log.storage.manager.class.name=a.B | remote.log.storage.manager.class.name | left out
 group.share.enable=true        | group.share.enable | does not serve share groups yet
 group.coordinator.rebalance.protocols=classic,share | group.coordinator.rebalance.protocols | share
-delegation.token.secret.key=x  | delegation.token.secret.key | left out: Ottla has no delegation
 metadata.log.dir=/a            | metadata.log.dir | left out: Ottla keeps its metadata log
 sasl.kerberos.service.name=x   | sasl.kerberos.service.name | Ottla does not speak Kerberos
 sasl.login.class=x             | sasl.login.class | left out: nodes of Ottla need no login

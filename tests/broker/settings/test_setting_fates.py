@@ -55,7 +55,6 @@ NOT_SERVED = re.compile(r"^group\.(share|streams)\.")
 # Counts and durations give no access. Tests of stock clients set them.
 TIMES = re.compile(
     r"^sasl\.(kerberos\.(min\.time|ticket)|login\.re(fresh|try)|oauthbearer\.jwks\.endpoint\.re)"
-    r"|^delegation\.token\.(expiry|max\.lifetime)"
 )
 
 
