@@ -44,6 +44,8 @@ class BrokerData:
         ottla.client.NoAnswer: the broker does not answer.
     """
 
+    _login: tuple[str, str] | None = None  # name and password for PLAIN
+
     @property
     def bootstrap_servers(self) -> str:
         """ "HOST:PORT" of each node, separated by commas."""
@@ -66,7 +68,7 @@ class BrokerData:
         from ottla.admin_topics import create_topic
         from ottla.client import Client
 
-        with Client.to(self.bootstrap_servers) as client:
+        with Client.to(self.bootstrap_servers, login=self._login) as client:
             create_topic(
                 client,
                 name,
@@ -98,7 +100,7 @@ class BrokerData:
         from ottla.record_producer import OpenTransaction, produce
 
         records = [_record(row) for row in rows]
-        with Client.to(self.bootstrap_servers) as client:
+        with Client.to(self.bootstrap_servers, login=self._login) as client:
             if transactional_id is None:
                 return produce(client, topic, records)
             transaction = OpenTransaction.begin(client, transactional_id)
@@ -129,7 +131,7 @@ class BrokerData:
         from ottla.record_reader import RecordReader
 
         level = Isolation[isolation.upper()]
-        with Client.to(self.bootstrap_servers) as client:
+        with Client.to(self.bootstrap_servers, login=self._login) as client:
             (found,) = client.metadata([topic])
             check(found.error_code, topic)
             partitions = [each.partition_index for each in found.partitions]
@@ -155,7 +157,7 @@ class BrokerData:
         from ottla.client import Client
         from ottla.transactions_command import found
 
-        with Client.to(self.bootstrap_servers) as client:
+        with Client.to(self.bootstrap_servers, login=self._login) as client:
             return found(client)
 
     def offsets(self, group: str) -> dict[tuple[str, int], int]:
@@ -163,7 +165,7 @@ class BrokerData:
         from ottla.admin_groups import committed_offsets
         from ottla.client import Client
 
-        with Client.to(self.bootstrap_servers) as client:
+        with Client.to(self.bootstrap_servers, login=self._login) as client:
             return {place: found[0] for place, found in committed_offsets(client, group).items()}
 
 

@@ -114,13 +114,22 @@ class Client:
     Args:
         host, port: of any broker of the cluster.
         timeout_s: for connecting, and for each answer.
+        login: name and password for PLAIN; None for a broker without logins.
 
     Attributes:
         brokers: host and port by node id.
     """
 
-    def __init__(self, host: str, port: int, *, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout_s: float = 10.0,
+        login: tuple[str, str] | None = None,
+    ) -> None:
         import_alone()
+        self._login = login
         self._first = (host, port)
         self._timeout_s = timeout_s
         self._sockets: dict[tuple[str, int], socket.socket] = {}
@@ -134,11 +143,14 @@ class Client:
             raise
 
     @classmethod
-    def to(cls, bootstrap: str, *, timeout_s: float = 10.0) -> Self:
+    def to(
+        cls, bootstrap: str, *, timeout_s: float = 10.0, login: tuple[str, str] | None = None
+    ) -> Self:
         """A client of the first broker that answers.
 
         Args:
             bootstrap: addresses with commas between them.
+            login: name and password for PLAIN; None for a broker without logins.
 
         Raises:
             ValueError: an address has another form than HOST:PORT.
@@ -147,7 +159,7 @@ class Client:
         troubles = []
         for host, port in addresses(bootstrap):
             try:
-                return cls(host, port, timeout_s=timeout_s)
+                return cls(host, port, timeout_s=timeout_s, login=login)
             except NoAnswer as trouble:
                 troubles.append(str(trouble))
         raise NoAnswer("; ".join(troubles))
@@ -212,6 +224,8 @@ class Client:
             if connection is None:
                 connection = socket.create_connection(address, timeout=self._timeout_s)
                 self._sockets[address] = connection
+                if self._login is not None:
+                    _log_in(connection, *self._login)
             connection.sendall(frame)
         except OSError as trouble:
             raise NoAnswer(f"{address[0]}:{address[1]}: {_reason(trouble)}") from None
@@ -254,6 +268,21 @@ class Client:
         check(found.error_code, f"the coordinator of {transactional_id}")
         self.brokers[found.node_id] = (found.host, found.port)
         return int(found.node_id)
+
+
+def _log_in(connection: socket.socket, name: str, password: str) -> None:
+    """Log in by PLAIN. Raises OSError with the reason."""
+    from ottla.protocol.requests import read_answer, request_frame
+
+    steps = (
+        (ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "PLAIN"}),
+        (ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": f"\0{name}\0{password}".encode()}),
+    )
+    for api_key, version, body in steps:
+        connection.sendall(request_frame(api_key, version, 0, _CLIENT_ID, body))
+        answer = read_answer(api_key, version, 0, _received(connection))
+        if answer.error_code != Code.NONE:
+            raise OSError(f"the login failed: {_name(answer.error_code)}")
 
 
 def _received(connection: socket.socket) -> bytes:

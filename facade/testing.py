@@ -98,6 +98,8 @@ class Ottla(BrokerData):
         settings: Kafka's broker settings by name.
         nodes: the number of nodes, with ids from 1 or the given `node.id` on.
         data_dir: the directory to use and keep; None for a temporary one.
+        security: `PLAINTEXT`, or `SASL_PLAINTEXT`, with which clients log in by PLAIN.
+        users: passwords by name, for SASL_PLAINTEXT. The methods of this class log in as the first.
         log_level: what `ottla serve --log-level` takes: `debug`, `kafka.request.logger=trace`.
 
     Attributes:
@@ -110,9 +112,18 @@ class Ottla(BrokerData):
         settings: Mapping[str, str] | None = None,
         nodes: int = 1,
         data_dir: Path | str | None = None,
+        security: str = "PLAINTEXT",
+        users: Mapping[str, str] | None = None,
         log_level: str = "",
     ) -> None:
         self._log_level = log_level
+        self._users = dict(users or {})
+        self._login = next(iter(self._users.items()), None)
+        self._secured: dict[str, str] = {}
+        if self._users or security != "PLAINTEXT":
+            from ottla.secured import broker_settings
+
+            self._secured = broker_settings(security, self._users)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         first_id = int(self._settings.get("node.id", "1"))
         self.nodes: Mapping[int, RunningNode] = _Nodes(
@@ -378,9 +389,35 @@ class Ottla(BrokerData):
             arguments += ["--control", str(self._control)]
         for name, value in self._settings.items():
             arguments += ["--set", f"{name}={value}"]
+        if self._secured:  # a file, because other processes see the arguments
+            arguments += ["--config", str(self._secured_file())]
         if self._log_level:
             arguments += ["--log-level", self._log_level]
         return arguments
+
+    def _secured_file(self) -> Path:
+        """A file that only its user can read, with the settings that contain passwords."""
+        from ottla.secured import properties_of
+
+        path = self._directory() / "secured.properties"
+        path.touch(mode=0o600)
+        path.write_text(properties_of(self._secured))
+        return path
+
+    def client_settings(self, client: str, user: str | None = None) -> dict[str, object]:
+        """The settings with which a client connects and logs in.
+
+        Args:
+            client: `confluent`, `java`, `aiokafka`, `kafka-python`, `spark`, `franz-go`, `kafkajs`.
+            user: one of `users`; None for the first.
+
+        Raises:
+            ValueError: the client is unknown. KeyError: there is no such user.
+        """
+        from ottla.secured import client_settings
+
+        login = self._login if user is None else (user, self._users[user])
+        return client_settings(client, self.bootstrap_servers, login)
 
     def _forget(self) -> None:
         assert self._process is not None
