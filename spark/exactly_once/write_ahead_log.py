@@ -26,7 +26,7 @@ _CONFIGS: Final = {
 
 
 class ReplacedDriver(Exception):
-    """A later driver of the same query has begun."""
+    """A later driver of the same query has begun, or this one was away for too long."""
 
 
 class WriteAheadLog:
@@ -87,7 +87,10 @@ class WriteAheadLog:
             self._producer.commit_transaction(_ANSWER_S)
         except KafkaException as failed:
             if failed.args[0].code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED):
-                raise ReplacedDriver(f"a later driver of query {self._query_id} began") from failed
+                raise ReplacedDriver(
+                    f"query {self._query_id}: a later driver began, or the write-ahead log could"
+                    f" not be written for {_TIMEOUT_MS // 1000} s"
+                ) from failed
             raise
 
     def _create(self) -> None:

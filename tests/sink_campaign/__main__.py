@@ -8,6 +8,8 @@ reader with read_committed finds then must be the input exactly.
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 import tempfile
 import time
@@ -19,6 +21,7 @@ from typing import Final
 from ottla.spark.exactly_once.steps import Step
 
 from .brokers import Broker, KafkaBroker, OttlaBroker
+from .epochs import roll_over
 from .plan import Round, Victim, rounds
 from .playing import Result, Stage
 
@@ -39,6 +42,9 @@ def main() -> int:
         "--victim", action="append", choices=[*Victim], help="only these; may be repeated"
     )
     parser.add_argument("--failures", action="store_true", help="print each failure of a query")
+    parser.add_argument(
+        "--epochs", action="store_true", help="instead of kills, let producer epochs run out"
+    )
     given = parser.parse_args()
     chosen = [
         each
@@ -46,7 +52,13 @@ def main() -> int:
         if (not given.round or each.number in given.round)
         and (not given.victim or each.victim in given.victim)
     ]
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.default_int_handler)
+    # Half the work of a start: these JVMs do not live long enough for the other compiler.
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     broker: Broker = KafkaBroker() if given.broker == "kafka" else OttlaBroker()
+    if given.epochs:
+        return _roll_over(broker)
     directory = Path(tempfile.mkdtemp(prefix="ottla-sink-"))
     tell(f"{len(chosen)} rounds with seed {given.seed} on {given.broker}; logs in {directory}")
     began = time.monotonic()
@@ -65,8 +77,16 @@ def main() -> int:
     return 1 if failed else 0
 
 
+def _roll_over(broker: Broker) -> int:
+    with broker:
+        for version in (2, 1):
+            end = roll_over(broker.bootstrap_servers, version)
+            tell(f"transaction version {version}: {end}")
+    return 0
+
+
 def _played(stage: Stage, chosen: list[Round], *, prints_failures: bool) -> list[Result]:
-    """The results; fewer after control-C."""
+    """The results; fewer after SIGINT or SIGTERM."""
     results: list[Result] = []
     try:
         for each in chosen:
@@ -97,8 +117,10 @@ def _until_killed(stage: Stage, round_: Round) -> Result:
 def line_of(round_: Round, result: Result) -> str:
     """The line of a round."""
     end = result.wrong or ("ok" if result.kills else "ok, not killed")
+    away = f", the broker was away for {result.away_s:.1f} s" if result.away_s else ""
     return (
-        f"{round_.number:>5}  {round_!s:<36} {result.starts} starts {result.seconds:6.1f} s  {end}"
+        f"{round_.number:>5}  {round_!s:<36} {result.starts} starts {result.seconds:6.1f} s"
+        f"  {end}{away}"
     )
 
 

@@ -26,7 +26,7 @@ from .brokers import Broker, create_topics
 from .plan import Round, Victim
 from .processes import Ended, Program, Watch
 
-ROUND_S: Final = 150.0
+ROUND_S: Final = 300.0
 """A round that takes longer has failed."""
 TIMEOUT_MS: Final = 60_000
 _STABLE_S: Final = 2 * TIMEOUT_MS / 1000
@@ -41,6 +41,7 @@ class Result:
         kills: the number of killed processes; 0 if the query ended before.
         starts: how often the query was started.
         seconds: from the start of the query to its end.
+        away_s: how long a killed broker did not answer.
         wrong: None if the output equals the input.
         failures: of the query, as Spark reports them.
     """
@@ -48,6 +49,7 @@ class Result:
     kills: int = 0
     starts: int = 1
     seconds: float = 0.0
+    away_s: float = 0.0
     wrong: str | None = None
     failures: list[str] = field(default_factory=list)
 
@@ -67,13 +69,15 @@ class Stage:
         self._broker = broker
         self._directory = directory
         self._program: Program | None = None
+        self._spare: Program | None = None
         self.usual_s: dict[bool, float] = {}
 
     def close(self) -> None:
-        """End the program."""
-        if self._program is not None:
-            self._program.kill()
-            self._program = None
+        """End the programs."""
+        for each in (self._program, self._spare):
+            if each is not None:
+                each.kill()
+        self._program = self._spare = None
 
     def play(self, round_: Round, *, run: str) -> Result:
         """Play a round.
@@ -95,7 +99,7 @@ class Stage:
         program = self._running(has_executors)
         began = time.monotonic()
         try:
-            with self._broker_returns(round_), self._killer(round_, program, copy, result):
+            with self._broker_returns(round_, result), self._killer(round_, program, copy, result):
                 self._run(copy, result, began + ROUND_S, has_executors)
             result.seconds = time.monotonic() - began
             result.wrong = difference(bootstrap, target, values)
@@ -119,11 +123,16 @@ class Stage:
         return result.seconds
 
     def _running(self, has_executors: bool) -> Program:
+        log = self._directory / "spark.log"
         if self._program is not None and self._program.has_executors is not has_executors:
             self.close()
         if self._program is None:
-            log = self._directory / "spark.log"
-            self._program = Program(has_executors=has_executors, log=log)
+            self._program = self._spare or Program(has_executors=has_executors, log=log)
+            self._spare = None
+        if self._spare is None and not has_executors:
+            # For the next kill of a driver: a start takes longer than a round.
+            self._spare = Program(has_executors=False, log=log)
+        self._program.await_ready()
         return self._program
 
     def _run(self, copy: Copy, result: Result, deadline: float, has_executors: bool) -> None:
@@ -136,7 +145,8 @@ class Stage:
             except Ended:
                 result.failures += [*program.failures, "the driver was killed"]
                 result.starts += 1
-                self.close()
+                program.kill()
+                self._program = None
                 if time.monotonic() > deadline:
                     raise TimeoutError from None
                 continue
@@ -145,12 +155,14 @@ class Stage:
             return
 
     @contextmanager
-    def _broker_returns(self, round_: Round) -> Iterator[None]:
+    def _broker_returns(self, round_: Round, result: Result) -> Iterator[None]:
         """Start the broker again when it was killed, and only then."""
 
         def start_again() -> None:
+            began = time.monotonic()
             time.sleep(round_.away_s)
             self._broker.start_again()
+            result.away_s = time.monotonic() - began
 
         watch = Watch(self._broker.pid, start_again)
         try:

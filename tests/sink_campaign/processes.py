@@ -18,7 +18,7 @@ from typing import Final
 from ..kafka.processes import PROC
 from .plan import Victim
 
-START_S: Final = 120.0
+START_S: Final = 300.0
 _MASTERS: Final = {False: "local[2,4]", True: "local-cluster[1,2,512]"}
 _ROOT: Final = Path(__file__).parents[2]
 
@@ -28,14 +28,14 @@ class Ended(Exception):
 
 
 class Program:
-    """A running program of queries.
+    """A program of queries; it starts while other work is done, until `await_ready`.
 
     Args:
         has_executors: executors are JVMs of their own.
         log: for the output of its JVM.
 
     Attributes:
-        jvm_pid: the process id of its JVM.
+        jvm_pid: the process id of its JVM, when it is ready.
         failures: the failures of its queries since `run`, each in one line.
     """
 
@@ -56,9 +56,16 @@ class Program:
         self._lines: deque[str | None] = deque()
         self._arrived = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
-        self.jvm_pid = int(self._line(time.monotonic() + START_S).removeprefix("ready "))
-        # Else the program would take some seconds to notice.
-        self._watch = Watch(self.jvm_pid, self._process.kill)
+        self.jvm_pid = 0
+        self._watch: Watch | None = None
+
+    def await_ready(self) -> None:
+        """Return when it takes queries. Raises Ended, TimeoutError."""
+        if self._watch is None:
+            line = self._line(time.monotonic() + START_S)
+            self.jvm_pid = int(line.removeprefix("ready "))
+            # Else the program would take some seconds to notice.
+            self._watch = Watch(self.jvm_pid, self._process.kill)
 
     def begin(self, argument: str) -> None:
         """Begin the query of a `Copy` in JSON. Raises Ended."""
@@ -77,11 +84,13 @@ class Program:
 
     def kill(self) -> None:
         """Kill the program and its JVM; its other processes end when they notice."""
-        for pid in (self.jvm_pid, self._process.pid):
+        started = [self.jvm_pid] if self._watch else _java_below(self._process.pid)
+        for pid in (*started, self._process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
-        self._watch.stop()
+        if self._watch is not None:
+            self._watch.stop()
 
     def pids(self, victim: Victim) -> list[int]:
         """The processes that a kill may hit."""
@@ -109,8 +118,14 @@ class Program:
         return line
 
 
-def _processes_below(pid: int, victim: Victim) -> list[int]:
-    """The workers, committers or executors among the descendants of a process."""
+def _java_below(pid: int) -> list[int]:
+    """The JVMs among the descendants of a process."""
+    parents, commands = _table()
+    return [each for each in _below(pid, parents) if b"java" in commands[each].split(b"\0")[0]]
+
+
+def _table() -> tuple[dict[int, int], dict[int, bytes]]:
+    """The parent and the command line of each process."""
     parents: dict[int, int] = {}
     commands: dict[int, bytes] = {}
     for entry in PROC.glob("[0-9]*"):
@@ -119,12 +134,25 @@ def _processes_below(pid: int, victim: Victim) -> list[int]:
             parents[int(entry.name)] = int(fields[1])
             commands[int(entry.name)] = (entry / "cmdline").read_bytes()
 
+    return parents, commands
+
+
+def _below(pid: int, parents: dict[int, int]) -> list[int]:
+    """The descendants of a process."""
+
     def is_below(each: int) -> bool:
         while each in parents:
             each = parents[each]
             if each == pid:
                 return True
         return False
+
+    return sorted(each for each in parents if is_below(each))
+
+
+def _processes_below(pid: int, victim: Victim) -> list[int]:
+    """The workers, committers or executors among the descendants of a process."""
+    parents, commands = _table()
 
     def is_one(each: int) -> bool:
         mine, over = commands[each], commands.get(parents[each], b"")
@@ -138,7 +166,7 @@ def _processes_below(pid: int, victim: Victim) -> list[int]:
             case _:
                 return False
 
-    return sorted(each for each in parents if is_below(each) and is_one(each))
+    return [each for each in _below(pid, parents) if is_one(each)]
 
 
 class Watch:

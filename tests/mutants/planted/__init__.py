@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..mutant import Mutant
-from . import broker, coordinator, events, facade, prepared_transactions, storage
+from . import broker, coordinator, events, facade, prepared_transactions, sink, storage
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *storage.MUTANTS,
@@ -14,4 +14,5 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *broker.MUTANTS,
     *events.MUTANTS,
     *facade.MUTANTS,
+    *sink.MUTANTS,
 )

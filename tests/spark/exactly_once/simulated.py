@@ -39,6 +39,8 @@ from ottla.spark.exactly_once.tasks import (
 QUERY = "query"
 MARGIN_MS = 100
 TIMEOUT_MS = 1000
+NEARLY_MS = TIMEOUT_MS - MARGIN_MS // 2
+"""After this time, less than the margin is left."""
 Rows = Mapping[int, tuple[int, ...]]
 
 
@@ -51,6 +53,8 @@ class Transaction:
     state: str = "Empty"
     started_ms: int = 0
     rows: list[int] = field(default_factory=list)
+    ended: TransactionKey | None = None
+    """The last transaction that has ended."""
 
 
 class Fenced(Exception):
@@ -64,6 +68,8 @@ class Cluster:
     Attributes:
         bumps: transaction version 2: each EndTxn raises the epoch.
         log: the rows of each transaction that has ended, with its fate.
+        late: a driver that Spark took for dead, and that goes on in a later batch.
+        refused: a driver failed, and said that a replay does not help.
     """
 
     choices: random.Random
@@ -74,6 +80,8 @@ class Cluster:
     written_ahead: list[tuple[bytes, bytes | None]] = field(default_factory=list)
     driver_epoch: int = 0
     next_producer_id: int = 0
+    late: Driver | None = None
+    refused: bool = False
     happened: Counter[str] = field(default_factory=Counter)
 
     def _new_id(self, near_the_end: bool) -> Transaction:
@@ -84,6 +92,7 @@ class Cluster:
         """InitProducerId: aborts what is open, and fences."""
         known = self.ids.setdefault(name, self._new_id(self.choices.random() < 0.5))
         if known.state == "Ongoing":
+            assert self._key(name, known) not in self.decided(), f"{name} is decided"
             self._end(name, known, Fate.ABORTED)
         known.state = "Empty"
         self._bump(known)
@@ -125,6 +134,11 @@ class Cluster:
         self.happened["ids expired"] += 1
         self.ids = {name: each for name, each in self.ids.items() if each.state == "Ongoing"}
 
+    def decided(self) -> set[TransactionKey]:
+        """The transactions that the write-ahead log says are to be committed."""
+        batch = batch_of(QUERY, self.written_ahead)
+        return set() if batch is None else {each.transaction for each in batch.tasks}
+
     def fate_in_log(self, key: TransactionKey) -> Fate:
         return self.log[key][0] if key in self.log else Fate.OPEN
 
@@ -147,7 +161,8 @@ class Cluster:
         return known
 
     def _end(self, name: str, known: Transaction, fate: Fate) -> None:
-        self.log[self._key(name, known)] = (fate, tuple(known.rows))
+        known.ended = self._key(name, known)
+        self.log[known.ended] = (fate, tuple(known.rows))
         known.state = "CompleteCommit" if fate is Fate.COMMITTED else "CompleteAbort"
         known.rows = []
 
@@ -200,6 +215,8 @@ class Driver:
         self.epoch = cluster.driver_epoch
         logged = batch_of(QUERY, cluster.written_ahead)
         self.view = View(QUERY, batch_id, reported, logged, MARGIN_MS)
+        self.left_ms: dict[TransactionKey, int] = {}
+        """Of the transactions that were open when the coordinator was asked."""
 
     def commit(self) -> Iterator[str]:
         """The steps; raises Fenced, or returns after Finish. A failure is a step "failed"."""
@@ -228,9 +245,9 @@ class Driver:
                 case Finish():
                     return
                 case Fail(reason, replay_helps):
-                    assert replay_helps, reason
+                    self._check_nothing_is_open()
                     self.cluster.happened["batch failed"] += 1
-                    yield "failed"
+                    yield "failed" if replay_helps else f"refused: {reason}"
 
     def _describe(self, tasks: tuple[Task, ...]) -> None:
         fates = dict(self.view.fates)
@@ -240,16 +257,34 @@ class Driver:
             fates[each.transaction] = fate_of(each.transaction, found)
             if found is not None and fates[each.transaction] is Fate.OPEN:
                 left_ms = min(left_ms, found.left_ms)
+                self.left_ms[each.transaction] = found.left_ms
         self.view = replace(self.view, fates=fates, least_left_ms=left_ms)
 
     def _log_fate(self, task: Task) -> Fate:
         self.cluster.happened["fate read from the log"] += 1
-        return self.cluster.fate_in_log(task.transaction)
+        fate = self.cluster.fate_in_log(task.transaction)
+        known = self.cluster.ids.get(task.transaction.transactional_id)
+        if known is not None and known.ended == task.transaction and known.state != "Empty":
+            assert fate is Fate.ABORTED, "the coordinator has said that it is committed"
+        return fate
+
+    def _check_nothing_is_open(self) -> None:
+        """The transactions of the replay that no decision covers are aborted before the failure."""
+        decided = self.cluster.decided()
+        for each in self.view.reported:
+            if each.transaction not in decided:
+                found = self.cluster.describe(each.transaction)
+                fate = fate_of(each.transaction, found)
+                assert fate is not Fate.OPEN, f"{each.transaction} stays open"
 
     def _write(self, batch: Batch) -> None:
         if self.cluster.driver_epoch != self.epoch:
             self.cluster.happened["driver fenced"] += 1
             raise Fenced(batch)
+        if not batch.is_done:
+            for each in batch.tasks:
+                left_ms = self.left_ms.get(each.transaction, -1)
+                assert each.is_committed or left_ms >= MARGIN_MS, f"{each} is decided too late"
         self.cluster.happened[f"round {min(batch.round, 3)}"] += 1
         self.cluster.written_ahead += records_of(batch)
         assert batch_of(QUERY, self.cluster.written_ahead) == batch
@@ -294,18 +329,29 @@ def run(seed: int) -> Result:
     choices = random.Random(seed)
     cluster = Cluster(choices, bumps=choices.random() < 0.5)
     restarts = 0
+    changes = choices.random() < 0.1  # the query is not deterministic
     expected: Counter[int] = Counter()
     for batch_id in range(3):
         # Some rows are equal, in one task or in two.
         rows = [batch_id * 10 + choices.randrange(6) for _ in range(choices.randrange(10))]
-        while not _attempt(cluster, f"run{restarts}", batch_id, rows):
+        replays = [rows]
+        while not _attempt(cluster, f"run{restarts}", batch_id, replays[-1]):
+            if cluster.refused:
+                # Part of the batch is committed, and the replay has other rows.
+                assert changes
+                assert len(set(map(digest, replays))) > 1
+                return Result([], cluster.happened)
             restarts += 1
+            if changes:
+                replays.append([batch_id * 10 + choices.randrange(6) for _ in rows])
             pause_ms = choices.choice((0, 0, 50, TIMEOUT_MS // 2, 2 * TIMEOUT_MS))
             cluster.pass_time(pause_ms if restarts < 30 else 0)
             if choices.random() < 0.1:
                 cluster.expire()
-        expected += Counter(rows)
-        assert cluster.committed_rows() == expected, f"batch {batch_id}"
+        wanted = [expected + Counter(each) for each in replays]
+        found = cluster.committed_rows()
+        assert found in wanted, f"batch {batch_id}"
+        expected = found
     open_ids = [name for name, each in cluster.ids.items() if each.state == "Ongoing"]
     return Result(open_ids, cluster.happened)
 
@@ -320,7 +366,8 @@ def _attempt(cluster: Cluster, run_id: str, batch_id: int, rows: Sequence[int]) 
         if not calm and choices.random() < 0.03:
             cluster.happened["crash of the tasks"] += 1
             return False
-        cluster.pass_time(TIMEOUT_MS if not calm and choices.random() < 0.02 else 1)
+        slow = not calm and choices.random() < 0.04
+        cluster.pass_time(choices.choice((TIMEOUT_MS, NEARLY_MS)) if slow else 1)
     driver = Driver(cluster, run_id, batch_id, reported)
     if not calm and choices.random() < 0.1:
         zombie, driver = driver, Driver(cluster, run_id, batch_id, reported)
@@ -329,9 +376,17 @@ def _attempt(cluster: Cluster, run_id: str, batch_id: int, rows: Sequence[int]) 
         for step in driver.commit():
             if step == "failed":
                 return False
+            if step.startswith("refused"):
+                cluster.happened["replay with other rows"] += 1
+                cluster.refused = True
+                return False
             if not calm and choices.random() < 0.15:
                 cluster.happened[f"crash: {step}"] += 1
+                cluster.late = cluster.late or driver
                 return False
+            late = cluster.late
+            if late is not None and late.view.batch_id < batch_id and choices.random() < 0.2:
+                _come_late(cluster, late)
             slow = not calm and choices.random() < 0.05
             cluster.pass_time(choices.choice((400, TIMEOUT_MS)) if slow else 1)
     except Fenced:
@@ -347,3 +402,20 @@ def _interrupted(zombie: Driver, steps: int) -> None:
                 return
     except Fenced:
         return
+
+
+def _come_late(cluster: Cluster, dead: Driver) -> None:
+    """Spark repeats the commit of an earlier batch and run: it changes nothing."""
+    cluster.late = None
+    cluster.happened["commit of an earlier batch"] += 1
+    later = Driver(cluster, dead.run_id, dead.view.batch_id, dead.view.reported)
+    is_replaced = later.view.logged is not None and later.view.logged.batch_id > later.view.batch_id
+    steps = list(later.commit() if not is_replaced else _until_refused(later))
+    assert not is_replaced or steps[-1].startswith("refused"), "a replaced driver has committed"
+
+
+def _until_refused(driver: Driver) -> Iterator[str]:
+    for step in driver.commit():
+        yield step
+        if step.startswith("refused"):
+            return

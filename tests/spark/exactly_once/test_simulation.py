@@ -18,6 +18,8 @@ HAPPENS = {
     "driver fenced": 20,
     "task fenced": 1,
     "ids expired": 50,
+    "replay with other rows": 1,
+    "commit of an earlier batch": 20,
     "crash of the tasks": 100,
     "crash: before Describe": 20,
     "crash: before Write": 20,
