@@ -78,17 +78,23 @@ class SinkOptions:
         """How long a producer waits for its coordinator: as long as for acknowledgements."""
         return int(self.producer.get("delivery.timeout.ms", _DEFAULT_ANSWER_MS)) / 1000
 
+    def settings_of_clients(self) -> dict[str, str | int | float | bool]:
+        """The settings that all clients of librdkafka have."""
+        return {
+            "log_level": 0,
+            "bootstrap.servers": self.bootstrap_servers,
+            # Restarted brokers are found soon: the default is ten seconds.
+            "reconnect.backoff.max.ms": "1000",
+        }
+
     def settings(self, transactional_id: str, timeout_ms: int | None = None) -> dict[str, object]:
         """The settings of a producer of librdkafka."""
         timeout = self.timeout_ms if timeout_ms is None else timeout_ms
         return {
-            "log_level": 0,
+            **self.settings_of_clients(),
             "linger.ms": "5",
             "compression.type": "lz4",
-            # Restarted brokers are found soon: the default is ten seconds.
-            "reconnect.backoff.max.ms": "1000",
             **self.producer,
-            "bootstrap.servers": self.bootstrap_servers,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": timeout,
         }

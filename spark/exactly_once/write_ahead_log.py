@@ -95,7 +95,7 @@ class WriteAheadLog:
 
     def _create(self) -> None:
         """Create the topic if it is missing."""
-        admin = AdminClient({"bootstrap.servers": self._options.bootstrap_servers, "log_level": 0})
+        admin = AdminClient(self._options.settings_of_clients())
         if self._topic in admin.list_topics(timeout=_ANSWER_S).topics:
             return
         # -1: the broker's default. Replication 1 would be the default of librdkafka.

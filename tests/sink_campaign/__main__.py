@@ -1,8 +1,8 @@
 """`make sink-campaign`: kills the parts of the exactly-once sink, and compares output with input.
 
-Each round copies a topic through the sink in two micro-batches and kills one process once: after a
-step of docs/SPARK_SINK.md, or at a random point. The query begins again until all is copied. What a
-reader with read_committed finds then must be the input exactly.
+Each round copies a topic through the sink, in two micro-batches or a batch write, and kills one
+process once: after a step of docs/SPARK_SINK.md, or at a random point. The query begins again until
+all is copied. What a reader with read_committed finds then must be the input exactly.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def line_of(round_: Round, result: Result) -> str:
     end = result.wrong or ("ok" if result.kills else "ok, not killed")
     away = f", the broker was away for {result.away_s:.1f} s" if result.away_s else ""
     return (
-        f"{round_.number:>5}  {round_!s:<36} {result.starts} starts {result.seconds:6.1f} s"
+        f"{round_.number:>5}  {round_!s:<48} {result.starts} starts {result.seconds:6.1f} s"
         f"  {end}{away}"
     )
 

@@ -28,6 +28,7 @@ class Victim(StrEnum):
 OF_A_TASK: Final = (Victim.WORKER, Victim.DRIVER, Victim.BROKER, Victim.EXECUTOR)
 OF_THE_DRIVER: Final = (Victim.COMMITTER, Victim.DRIVER, Victim.BROKER)
 # At random points the driver and the broker are killed as often as all processes of executors.
+_BATCH_WRITES: Final = 0.2
 _AT_RANDOM: Final = (
     Victim.DRIVER, Victim.BROKER, Victim.WORKER, Victim.DRIVER, Victim.BROKER, Victim.COMMITTER,
     Victim.EXECUTOR,
@@ -36,16 +37,17 @@ _AT_RANDOM: Final = (
 
 @dataclass(frozen=True)
 class Round:
-    """One query that is killed once and begins again until all rows are copied.
+    """One query or batch write that is killed once and begins again until all rows are copied.
 
     Attributes:
         number: from 1; with the seed of the campaign it makes the round again.
         victim: the process that is killed.
         step: the victim is killed when this step is complete; None: at a random point.
         moment: the random point, as a part of the time that a query takes without a kill.
-        rows: the number of input rows, in two micro-batches.
+        rows: the number of input rows; a streaming query copies them in two micro-batches.
         tasks: into which the rows of a batch are spread; 0: as the source has them.
         away_s: how long a killed broker stays away.
+        is_batch: a batch write of all rows, instead of a streaming query.
     """
 
     number: int
@@ -55,10 +57,11 @@ class Round:
     rows: int
     tasks: int
     away_s: float
+    is_batch: bool = False
 
     def __str__(self) -> str:
         when = f"at {self.moment:.0%} of the time" if self.step is None else f"after {self.step}"
-        return f"{self.victim} {when}"
+        return f"{self.victim} {when}{', batch write' * self.is_batch}"
 
 
 def rounds(seed: int, count: int) -> list[Round]:
@@ -93,4 +96,5 @@ def _round(seed: int, number: int, victim: Victim, step: Step | None) -> Round:
         rows=choices.randrange(40, 161),
         tasks=choices.choice((0, 0, 2, 3)),
         away_s=choices.choice((0.0, 0.0, 0.2, 1.0, 3.0)),
+        is_batch=choices.random() < _BATCH_WRITES,
     )

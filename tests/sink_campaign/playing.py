@@ -94,7 +94,10 @@ class Stage:
         produce(bootstrap, source, [(value, value) for value in values])
         directory = Path(tempfile.mkdtemp(prefix="round-", dir=self._directory))
         half = round_.rows // 2 + 1
-        copy = Copy(bootstrap, source, target, str(directory), round_.tasks, half, TIMEOUT_MS)
+        copy = Copy(
+            bootstrap, source, target, str(directory), round_.tasks, half, TIMEOUT_MS,
+            round_.is_batch,
+        )  # fmt: skip
         copy.steps.mkdir()
         program = self._running(has_executors)
         began = time.monotonic()

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 import pyspark
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
+from pyspark.errors import PySparkException
 
 from ottla.spark.session import session
 
@@ -40,8 +41,8 @@ def main(master: str, log: str) -> None:
         copy = Copy(**json.loads(line))
         while True:
             try:
-                copy.start(spark, ends=True).awaitTermination()
-            except StreamingQueryException as failed:
+                copy.run(spark)
+            except (PySparkException, Py4JJavaError) as failed:
                 tell(f"failed {_reason(str(failed))[:300]}")
             else:
                 break

@@ -23,6 +23,7 @@ class Copy:
         tasks: into which the rows of a batch are spread; 0: as the source does.
         rows_per_batch: the most rows of a micro-batch.
         timeout_ms: transaction.timeout.ms.
+        is_batch: a batch write (`df.write`) of all rows at once.
     """
 
     bootstrap: str
@@ -32,6 +33,7 @@ class Copy:
     tasks: int = 0
     rows_per_batch: int = 200
     timeout_ms: int = 60_000
+    is_batch: bool = False
 
     @property
     def steps(self) -> Path:
@@ -68,12 +70,40 @@ class Copy:
             .start()
         )
 
+    def run(self, spark: SparkSession) -> None:
+        """Copy all that there is. Raises what Spark raises if a part of it failed."""
+        if self.is_batch:
+            self._write(spark)
+        else:
+            self.start(spark, ends=True).awaitTermination()
+
+    def _write(self, spark: SparkSession) -> None:
+        rows = (
+            spark.read.format("kafka")
+            .option("kafka.bootstrap.servers", self.bootstrap)
+            .option("subscribe", self.source)
+            .option("kafka.isolation.level", "read_committed")
+            .load()
+            .select("key", "value")
+        )
+        (
+            (rows.repartition(self.tasks) if self.tasks else rows)
+            .write.format("kafka-exactly-once")
+            .option("kafka.bootstrap.servers", self.bootstrap)
+            .option("topic", self.target)
+            .option("kafka.transaction.timeout.ms", str(self.timeout_ms))
+            .option("stepsDirectory", str(self.steps))
+            .option("writeId", self.target)
+            .mode("append")
+            .save()
+        )
+
     def run_to_the_end(self, spark: SparkSession, *, most_failures: int = 5) -> int:
         """Copy all that there is, through failures; return their number."""
         failures = 0
         while True:
             try:
-                self.start(spark, ends=True).awaitTermination()
+                self.run(spark)
             except StreamingQueryException:
                 failures += 1
                 if failures > most_failures:
