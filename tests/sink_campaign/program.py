@@ -30,6 +30,8 @@ def main(master: str, log: str) -> None:
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)  # executors start from there
     spark = session("sink-campaign", master=master, log_path=Path(log), settings={
         "spark.executor.memory": "512m",
+        # Else it refuses a checkpoint whose first file the killed driver has not completed.
+        "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
         # Spark's default gives up after ten executors that died without a task.
         "spark.deploy.maxExecutorRetries": "-1",
     })  # fmt: skip
