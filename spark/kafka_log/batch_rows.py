@@ -169,6 +169,6 @@ def batch_rows(schema: pa.Schema, segment: Segment, block: Block) -> pa.RecordBa
         "leader_epoch": lambda: numbers(headers["leader_epoch"]),
         "delete_horizon": lambda: timestamps(np.where(has_horizon, base_time, -1)),
         "segment": lambda: constant(segment.name, pa.string(), count),
-        "position": lambda: numbers(block.starts + block.at),
+        "position": lambda: numbers(block.positions),
     }
     return record_batch(schema, columns)

@@ -3,13 +3,16 @@
 Each batch costs one `unpack` and one CRC in Python; everything else is computed for a block of some
 MB at once. Where the bytes are no valid batch, the walk searches for the next valid one, so that
 damage hides no batch: behind it, nothing trusts the length that a damaged header states.
+
+Memory does not grow with the size of a batch: of one above `LARGE_BYTES` a block has the header,
+and `portions` reads its records piece by piece. `heads` walks over headers alone.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -39,10 +42,10 @@ HEADER: Final = np.dtype(
         ("record_count", ">i4"),
     ]
 )
-_FRAME: Final = struct.Struct(">qiibI")  # up to the CRC
-_LEAST_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
+FRAME: Final = struct.Struct(">qiibI")  # up to the CRC
+LEAST_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
 _SEARCH_BYTES: Final = 1 << 20
-_LARGE_BYTES: Final = 64 << 20  # a batch that claims to be larger is read whole after its CRC
+LARGE_BYTES: Final = 16 << 20
 BLOCK_BYTES: Final = 4 << 20
 MAX_SEGMENT_OFFSETS: Final = 1 << 31  # offsets in an index are relative numbers of 32 bits
 
@@ -52,10 +55,13 @@ class Block:
     """Batches that were read together.
 
     Attributes:
-        data: bytes of the file from `at` on.
+        at: position of the first batch in the file.
+        data: bytes of the file from `at` on, or only the headers and control batches.
         starts: positions of the batches in `data`, int64.
         headers: one row of `HEADER` for each batch.
         crc_ok: whether the CRC of each batch is right; all true without a check.
+        positions: of the batches in the file, int64.
+        file: reads the body of a large batch, which `data` does not have; else None.
     """
 
     at: int
@@ -63,6 +69,25 @@ class Block:
     starts: npt.NDArray[np.int64]
     headers: npt.NDArray[np.void]
     crc_ok: npt.NDArray[np.bool_]
+    positions: npt.NDArray[np.int64]
+    file: OpenFile | None = None
+
+    @property
+    def end(self) -> int:
+        """The position behind the last batch in the file."""
+        return int(self.positions[-1]) + LOG_OVERHEAD + int(self.headers["length"][-1])
+
+    def pick(self, keep: npt.NDArray[np.bool_]) -> Block:
+        """Some of the batches."""
+        if keep.all():
+            return self
+        return replace(
+            self,
+            starts=self.starts[keep],
+            headers=self.headers[keep],
+            crc_ok=self.crc_ok[keep],
+            positions=self.positions[keep],
+        )
 
 
 class Gap(NamedTuple):
@@ -109,9 +134,10 @@ def walk(
     Raises:
         OSError: the file cannot be read.
     """
-    position = range_.start
+    position, want_bytes = range_.start, block_bytes
     while position < range_.end:
-        want = min(block_bytes, range_.file_end - position)
+        want = min(want_bytes, range_.file_end - position)
+        want_bytes = block_bytes
         data = file.read_at(position, want)
         starts, bad, behind, why = _framed(data, range_.end - position, check_crc=check_crc)
         if starts:
@@ -124,23 +150,32 @@ def walk(
             size = length + LOG_OVERHEAD if bad else HEADER_SIZE
             if at + size > range_.file_end or len(data) < want:
                 why = "the file ends inside a batch"
-            elif size > _LARGE_BYTES and _offset_of_valid(file, at, range_.file_end) is None:
-                why = "the CRC is wrong"
-            else:  # a batch that is larger than a block is read as a whole
-                position, block_bytes = at, max(block_bytes, size)
+            elif size <= LARGE_BYTES:  # a batch that is larger than a block is read as a whole
+                position, want_bytes = at, max(block_bytes, size)
                 continue
-        ending, flawed = _behind_damage(file, at, range_, why)
+            elif offset_of_valid(file, at, range_.file_end) is None:
+                why = "the CRC is wrong"
+            else:
+                head = data[behind : behind + HEADER_SIZE]
+                yield _block(at, head, [0], file=file)
+                position = at + size
+                continue
+        ending, flawed = behind_damage(file, at, range_, why)
         yield from flawed
         position = ending
 
 
 def _block(
-    at: int, data: bytes, starts: list[int], crc_ok: npt.NDArray[np.bool_] | None = None
+    at: int,
+    data: bytes,
+    starts: list[int],
+    *,
+    is_valid: bool = True,
+    file: OpenFile | None = None,
 ) -> Block:
-    positions = np.array(starts, np.int64)
-    if crc_ok is None:
-        crc_ok = np.ones(len(starts), np.bool_)
-    return Block(at, data, positions, columns_of(data, positions), crc_ok)
+    inside = np.array(starts, np.int64)
+    crc_ok = np.full(len(starts), is_valid, np.bool_)
+    return Block(at, data, inside, columns_of(data, inside), crc_ok, inside + at, file)
 
 
 def _framed(data: bytes, end: int, *, check_crc: bool) -> tuple[list[int], bool, int, str | None]:
@@ -151,14 +186,14 @@ def _framed(data: bytes, end: int, *, check_crc: bool) -> tuple[list[int], bool,
         the next bytes are no valid batch, None if they are cut.
     """
     starts: list[int] = []
-    position, size, unpack = 0, len(data), _FRAME.unpack_from
+    position, size, unpack = 0, len(data), FRAME.unpack_from
     view = memoryview(data)
     last_header = min(size - HEADER_SIZE, end - 1)
     while position <= last_header:
         _, length, _, magic, crc = unpack(data, position)
         if magic != MAGIC:
             return starts, True, position, f"the magic byte is {magic}"
-        if length < _LEAST_LENGTH:
+        if length < LEAST_LENGTH:
             return starts, True, position, f"the length is {length}"
         behind = position + LOG_OVERHEAD + length
         if behind > size:
@@ -170,19 +205,19 @@ def _framed(data: bytes, end: int, *, check_crc: bool) -> tuple[list[int], bool,
     return starts, False, position, None
 
 
-def _behind_damage(
+def behind_damage(
     file: OpenFile, at: int, range_: Range, why: str
 ) -> tuple[int, list[Block | Gap]]:
     """The position to go on at, and the damage before it: a batch with a wrong CRC, or a gap."""
     head = file.read_at(at, HEADER_SIZE)
     claimed = None
     if len(head) == HEADER_SIZE:
-        base_offset, length, _, magic, _ = _FRAME.unpack_from(head)
-        if magic == MAGIC and length >= _LEAST_LENGTH:
+        base_offset, length, _, magic, _ = FRAME.unpack_from(head)
+        if magic == MAGIC and length >= LEAST_LENGTH:
             claimed = at + LOG_OVERHEAD + length
         if claimed is not None and claimed < range_.file_end:
             delta = int(columns_of(head, np.zeros(1, np.int64))["last_offset_delta"][0])
-            if _offset_of_valid(file, claimed, range_.file_end) == base_offset + delta + 1:
+            if offset_of_valid(file, claimed, range_.file_end) == base_offset + delta + 1:
                 return claimed, _flawed(file, at, claimed, why)
     found = _search(file, at + 1, range_)
     if found is None:
@@ -198,17 +233,19 @@ def _behind_damage(
 
 def _flawed(file: OpenFile, at: int, end: int, why: str) -> list[Block | Gap]:
     """A batch whose header is plausible and whose CRC is wrong: a row, and damage."""
-    data = file.read_at(at, min(end - at, _LARGE_BYTES))
-    return [_block(at, data, [0], np.zeros(1, np.bool_)), Gap(at, end, why)]
+    is_large = end - at > LARGE_BYTES
+    data = file.read_at(at, HEADER_SIZE if is_large else end - at)
+    block = _block(at, data, [0], is_valid=False, file=file if is_large else None)
+    return [block, Gap(at, end, why)]
 
 
-def _offset_of_valid(file: OpenFile, at: int, file_end: int) -> int | None:
+def offset_of_valid(file: OpenFile, at: int, file_end: int) -> int | None:
     """The base offset of the batch at a position, if it is valid with its CRC."""
     head = file.read_at(at, HEADER_SIZE)
     if len(head) < HEADER_SIZE:
         return None
-    base_offset, length, _, magic, crc = _FRAME.unpack_from(head)
-    if magic != MAGIC or length < _LEAST_LENGTH or at + LOG_OVERHEAD + length > file_end:
+    base_offset, length, _, magic, crc = FRAME.unpack_from(head)
+    if magic != MAGIC or length < LEAST_LENGTH or at + LOG_OVERHEAD + length > file_end:
         return None
     position, end, found = at + CRC_START, at + LOG_OVERHEAD + length, 0
     while position < end:
@@ -231,11 +268,11 @@ def _search(file: OpenFile, start: int, range_: Range) -> int | None:
         at = np.flatnonzero(every[16 : 16 + count] == MAGIC)
         fields = columns_of(data, at)
         length, offset = fields["length"].astype(np.int64), fields["base_offset"]
-        plausible = (length >= _LEAST_LENGTH) & (offset >= range_.least_offset)
+        plausible = (length >= LEAST_LENGTH) & (offset >= range_.least_offset)
         plausible &= offset < range_.end_offset
         plausible &= start + at + LOG_OVERHEAD + length <= range_.file_end
         for candidate in at[plausible].tolist():
-            if _offset_of_valid(file, start + candidate, range_.file_end) is not None:
+            if offset_of_valid(file, start + candidate, range_.file_end) is not None:
                 return start + int(candidate)
         start += count
     return None

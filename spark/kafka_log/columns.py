@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from .blocks import Block, columns_of
-
 if TYPE_CHECKING:
     import numpy.typing as npt
     from pyspark.sql.types import StructType
@@ -77,16 +75,6 @@ def constant(value: object, kind: pa.DataType, count: int) -> pa.Array:
 def codecs(attributes: npt.NDArray[np.integer]) -> pa.Array:
     """The names of the codecs in attributes of batches."""
     return _CODECS.take(pa.array((attributes & 7).astype(np.int8)))
-
-
-def picked(block: Block, keep: npt.NDArray[np.bool_]) -> Block:
-    """Some batches of a block."""
-    if keep.all():
-        return block
-    starts = block.starts[keep]
-    if not len(starts):
-        return Block(block.at, block.data, starts, block.headers[:0], block.crc_ok[:0])
-    return Block(block.at, block.data, starts, columns_of(block.data, starts), block.crc_ok[keep])
 
 
 def last_offsets(headers: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:

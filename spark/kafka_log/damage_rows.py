@@ -35,6 +35,7 @@ KINDS: Final = {
     "offset": "a batch whose base offset lies before the end of the one before it, or outside of "
     "the segment",
     "records": "a batch whose CRC is right and whose records are not readable",
+    "large": "a batch whose records are not read, because they need too much memory",
     "index": "an `.index` file that does not fit the data",
     "timeindex": "a `.timeindex` file whose entries are not in order",
     "txnindex": "a `.txnindex` file that is cut, or has an entry outside of the segment",
@@ -43,6 +44,7 @@ KINDS: Final = {
 }
 """The kinds of damage."""
 _ABORTED_BYTES: Final = 34
+_BLOCK_BYTES: Final = 1 << 20
 
 
 def damage_rows(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -58,7 +60,7 @@ def damage_rows(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.
         return
     checks = _Checks(segment)
     try:
-        for block in walk(file, whole_range(segment), block_bytes=1 << 20):
+        for block in walk(file, whole_range(segment), block_bytes=_BLOCK_BYTES):
             found += checks.block(block) if isinstance(block, Block) else checks.gap(block)
             if len(found) > options.max_rows_per_batch:
                 yield rows_to_batch(schema, found)
@@ -122,23 +124,23 @@ class _Checks:
             row["next_offset"] = int(base[0])
         self._open.clear()
         found = []
-        ends = block.starts + headers["length"].astype(np.int64) + LOG_OVERHEAD
+        ends = block.positions + headers["length"].astype(np.int64) + LOG_OVERHEAD
         least = np.concatenate(([self.next_offset], np.maximum.accumulate(last)[:-1] + 1))
         limit = whole_range(segment).end_offset
         for at in np.flatnonzero((base < least) | (last >= limit) | (last < base)).tolist():
-            where = (block.at + int(block.starts[at]), block.at + int(ends[at]))
+            where = (int(block.positions[at]), int(ends[at]))
             why = f"base offset {base[at]}, last offset {last[at]} behind offset {least[at] - 1}"
             found.append(_row(segment, "offset", where, int(least[at]), why))
             self._is_damaged = True
         self.next_offset = max(self.next_offset, int(last.max()) + 1)
         for rows in rows_of(block):
             if isinstance(rows, Refusal):
-                where = (block.at + int(block.starts[rows.row]), block.at + int(ends[rows.row]))
-                row = _row(segment, "records", where, int(base[rows.row]), rows.why)
+                where = (int(block.positions[rows.row]), int(ends[rows.row]))
+                row = _row(segment, rows.kind, where, int(base[rows.row]), rows.why)
                 row["next_offset"] = int(last[rows.row]) + 1
                 found.append(row)
         if self._positions is not None:
-            places = (block.starts + block.at).tolist()
+            places = block.positions.tolist()
             self._positions.update(zip(places, last.tolist(), strict=True))
         return found
 

@@ -79,7 +79,7 @@ def decoded_rows(
             "producer_epoch": int(headers["producer_epoch"][batch]),
             "transactional": bool(headers["attributes"][batch] & TRANSACTIONAL),
             "segment": segment.name,
-            "position": int(block.starts[batch]) + block.at,
+            "position": int(block.positions[batch]),
         }
         if fates is not None and fates[batch] != NO_FATE:
             row["fate"] = FATES[fates[batch]]

@@ -20,7 +20,9 @@ from .batch_rows import ABORT, COMMIT, controls
 from .blocks import MAX_SEGMENT_OFFSETS, Block, Gap, Range, walk
 from .columns import last_offsets
 from .files import read_whole
+from .heads import walk_headers
 from .listing import Partition, Segment, list_again
+from .planning import position_before
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,14 +50,17 @@ def whole_range(segment: Segment, start: int = 0, size_bytes: int | None = None)
 def blocks_of(
     segment: Segment, start: int = 0, *, check_crc: bool = False
 ) -> Iterator[Block | Gap]:
-    """The blocks of a segment's file; none if it was deleted."""
+    """The blocks of a segment's file, of headers without `check_crc`; none if it was deleted."""
     try:
         file = segment.store.open(segment.path)
     except FileNotFoundError:
         return
     try:
         range_ = whole_range(segment, start)
-        yield from walk(file, range_, check_crc=check_crc, block_bytes=_AHEAD_BLOCK_BYTES)
+        if check_crc:
+            yield from walk(file, range_, block_bytes=_AHEAD_BLOCK_BYTES)
+        else:
+            yield from walk_headers(file, range_)
     finally:
         file.close()
 
@@ -109,18 +114,11 @@ def open_at(partition: Partition, offset: int | None = None) -> dict[int, int]:
             continue
         if offset is not None and segment.base_offset >= offset:
             break
-        for block in blocks_of(segment):
+        for block in blocks_of(segment, position_before(segment, start)):
             if isinstance(block, Block):
                 behind = block.headers["base_offset"] >= start
-                if behind.all():
-                    open_.apply(block, offset)
-                elif behind.any():
-                    open_.apply(_rows_from(block, int(np.argmax(behind))), offset)
+                open_.apply(block.pick(behind), offset)
     return open_.first_offsets
-
-
-def _rows_from(block: Block, row: int) -> Block:
-    return Block(block.at, block.data, block.starts[row:], block.headers[row:], block.crc_ok[row:])
 
 
 def _snapshot(partition: Partition, offset: int) -> dict[int, int] | None:
@@ -206,7 +204,7 @@ class Fates:
             if following is None:
                 self._is_at_end = True
                 return OPEN
-            self._read_bytes += len(following.data)
+            self._read_bytes += following.end - following.at
             self._learn(following)
 
     def _hangs(self, producer_id: int, offset: int) -> bool:
@@ -218,8 +216,7 @@ class Fates:
         return self._at_end.get(producer_id, offset + 1) <= offset
 
     def _read_ahead(self, block: Block) -> Iterator[Block]:
-        start = block.at + int(block.starts[-1]) + int(block.headers["length"][-1]) + 12
-        for each in blocks_of(self._segment, start):
+        for each in blocks_of(self._segment, block.end):
             if isinstance(each, Block) and len(each.headers):
                 yield each
         for segment in partition_of(self._segment).segments:

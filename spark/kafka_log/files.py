@@ -15,7 +15,13 @@ _SCHEME_AT_LEAST: Final = 2  # a single letter is a drive
 
 
 class OpenFile(Protocol):
-    """A file that is open for reading."""
+    """A file that is open for reading.
+
+    Attributes:
+        skip_bytes: to read fewer bytes than this costs less than to go past them.
+    """
+
+    skip_bytes: int
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
         """The bytes at a position; fewer at the end of the file. Raises OSError."""
@@ -35,17 +41,20 @@ class Store(Protocol):
 
 
 class _LocalFile:
+    skip_bytes = 16 << 10
+
     def __init__(self, path: str) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
         data = os.pread(self._descriptor, size_bytes, position)
-        while len(data) < size_bytes:  # a read returns at most 2 GiB, or less at a signal
-            more = os.pread(self._descriptor, size_bytes - len(data), position + len(data))
-            if not more:
-                break
-            data += more
-        return data
+        if len(data) == size_bytes or not data:
+            return data
+        parts, size = [data], len(data)
+        while size < size_bytes and parts[-1]:  # a read returns at most 2 GiB, or less at a signal
+            parts.append(os.pread(self._descriptor, size_bytes - size, position + size))
+            size += len(parts[-1])
+        return b"".join(parts)
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -72,6 +81,8 @@ class LocalStore:
 
 
 class _ArrowFile:
+    skip_bytes = 4 << 20  # a request takes about as long as the transfer of some MB
+
     def __init__(self, store: ArrowStore, path: str) -> None:
         self._file = store.filesystem().open_input_file(path)
 

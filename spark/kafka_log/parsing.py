@@ -103,17 +103,20 @@ def parse(data: bytes, begins: list[int], ends: list[int], counts: list[int]) ->
         counts: how many records each must have.
     """
     refused: list[int] = []
-    bodies: list[int] = []
-    behind: list[int] = []
+    starts: list[int] = []
     sizes: list[int] = []
     for index, (begin, end, count) in enumerate(zip(begins, ends, counts, strict=True)):
-        kept = len(bodies)
-        if not _record_starts(data, begin, end, count, bodies, behind):
-            del bodies[kept:], behind[kept:]
+        kept = len(starts)
+        if not _record_starts(data, begin, end, count, starts):
+            del starts[kept:]
             refused.append(index)
-        sizes.append(len(bodies) - kept)
+        sizes.append(len(starts) - kept)
     payload = np.repeat(np.arange(len(begins)), sizes)
-    parsed, ok = _fields(data, payload, np.array(bodies, np.int64), np.array(behind, np.int64))
+    length, bodies, whole = _varints(
+        np.frombuffer(data, np.uint8), np.array(starts, np.int64), _SIZE_BYTES
+    )
+    parsed, ok = _fields(data, payload, bodies, bodies + length)
+    ok &= whole & (length >= 0)
     if not ok.all():
         bad = np.unique(payload[~ok])
         refused += bad.tolist()
@@ -122,32 +125,60 @@ def parse(data: bytes, begins: list[int], ends: list[int], counts: list[int]) ->
     return parsed
 
 
-def _record_starts(
-    data: bytes, begin: int, end: int, count: int, bodies: list[int], *behind: list[int]
-) -> bool:
-    """Append where the body of each record begins, and where it ends."""
-    at, (ends,) = begin, behind
+def _record_starts(data: bytes, begin: int, end: int, count: int, starts: list[int]) -> bool:
+    """Append where each record begins; whether the last one ends at `end`."""
+    at, append = begin, starts.append
     if count < 0:
         return False
     try:
         for _ in range(count):
+            append(at)
             size = data[at]
             if size < 0x80:
-                at += 1
-            elif data[at + 1] < 0x80:
-                size = size & 0x7F | data[at + 1] << 7
-                at += 2
+                at += 1 + (size >> 1)
+            elif (high := data[at + 1]) < 0x80:
+                at += 2 + (high << 6) + ((size & 0x7F) >> 1)
             else:
                 size, at = read_size(data, at)
-                size <<= 1
-            if size & 1 or size < 0:
-                return False
-            bodies.append(at)
-            at += size >> 1
-            ends.append(at)
+                if size < 0:
+                    return False
+                at += size
     except (IndexError, Refused):
         return False
     return at == end
+
+
+def parse_part(data: bytes, most: int) -> tuple[Parsed | None, int, int]:
+    """Parse the whole records at the beginning of a part of a payload.
+
+    Args:
+        most: how many records the payload still has.
+
+    Returns:
+        The records, as of payload 0, None if one is damaged; the position behind them; the bytes
+        that the next record needs, 0 if its size is cut, too.
+    """
+    bodies: list[int] = []
+    ends: list[int] = []
+    at, size, needs_bytes = 0, len(data), 0
+    try:
+        while len(bodies) < most:
+            length, body = read_signed(data, at)
+            if length < 0:
+                return None, at, 0
+            if body + length > size:
+                needs_bytes = length
+                break
+            bodies.append(body)
+            at = body + length
+            ends.append(at)
+    except IndexError:
+        pass
+    except Refused:
+        return None, at, 0
+    payload = np.zeros(len(bodies), np.int64)
+    parsed, ok = _fields(data, payload, np.array(bodies, np.int64), np.array(ends, np.int64))
+    return (parsed if ok.all() else None), at, needs_bytes
 
 
 def _fields(

@@ -100,9 +100,43 @@ def _bounds(segment: Segment, options: Options) -> list[int]:
     )
     if segment.size_bytes < 2 * options.min_split_bytes and not wanted:
         return [0, segment.size_bytes]
+    index = _index(segment)
+    if index is None:
+        return [0, segment.size_bytes]
+    file = segment.store.open(segment.path)
+    try:
+        return _divided(file, segment, index, options)
+    finally:
+        file.close()
+
+
+def position_before(segment: Segment, offset: int) -> int:
+    """Where a batch begins that has the offset or is before it, by the index; 0 without one."""
+    if offset <= segment.base_offset:
+        return 0
+    index = _index(segment)
+    if index is None:
+        return 0
+    offsets, positions = index
+    at = int(np.searchsorted(offsets, offset, "right")) - 1
+    if at < 0:
+        return 0
+    try:
+        file = segment.store.open(segment.path)
+    except FileNotFoundError:
+        return 0
+    try:
+        is_batch = _is_batch(file, int(positions[at]), int(offsets[at]), segment)
+        return int(positions[at]) if is_batch else 0
+    finally:
+        file.close()
+
+
+def _index(segment: Segment) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """The offsets and positions in the segment's index; None without a plausible one."""
     content = read_whole(segment.store, segment.beside("index"))
     if not content:
-        return [0, segment.size_bytes]
+        return None
     entries = np.frombuffer(content[: len(content) // 8 * 8], ">i4").reshape(-1, 2)
     offsets = entries[:, 0].astype(np.int64) + segment.base_offset
     positions = entries[:, 1].astype(np.int64)
@@ -111,12 +145,8 @@ def _bounds(segment: Segment, options: Options) -> list[int]:
     offsets, positions = offsets[:end], positions[:end]
     rises = (np.diff(positions) > 0).all() and (np.diff(offsets) > 0).all()
     if not end or not rises or positions[-1] >= segment.size_bytes:
-        return [0, segment.size_bytes]
-    file = segment.store.open(segment.path)
-    try:
-        return _divided(file, segment, (offsets, positions), options)
-    finally:
-        file.close()
+        return None
+    return offsets, positions
 
 
 def _divided(

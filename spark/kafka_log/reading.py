@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from .batch_rows import batch_rows
 from .blocks import BLOCK_BYTES, Block, Gap, walk
-from .columns import arrow_schema, last_offsets, picked
+from .columns import arrow_schema, last_offsets
 from .damage_rows import damage_rows
 from .decoded_rows import decoded_rows
 from .fates import whole_range
 from .files import OpenFile
+from .heads import walk_headers
 from .options import Options
 from .planning import Task
 from .record_rows import (
@@ -68,15 +69,18 @@ def opened(task: Task, options: Options) -> OpenFile | None:
     return None
 
 
-def blocks(task: Task, options: Options) -> Iterator[Block | Gap]:
-    """The blocks and gaps of a task's file."""
+def blocks(task: Task, options: Options, *, bodies: bool = True) -> Iterator[Block | Gap]:
+    """The blocks and gaps of a task's file; without `bodies` the headers, and no CRC is checked."""
     file = opened(task, options)
     if file is None:
         return
     try:
         range_ = whole_range(task.segment, task.start)._replace(end=task.end)
-        size = min(BLOCK_BYTES, options.max_bytes_per_batch)
-        yield from walk(file, range_, block_bytes=size)
+        if bodies:
+            size = min(BLOCK_BYTES, options.max_bytes_per_batch)
+            yield from walk(file, range_, block_bytes=size)
+        else:
+            yield from walk_headers(file, range_)
     finally:
         file.close()
 
@@ -88,16 +92,16 @@ def in_range(block: Block, options: Options) -> Block:
         headers["base_offset"] < options.end_offset
     )
     keep &= headers["max_timestamp"] >= options.from_ms
-    return picked(block, keep)
+    return block.pick(keep)
 
 
 def _batches(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for block in blocks(task, options):
+    for block in blocks(task, options, bodies="crc_ok" in schema.names):
         if isinstance(block, Gap):
             continue
         wanted = in_range(block, options)
         early = np.where(wanted.headers["base_timestamp"] < 0, -1, wanted.headers["base_timestamp"])
-        wanted = picked(wanted, early < options.to_ms)
+        wanted = wanted.pick(early < options.to_ms)
         if len(wanted.headers):
             yield batch_rows(schema, task.segment, wanted)
 
@@ -113,13 +117,13 @@ def _records(task: Task, options: Options, schema: pa.Schema) -> Iterator[pa.Rec
             continue
         wanted = in_range(block, options)
         if not options.include_damaged:
-            wanted = picked(wanted, wanted.crc_ok)
+            wanted = wanted.pick(wanted.crc_ok)
         if not len(wanted.headers):
             continue
         known = None if fates is None else fates.of(wanted)
         for rows in rows_of(wanted, parsed=with_records):
             if isinstance(rows, Refusal):
-                _warn(task, wanted.at + int(wanted.starts[rows.row]), rows.why)
+                _warn(task, int(wanted.positions[rows.row]), rows.why)
                 continue
             rows = chosen(rows, wanted, options, known)
             if level in TOPICS:

@@ -22,15 +22,14 @@ from ...protocol.batch import (
     MAX_SEQUENCE,
     TRANSACTIONAL,
     Compression,
-    read_header,
 )
 from ...protocol.errors import Refused
 from ...protocol.opening import opening
-from ...protocol.records import Record, records_in
 from .columns import codecs, constant, numbers, record_batch, timestamps
 from .fates import COMMITTED, FATES, NO_FATE, Fates
 from .options import END
 from .parsing import Parsed, parse
+from .portions import TooLarge, Unreadable, portions
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,10 +44,15 @@ _PARSED: Final = {"key", "value", "headers", "timestamp"}
 
 
 class Refusal(NamedTuple):
-    """A batch whose CRC is right and whose records are not readable."""
+    """A batch whose CRC is right and whose records are not readable.
+
+    Attributes:
+        kind: of the damage.
+    """
 
     row: int
     why: str
+    kind: str = "records"
 
 
 @dataclass(slots=True)
@@ -88,6 +92,8 @@ def rows_of(block: Block, *, parsed: bool = True) -> Iterator[Rows | Refusal]:
     deltas = headers["last_offset_delta"][rows].astype(np.int64)
     if not parsed and (counts[rows] == deltas + 1).all():
         yield _without_records(block, rows)
+    elif block.file is not None:
+        yield from _in_portions(block, int(rows[0]))
     elif (headers["attributes"][rows] & 7).any():
         yield from _opened(block, rows.tolist())
     else:
@@ -143,7 +149,7 @@ def _opened(block: Block, rows: list[int]) -> Iterator[Rows | Refusal]:
             if group:
                 yield from _group(block, group, pieces)
                 group, pieces, size = [], [], 0
-            yield from _one_by_one(block, row)
+            yield from _in_portions(block, row)
             continue
         if group and size + len(payload) > _GROUP_BYTES:
             yield from _group(block, group, pieces)
@@ -180,55 +186,17 @@ def _decompressed(block: Block, row: int) -> bytes | None:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _one_by_one(block: Block, row: int) -> Iterator[Rows | Refusal]:
-    """The records of a batch that decompresses to much, in portions."""
-    start = int(block.starts[row])
-    header = read_header(block.data, start)
-    portion: list[Record] = []
-    size = 0
+def _in_portions(block: Block, row: int) -> Iterator[Rows | Refusal]:
+    """The records of a large batch; those before damage are returned, too."""
     try:
-        for record in records_in(block.data, start, header):
-            portion.append(record)
-            size += 64 + len(record.key or b"") + len(record.value or b"")
-            if size > _GROUP_BYTES:
-                yield _portion(row, portion)
-                portion, size = [], 0
+        for found in portions(block, row):
+            yield _rows(block, np.full(len(found.payload), row, np.int64), found)
     except Refused as refused:
         yield Refusal(row, str(refused.why))
-    if portion:
-        yield _portion(row, portion)
-
-
-def _portion(row: int, records: list[Record]) -> Rows:
-    data = bytearray()
-    places = np.zeros((5, len(records)), np.int64)
-    for index, record in enumerate(records):
-        for line, content in ((0, record.key), (2, record.value)):
-            places[line, index] = len(data)
-            places[line + 1, index] = -1 if content is None else len(content)
-            data += content or b""
-        places[4, index] = len(data)
-        data += _packed_headers(record)
-    none = np.zeros(len(records), np.int64)
-    counts = np.array([len(record.headers) for record in records], np.int64)
-    parsed = Parsed(
-        bytes(data), none, none, none, places[0], places[1], places[2], places[3], places[4],
-        counts, [],
-    )  # fmt: skip
-    offsets = np.array([record.offset for record in records], np.int64)
-    times = np.array([record.timestamp_ms for record in records], np.int64)
-    return Rows(np.full(len(records), row, np.int64), offsets, times, parsed)
-
-
-def _packed_headers(record: Record) -> bytes:
-    from ...protocol.varints import signed
-
-    out = signed(len(record.headers))
-    for key, value in record.headers:
-        name = key.encode()
-        out += signed(len(name)) + name
-        out += signed(-1) if value is None else signed(len(value)) + value
-    return out
+    except Unreadable as wrong:
+        yield Refusal(row, str(wrong))
+    except TooLarge as large:
+        yield Refusal(row, f"{large} needs too much memory", "large")
 
 
 def chosen(rows: Rows, block: Block, options: Options, fates: npt.NDArray[np.int8] | None) -> Rows:
@@ -298,7 +266,7 @@ def record_rows(
         "codec": lambda: codecs(attributes),
         "crc_ok": lambda: pa.array(block.crc_ok[batch]),
         "segment": lambda: constant(segment.name, pa.string(), count),
-        "position": lambda: pa.array((block.starts + block.at)[batch]),
+        "position": lambda: pa.array(block.positions[batch]),
         "leader_epoch": lambda: numbers(headers["leader_epoch"][batch]),
     }
     return record_batch(schema, columns)

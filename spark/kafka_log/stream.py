@@ -20,8 +20,8 @@ from .blocks import Block
 from .columns import last_offsets
 from .fates import blocks_of, open_at
 from .listing import Partition, partitions_in
-from .options import Options
-from .planning import tasks_of
+from .options import END, Options
+from .planning import position_before, tasks_of
 from .reading import DataLoss, read_task
 
 if TYPE_CHECKING:
@@ -63,12 +63,11 @@ class _Ends:
         segment = partition.segments[-1]
         base, position, offset = self._seen.get(name, (-1, 0, 0))
         if base != segment.base_offset or position > segment.size_bytes:
-            position, offset = 0, segment.base_offset
+            position, offset = position_before(segment, END), segment.base_offset
         for block in blocks_of(segment, position, check_crc=True):
             if isinstance(block, Block):
                 offset = max(offset, int(last_offsets(block.headers)[-1]) + 1)
-                length = int(block.headers["length"][-1])
-                position = block.at + int(block.starts[-1]) + length + 12
+                position = block.end
         self._seen[name] = (segment.base_offset, position, offset)
         return offset
 
@@ -200,7 +199,7 @@ def _reached(
     for segment in partition.segments:
         if segment.end_offset is not None and segment.end_offset <= start:
             continue
-        for block in blocks_of(segment):
+        for block in blocks_of(segment, position_before(segment, start)):
             if not isinstance(block, Block):
                 continue
             last = last_offsets(block.headers)

@@ -203,7 +203,7 @@ def _all(task: Task) -> Iterator[dict[str, object]]:
             if not follower.open:
                 return
             if isinstance(block, Block):
-                read_bytes += len(block.data)
+                read_bytes += block.end - block.at
                 yield from follower.rows(block, segment, is_own=False)
             if read_bytes > _PATIENCE_BYTES and hanging is None:
                 hanging = open_at(partition)
