@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
+.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -120,6 +120,10 @@ bench-compaction: .venv/.installed ## p50 and p99 of a producer, with and withou
 
 bench-scale: .venv/.installed ## CPU per request by partitions and by connections; restarts with 1 GB of log
 	@$(PY) benchmarks/bench_scale.py $(ARGS)
+
+# 10 GB of disk meanwhile, and minutes (ARGS='--gigabytes 1' is shorter).
+bench-log: setup ## the data source kafka-log inside Spark: MB/s a core, memory of a task
+	@$(PY) benchmarks/bench_log.py $(ARGS)
 
 bench-memory: .venv/.installed ## memory of a connection, a partition, a group and so on
 	@$(PY) benchmarks/bench_memory.py $(ARGS)

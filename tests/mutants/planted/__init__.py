@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..mutant import Mutant
-from . import broker, coordinator, events, facade, prepared_transactions, sink, storage
+from . import broker, coordinator, events, facade, kafka_log, prepared_transactions, sink, storage
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *storage.MUTANTS,
@@ -15,4 +15,5 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *events.MUTANTS,
     *facade.MUTANTS,
     *sink.MUTANTS,
+    *kafka_log.MUTANTS,
 )

@@ -24,7 +24,7 @@ def packed(
     time_delta_ms: int = 1,
 ) -> bytes:
     """The payload of a batch."""
-    out = b""
+    out = bytearray()
     for index, (key, value) in enumerate(records):
         body = b"\0" + signed(index * time_delta_ms)
         body += signed(index if offsets is None else offsets[index])
@@ -35,7 +35,7 @@ def packed(
             body += signed(len(name.encode())) + name.encode()
             body += signed(-1) if content is None else signed(len(content)) + content
         out += signed(len(body)) + body
-    return out
+    return bytes(out)
 
 
 def batch(

@@ -122,6 +122,19 @@ def test_filters_skip_segments_and_partitions(tmp_path: Path) -> None:
     ) == [("t", 1, 2), ("t", 1, 4)]
 
 
+def test_a_stream_finds_its_place_by_the_index(tmp_path: Path) -> None:
+    from ottla.spark.kafka_log.listing import partitions_in
+    from ottla.spark.kafka_log.planning import position_before
+
+    batches = [batch(2 * n, PAIRS) for n in range(50)]
+    path = segment(tmp_path / "t-0", 0, batches)
+    (partition,) = partitions_in(str(tmp_path))
+    (only,) = partition.segments
+    assert position_before(only, 60) == 29 * len(batches[0])
+    path.with_suffix(".index").write_bytes(b"damaged!")
+    assert position_before(only, 60) == 0
+
+
 @pytest.mark.spark
 def test_spark_follows_a_directory_and_pushes_filters(spark: SparkSession, tmp_path: Path) -> None:
     log = tmp_path / "log"
