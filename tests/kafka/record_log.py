@@ -150,7 +150,7 @@ def _compacted(bootstrap: str, data: Path, turn: int) -> None:
         last.produce(topic, key="last", value="v", timestamp=START_MS + (turn * 10 + 9) * HOUR_MS)
         last.flush()
     for topic in ("latest", "emptied"):
-        _until(lambda topic=topic: _is_clean(data, topic))  # type: ignore[misc]
+        _until(lambda topic=topic: _is_clean(data, topic))  # type: ignore[misc]  # mypy cannot type the default
 
 
 def _transaction(bootstrap: str, topic: str, time_ms: int, *, commit: bool) -> None:
