@@ -2,7 +2,7 @@
 
 No CRC is computed, so a length may be wrong. The walk believes it if a batch with a higher base
 offset begins where it leads to. Else it checks the CRC of the batch before, and goes on as behind
-damage if that is wrong: a wrong length hides no batch.
+damage if that is wrong. Only a wrong length that leads exactly to a later batch hides batches.
 """
 
 from __future__ import annotations
