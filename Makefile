@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean
+.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -124,6 +124,8 @@ bench-scale: .venv/.installed ## CPU per request by partitions and by connection
 # 10 GB of disk meanwhile, and minutes (ARGS='--gigabytes 1' is shorter).
 bench-log: setup ## the data source kafka-log inside Spark: MB/s a core, memory of a task
 	@$(PY) benchmarks/bench_log.py $(ARGS)
+bench-audit: setup ## `ottla audit` on 0.5 to 4 GB: rate of a core, memory of tasks (ARGS='--sizes 0.1')
+	@$(PY) benchmarks/bench_audit.py $(ARGS)
 
 bench-memory: .venv/.installed ## memory of a connection, a partition, a group and so on
 	@$(PY) benchmarks/bench_memory.py $(ARGS)

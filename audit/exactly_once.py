@@ -6,7 +6,7 @@ because the marker comes later; `KeyFold` compares the copies of one key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from .rows import COMMIT, Batch, KeyRow
 from .rules import Finding, evidence
@@ -26,23 +26,45 @@ class FateFold:
     def fate(self, batch: Batch) -> str:
         """The fate of a data batch; the empty text for a control batch."""
         if batch.control:
-            if batch.control_type:
-                self._results[batch.producer_id] = batch.control_type
-            return ""
-        if not batch.transactional:
+            return self.of(batch.producer_id, batch.control_type)
+        return self.of(batch.producer_id, "data" if batch.transactional else "plain")
+
+    def of(self, producer_id: int, kind: str) -> str:
+        """The same for a record.
+
+        Args:
+            kind: plain outside a transaction, data in one; commit or abort for a marker.
+        """
+        if kind == "plain":
             return COMMITTED
-        result = self._results.get(batch.producer_id)
+        if kind != "data":
+            if kind:
+                self._results[producer_id] = kind
+            return ""
+        result = self._results.get(producer_id)
         return OPEN if result is None else COMMITTED if result == COMMIT else ABORTED
 
 
 class KeyFold:
-    """The copies of one key, in any order; it keeps counts and a few rows."""
+    """The copies of one key, in any order; it keeps counts and a few rows.
 
-    def __init__(self, key: str) -> None:
+    Args:
+        counts: of copies that are known, by output and fate.
+        unconsumed: how many of them are behind the group's offset.
+        rows: some of them.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        counts: Mapping[tuple[bool, str], int] | None = None,
+        unconsumed: int = 0,
+        rows: Iterable[KeyRow] = (),
+    ) -> None:
         self._key = key
-        self._counts: dict[tuple[bool, str], int] = {}
-        self._unconsumed = 0
-        self._rows: list[KeyRow] = []
+        self._counts: dict[tuple[bool, str], int] = dict(counts or {})
+        self._unconsumed = unconsumed
+        self._rows = list(rows)
 
     def row(self, row: KeyRow) -> None:
         """Pass a copy."""

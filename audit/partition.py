@@ -76,6 +76,7 @@ class PartitionFold:
         self._expiration_ms = expiration_ms
         self._producers: dict[int, _Producer] = {}
         self._open: dict[int, int] = {}  # first offset of each open transaction, rising
+        self._forgets_at = _PRODUCERS_KEPT
         self._index = IndexFold()
         self._previous: Batch | None = None
         self._start = NONE
@@ -262,7 +263,7 @@ class PartitionFold:
             self._counts[batch.control_type] += 1
             self._open.pop(batch.producer_id, None)
             if batch.control_type == ABORT:
-                stable = min(self._open.values(), default=batch.last_offset + 1)
+                stable = next(iter(self._open.values()), batch.last_offset + 1)
                 yield from self._index.aborted(ended, stable, state.marker)
             elif self._index.claims(batch):
                 yield from self._index.committed(batch)
@@ -301,8 +302,9 @@ class PartitionFold:
         )
 
     def _new_producer(self, batch: Batch, *, is_unknown: bool) -> _Producer:
-        if len(self._producers) >= _PRODUCERS_KEPT:
+        if len(self._producers) >= self._forgets_at:
             self._forget_silent()
+            self._forgets_at = max(_PRODUCERS_KEPT, 2 * len(self._producers))
         state = _Producer(batch.producer_epoch, is_unknown=is_unknown)
         self._producers[batch.producer_id] = state
         return state

@@ -13,6 +13,7 @@ NONE: Final = -1
 COMMIT: Final = "commit"
 ABORT: Final = "abort"
 UNREADABLE: Final = "unreadable"
+_ITEMS_SHOWN: Final = 20
 
 
 class SegmentStart(NamedTuple):
@@ -255,15 +256,21 @@ class KeyRow(NamedTuple):
 
 
 def evidence(*rows: Any) -> str:  # Any: one of the named tuples above
-    """Rows as JSON, without the fields that hold their default."""
+    """Rows as JSON, without the fields that hold their default; of a long list the first 20."""
     return json.dumps([_shown(row) for row in rows if row is not None])
 
 
 def _shown(row: Any) -> dict[str, object]:  # Any: as above
     defaults = row._field_defaults
     fields = {
-        name: value
+        name: _short(value)
         for name, value in row._asdict().items()
         if name not in defaults or defaults[name] != value
     }
     return {"row": type(row).__name__, **fields}
+
+
+def _short(value: object) -> object:
+    if isinstance(value, tuple) and len(value) > _ITEMS_SHOWN:
+        return [*value[:_ITEMS_SHOWN], f"and {len(value) - _ITEMS_SHOWN} more"]
+    return value

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
 from ottla.admin_offsets import EARLIEST, LATEST, partition_offsets
 from ottla.client import Client, ErrorAnswer, NoAnswer, check
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.batch import headers_in
+from ottla.protocol.batch import HEADER_SIZE, read_header
 from ottla.spark.audit_main import AuditFailed
-from ottla.spark.audit_rows import Metadata, ReadBatch, SegmentFile
+from ottla.spark.audit_rows import LogPart, Metadata
 from ottla.spark.audit_run import Logs
+from ottla.spark.kafka_log.blocks import Block, Gap, Range, walk
+from ottla.spark.kafka_log.columns import last_offsets, picked
 
 _FETCH_BYTES: Final = 8 << 20
 _RECENT_MS: Final = 10_000
@@ -31,7 +34,7 @@ def of_cluster(bootstrap: str) -> Logs:
     try:
         with Client.to(bootstrap) as client:
             topics = {each.name: len(each.partitions) for each in client.metadata(None)}
-            segments = [
+            parts = [
                 each
                 for topic in sorted(topics, key=lambda name: (name.startswith("__"), name))
                 for each in _ranges(client, bootstrap, topic, topics[topic])
@@ -39,24 +42,24 @@ def of_cluster(bootstrap: str) -> Logs:
             metadata = Metadata(_compacted(client, sorted(topics)))
     except (ErrorAnswer, NoAnswer, ValueError) as wrong:
         raise AuditFailed(str(wrong)) from None
-    if not segments:
+    if not parts:
         raise AuditFailed(f"{bootstrap} has no partitions")
     return Logs(
         bootstrap,
-        segments,
+        parts,
         metadata,
-        wire_batches,
+        wire_blocks,
         bootstrap,
         now_ms,
         live_from_ms=now_ms - _RECENT_MS,
     )
 
 
-def _ranges(client: Client, bootstrap: str, topic: str, partitions: int) -> Iterator[SegmentFile]:
+def _ranges(client: Client, bootstrap: str, topic: str, partitions: int) -> Iterator[LogPart]:
     starts = partition_offsets(client, topic, dict.fromkeys(range(partitions), EARLIEST))
     ends = partition_offsets(client, topic, dict.fromkeys(range(partitions), LATEST))
     for index in range(partitions):
-        yield SegmentFile(topic, index, starts[index], bootstrap, ends[index], False, True)
+        yield LogPart(topic, index, starts[index], ends[index], address=bootstrap)
 
 
 def _compacted(client: Client, topics: list[str]) -> frozenset[str]:
@@ -82,33 +85,62 @@ def _client(bootstrap: str) -> Client:
     return Client.to(bootstrap)
 
 
-def wire_batches(segment: SegmentFile) -> Iterator[ReadBatch]:
-    """The batches of a partition from `base_offset` to the offset `size`.
+def wire_blocks(part: LogPart, check_crc: bool) -> Iterator[Block | Gap]:
+    """The batches of a partition up to the end offset of the part.
 
     Raises:
         ErrorAnswer: the leader refuses. NoAnswer: it does not answer.
     """
-    client = _client(segment.path)
-    offset, position = segment.base_offset, 0
-    while offset < segment.size:
-        data = memoryview(_fetched(client, segment, offset))
-        found = False
-        for at, header in headers_in(data):
-            if header.last_offset < offset:
+    client = _client(part.address)
+    offset, position = part.base_offset, 0
+    while offset < part.end_offset:
+        data = _fetched(client, part, offset)
+        following = offset
+        for block in walk(_InMemory(data), _whole(data, part), check_crc=check_crc):
+            if isinstance(block, Gap):
+                if block.is_tail and following > offset:
+                    break  # a batch that the limit of the answer cuts
+                yield block._replace(position=position + block.position)
+                following = max(following, _behind(data, block.position, following))
                 continue
-            if header.base_offset >= segment.size:
-                return
-            found = True
-            yield ReadBatch(position, header, data[at : at + header.size_bytes])
-            position += header.size_bytes
-            offset = header.next_offset
-        if not found:
+            last = last_offsets(block.headers)
+            wanted = (last >= offset) & (block.headers["base_offset"] < part.end_offset)
+            if wanted.any():
+                yield replace(picked(block, wanted), at=position + block.at)
+            following = max(following, int(last[-1]) + 1)
+        if following == offset:
             return  # compaction removed the last ones
+        offset = following
+        position += len(data)
 
 
-def _fetched(client: Client, segment: SegmentFile, offset: int) -> bytes:
+class _InMemory:
+    """Bytes that were fetched, as a file."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        return self._data[position : position + size_bytes]
+
+    def close(self) -> None:
+        pass
+
+
+def _whole(data: bytes, part: LogPart) -> Range:
+    return Range(0, len(data), len(data), part.base_offset, part.end_offset)
+
+
+def _behind(data: bytes, position: int, offset: int) -> int:
+    """The offset behind a damaged batch, as far as its header can be believed."""
+    if position + HEADER_SIZE > len(data):
+        return offset
+    return min(read_header(data, position).next_offset, offset + _FETCH_BYTES)
+
+
+def _fetched(client: Client, part: LogPart, offset: int) -> bytes:
     asked: dict[str, Any] = {
-        "partition": segment.partition,
+        "partition": part.partition,
         "fetch_offset": offset,
         "partition_max_bytes": _FETCH_BYTES,
     }
@@ -117,13 +149,13 @@ def _fetched(client: Client, segment: SegmentFile, offset: int) -> bytes:
         "min_bytes": 0,
         "max_bytes": _FETCH_BYTES,
         "isolation_level": 0,
-        "topics": [{"topic": segment.topic, "partitions": [asked]}],
+        "topics": [{"topic": part.topic, "partitions": [asked]}],
         "forgotten_topics_data": [],
     }
-    leader = client.known_leader(segment.topic, segment.partition)
+    leader = client.known_leader(part.topic, part.partition)
     answer = client.ask(ApiKey.FETCH, body, node_id=leader)
-    check(answer.error_code, segment.topic)
+    check(answer.error_code, part.topic)
     (topic,) = answer.responses
     (partition,) = topic.partitions
-    check(partition.error_code, f"{segment.topic}-{segment.partition}")
+    check(partition.error_code, f"{part.topic}-{part.partition}")
     return bytes(partition.records or b"")

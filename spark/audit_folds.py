@@ -14,41 +14,27 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_type_hints
 
 from ..audit.coordinator import CoordinatorFold, StateLog
-from ..audit.exactly_once import FateFold, KeyFold
 from ..audit.offsets import OffsetsFold
 from ..audit.partition import PartitionFold
 from ..audit.producers import Cluster, ProducerFold, sort_key
-from ..audit.rows import (
-    Batch,
-    Decision,
-    KeyRow,
-    PartitionTransaction,
-    Standing,
-)
+from ..audit.rows import Decision, PartitionTransaction, Standing
 from ..audit.rules import Finding
-from ..audit.whole import log_order
+from .audit_pieces import rows_in
 from .audit_rows import (
+    LogPart,
     Metadata,
     Read,
-    SegmentFile,
     coordinator_rows,
-    file_batches,
-    keyed_batches,
-    log_rows,
+    file_blocks,
+    log_pieces,
     offset_rows,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PACKED: Final = "family string, name string, number long, at long, sub int, row binary"
+PACKED: Final = "family string, name string, number long, at long, sub long, row binary"
 """The columns of a packed row: name and number are the key, `at` and `sub` the order."""
-KEYED: Final = (
-    "key binary, value binary, topic string, partition int, offset long, timestamp timestamp,"
-    " number long, kind string"
-)
-"""The columns of a record, before its key is known; kind: plain, data, commit or abort."""
-
 LOG: Final = "log"
 FINDING: Final = "finding"
 TRANSACTION: Final = "transaction"
@@ -57,9 +43,9 @@ STATE: Final = "state"
 PRODUCER: Final = "producer"
 OFFSET: Final = "offset"
 COMMITTED: Final = "committed"
-KEY: Final = "key"
 
 _ROWS: Final = 4096
+_BYTES: Final = 4 << 20
 Arrow = Iterator["pa.RecordBatch"]
 Step = Callable[[Arrow], Arrow]
 
@@ -86,16 +72,30 @@ def unpacked(row: bytes) -> Any:  # Any: one of the named tuples of ottla.audit.
     return pickle.loads(row)
 
 
-def _in_batches(rows: Iterable[Packed]) -> Arrow:
+def in_batches(rows: Iterable[Packed]) -> Arrow:
+    """Packed rows in batches of a limited size."""
     import pyarrow as pa
 
-    types = [pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int32(), pa.binary()]
-    several = iter(rows)
-    while held := list(islice(several, _ROWS)):
+    types = [pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.binary()]
+    for held in _portions(rows):
         columns = zip(zip(*held, strict=True), types, strict=True)
         yield pa.RecordBatch.from_arrays(
             [pa.array(column, kind) for column, kind in columns], names=list(Packed._fields)
         )
+
+
+def _portions(rows: Iterable[Packed]) -> Iterator[list[Packed]]:
+    """Rows in lists of a limited number and size."""
+    held: list[Packed] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += len(row.row)
+        if len(held) == _ROWS or size > _BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def _rows(batches: Arrow) -> Iterator[Packed]:
@@ -105,76 +105,87 @@ def _rows(batches: Arrow) -> Iterator[Packed]:
         )
 
 
-def _keyed(batches: Arrow) -> Iterator[tuple[tuple[str, int], Iterator[Any]]]:
-    """The rows of each key, in their order; Any: as of `unpacked`."""
-    for key, rows in groupby(_rows(batches), key=itemgetter(1, 2)):
-        yield key, (unpacked(row.row) for row in rows)
+def _keyed(batches: Arrow) -> Iterator[tuple[tuple[str, int], Iterator[Packed]]]:
+    """The rows of each key, in their order."""
+    return groupby(_rows(batches), key=itemgetter(1, 2))
+
+
+def _opened(rows: Iterable[Packed]) -> Iterator[Any]:
+    """Rows as they were sent; Any: as of `unpacked`."""
+    return (unpacked(row.row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLogs:
-    """Segments to rows of logs."""
+    """Parts of logs to pieces of their rows (`audit_pieces`), in the order of the log."""
 
-    read: Read = file_batches
+    read: Read = file_blocks
     check_crc: bool = True
 
     def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(
-            packed(LOG, row, segment.topic, segment.partition, *log_order(row))
-            for segment in _segments(batches)
-            for row in log_rows(segment, read=self.read, check_crc=self.check_crc)
+        return in_batches(
+            Packed(LOG, part.topic, part.partition, part.base_offset, order, piece)
+            for part in parts_of(batches)
+            for order, piece in enumerate(
+                log_pieces(part, read=self.read, check_crc=self.check_crc),
+                part.task.start if part.task is not None else 0,
+            )
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ReadStates:
-    """Segments of `__transaction_state` to its records, by transactional id."""
+    """Parts of `__transaction_state` to its records, by transactional id."""
 
-    read: Read = file_batches
+    read: Read = file_blocks
 
     def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(
+        return in_batches(
             packed(FINDING, row, row.rule)
             if isinstance(row, Finding)
             else packed(STATE, row, row.transactional_id, row.partition, row.offset)
-            for segment in _segments(batches)
-            for row in coordinator_rows(segment, read=self.read)
+            for part in parts_of(batches)
+            for row in coordinator_rows(part, read=self.read)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOffsets:
-    """Segments of `__consumer_offsets` to its records."""
+    """Parts of `__consumer_offsets` to its records."""
 
-    read: Read = file_batches
+    read: Read = file_blocks
 
     def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(
+        return in_batches(
             packed(OFFSET, row, "", row.log_partition, row.log_offset)
-            for segment in _segments(batches)
-            for row in offset_rows(segment, read=self.read)
+            for part in parts_of(batches)
+            for row in offset_rows(part, read=self.read)
         )
 
 
-def _segments(batches: Arrow) -> Iterator[SegmentFile]:
+def parts_of(batches: Arrow) -> Iterator[LogPart]:
+    """The parts of logs in packed rows."""
     return (unpacked(row.row) for row in _rows(batches))
 
 
 @dataclass(frozen=True, slots=True)
 class FoldPartitions:
-    """Rows of logs, sorted, to findings, transactions and summaries."""
+    """Pieces of logs, sorted, to findings, transactions and summaries."""
 
     metadata: Metadata
 
     def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(self._found(batches))
+        return in_batches(self._found(batches))
 
     def _found(self, batches: Arrow) -> Iterator[Packed]:
         compacted = self.metadata.compacted
         for (topic, partition), rows in _keyed(batches):
             may_have_gaps = compacted is None or topic in compacted
             fold = PartitionFold(topic, partition, may_have_gaps=may_have_gaps)
-            for found in chain(_each(fold.row, rows), fold.end()):
+            logged = chain.from_iterable(
+                rows_in(topic, partition, piece.at, piece.row) for piece in rows
+            )
+            for found in chain(_each(fold.row, logged), fold.end()):
                 if isinstance(found, Finding):
                     yield packed(FINDING, found, found.rule)
                 elif isinstance(found, PartitionTransaction):
@@ -190,12 +201,12 @@ class FoldStates:
     logs: dict[int, StateLog]
 
     def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(self._found(batches))
+        return in_batches(self._found(batches))
 
     def _found(self, batches: Arrow) -> Iterator[Packed]:
         for (_, partition), rows in _keyed(batches):
             fold = CoordinatorFold(self.logs.get(partition, StateLog()))
-            for found in chain(_each(fold.row, rows), fold.end()):
+            for found in chain(_each(fold.row, _opened(rows)), fold.end()):
                 if isinstance(found, Finding):
                     yield packed(FINDING, found, found.rule)
                 else:
@@ -207,7 +218,7 @@ def _of_producer(row: Standing | Decision | PartitionTransaction) -> Packed:
     family = TRANSACTION if isinstance(row, PartitionTransaction) else PRODUCER
     kind, topic, partition, epoch, time_ms, sub, offset = sort_key(row)
     order = (f"{kind} {topic}-{partition:010d} {epoch:06d}", row.producer_id, time_ms)
-    return packed(family, row, *order, (sub << 30) + (offset & 0x3FFFFFFF))
+    return packed(family, row, *order, (sub << 62) + offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +228,12 @@ class FoldProducers:
     cluster: Cluster
 
     def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(self._found(batches))
+        return in_batches(self._found(batches))
 
     def _found(self, batches: Arrow) -> Iterator[Packed]:
         for producer_id, rows in groupby(_rows(batches), key=itemgetter(2)):
             fold = ProducerFold(producer_id, self.cluster)
-            opened = (unpacked(row.row) for row in rows)
-            for found in chain(_each(fold.row, opened), fold.end()):
+            for found in chain(_each(fold.row, _opened(rows)), fold.end()):
                 yield packed(FINDING, found, found.rule)
 
 
@@ -236,12 +246,12 @@ class FoldOffsets:
     group: str = ""
 
     def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(self._found(batches))
+        return in_batches(self._found(batches))
 
     def _found(self, batches: Arrow) -> Iterator[Packed]:
         for _, rows in _keyed(batches):
             fold = OffsetsFold(self.partitions, self.cluster.partitions)
-            for found in chain(_each(fold.row, rows), fold.end()):
+            for found in chain(_each(fold.row, _opened(rows)), fold.end()):
                 yield packed(FINDING, found, found.rule)
             for (group, _, _), record in fold.committed.items():
                 if group == self.group:
@@ -251,131 +261,6 @@ class FoldOffsets:
 def _each(step: Callable[[Any], Iterable[Any]], rows: Iterable[Any]) -> Iterator[Any]:
     """The results of a step for each row; Any: rows of one fold."""
     return chain.from_iterable(map(step, rows))
-
-
-@dataclass(frozen=True, slots=True)
-class ReadKeyed:
-    """Segments of the input and the output to records with the columns `KEYED`."""
-
-    read: Read = file_batches
-
-    def __call__(self, batches: Arrow) -> Arrow:
-        import pyarrow as pa
-
-        types = [
-            pa.binary(), pa.binary(), pa.string(), pa.int32(), pa.int64(),
-            pa.timestamp("us", tz="UTC"), pa.int64(), pa.string(),
-        ]  # fmt: skip
-        names = ["key", "value", "topic", "partition", "offset", "timestamp", "number", "kind"]
-        for segment in _segments(batches):
-            for rows in _chunks(_records_of(segment, self.read)):
-                columns = [
-                    pa.array(column, kind)
-                    for column, kind in zip(zip(*rows, strict=True), types, strict=True)
-                ]
-                yield pa.RecordBatch.from_arrays(columns, names=names)
-
-
-_Keyed = tuple[bytes | None, bytes | None, str, int, int, int, int, str]
-
-
-def _records_of(segment: SegmentFile, read: Read) -> Iterator[_Keyed]:
-    place = (segment.topic, segment.partition)
-    for batch, records in keyed_batches(segment, read=read):
-        if batch.control:
-            if batch.control_type:
-                time_us = batch.max_timestamp * 1000
-                offset = batch.base_offset
-                yield (None, None, *place, offset, time_us, batch.producer_id, batch.control_type)
-            continue
-        kind = "data" if batch.transactional else "plain"
-        for record in records:
-            yield (
-                record.key,
-                record.value,
-                *place,
-                record.offset,
-                record.timestamp_ms * 1000,
-                batch.producer_id,
-                kind,
-            )
-
-
-def _chunks(rows: Iterable[_Keyed]) -> Iterator[list[_Keyed]]:
-    held: list[_Keyed] = []
-    size = 0
-    for row in rows:
-        held.append(row)
-        size += len(row[0] or b"") + len(row[1] or b"")
-        if len(held) == _ROWS or size > 1 << 22:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
-
-
-@dataclass(frozen=True, slots=True)
-class FoldFates:
-    """Records by falling offsets to the copies of keys; `family` is the key, `row` the rest.
-
-    Args:
-        output: the output topic.
-        consumed: offset of the group by partition of the input; None: everything is consumed.
-    """
-
-    output: str
-    consumed: dict[int, int] | None
-
-    def __call__(self, batches: Arrow) -> Arrow:
-        return _in_batches(self._found(batches))
-
-    def _found(self, batches: Arrow) -> Iterator[Packed]:
-        for (topic, partition), rows in groupby(_rows(batches), key=itemgetter(1, 2)):
-            fold = FateFold()
-            until = None if self.consumed is None else self.consumed.get(partition, 0)
-            for row in rows:
-                kind, _, producer_id = row.row.decode().partition(" ")
-                is_control = kind in ("commit", "abort")
-                fate = fold.fate(
-                    Batch(
-                        topic,
-                        partition,
-                        row.at,
-                        row.at,
-                        int(producer_id),
-                        transactional=kind != "plain",
-                        control=is_control,
-                        control_type=kind if is_control else "",
-                    )
-                )
-                if fate:
-                    is_output = topic == self.output
-                    is_consumed = until is None or row.at < until
-                    key = KeyRow(
-                        row.family,
-                        is_output,
-                        fate,
-                        topic,
-                        partition,
-                        row.at,
-                        int(producer_id),
-                        is_consumed,
-                    )
-                    yield packed(KEY, key, row.family)
-
-
-def fold_keys(batches: Arrow) -> Arrow:
-    """Copies, sorted by key, to findings."""
-    return _in_batches(_of_keys(batches))
-
-
-def _of_keys(batches: Arrow) -> Iterator[Packed]:
-    for key, rows in groupby(_rows(batches), key=itemgetter(1)):
-        fold = KeyFold(key)
-        for row in rows:
-            fold.row(unpacked(row.row))
-        for found in fold.end():
-            yield packed(FINDING, found, found.rule)
 
 
 _SQL: Final = {"str": ("string", "string"), "int": ("long", "int64"), "bool": ("boolean", "bool_")}

@@ -47,13 +47,13 @@ class Outputs:
 
 
 def of_directory(directory: str) -> Logs:
-    """The logs of a data directory. Raises AuditFailed."""
-    from .audit_rows import NoLogs, metadata_of, segments_in
+    """The logs of a data directory, a path or a URI. Raises AuditFailed."""
+    from .audit_rows import NoLogs, metadata_of, parts_in
     from .audit_run import Logs
 
-    path = os.path.abspath(directory)
+    path = directory if "://" in directory else os.path.abspath(directory)
     try:
-        return Logs(path, segments_in(path), metadata_of(path))
+        return Logs(path, parts_in(path), metadata_of(path))
     except (NoLogs, OSError) as wrong:
         raise AuditFailed(str(wrong)) from None
 

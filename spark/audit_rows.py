@@ -1,31 +1,33 @@
-"""Rows of a data directory, Ottla's or Apache Kafka's, for the audit's rules; changes nothing.
+"""Rows of log directories, Ottla's or Apache Kafka's, for the audit's rules; changes nothing.
 
-One data file at a time, header by header: of a large file only the pages of headers are read,
-unless the CRCs are checked. It imports neither PySpark nor the broker, so executors start fast.
+The files are found, divided and read by `kafka_log`, in blocks whose headers are columns. A log
+over the wire comes as the same blocks. It imports neither PySpark nor the broker, so executors
+start fast.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..audit.coordinator import STATE_TOPIC
-from ..audit.decode import batch_row, coordinator_records, offset_records
+from ..audit.decode import coordinator_records, offset_records
 from ..audit.offsets import OFFSETS_TOPIC
-from ..audit.rows import AbortedEntry, Batch, CoordinatorRecord, LogRow, OffsetRecord, SegmentStart
+from ..audit.rows import CoordinatorRecord, LogRow, OffsetRecord
 from ..audit.rules import Finding
 from ..audit.whole import Logs
-from ..protocol.batch import MAGIC, BatchHeader, crc_is_right, headers_in
+from ..protocol.batch import LOG_OVERHEAD, BatchHeader, read_header
 from ..protocol.errors import Refused
-from ..protocol.records import Record, records_in
-from ..storage.aborted import decode as decode_index
 from ..storage.directory_inspection import catalog_in, may_be_compacted
-
-METADATA_TOPIC: Final = "__cluster_metadata"
-LOG: Final = ".log"
-INDEX: Final = ".txnindex"
+from .audit_pieces import pieces, rows_in
+from .kafka_log.blocks import BLOCK_BYTES, Block, Gap, walk
+from .kafka_log.fates import whole_range
+from .kafka_log.files import LocalStore, store_of
+from .kafka_log.listing import METADATA_TOPIC, partitions_in
+from .kafka_log.options import Options
+from .kafka_log.planning import Task, tasks_of
+from .kafka_log.reading import opened
+from .kafka_log.schemas import Level
 
 T = TypeVar("T")
 
@@ -34,39 +36,31 @@ class NoLogs(Exception):
     """A path that is not a directory of logs; the message says why."""
 
 
-class SegmentFile(NamedTuple):
-    """A data file, as the driver found it.
+class LogPart(NamedTuple):
+    """A part of a log that one task reads: a data file, a part of one, or offsets over the wire.
 
     Attributes:
-        size: of the file when it was found, in bytes; later data is not read.
-        has_index: whether a `.txnindex` exists.
-        is_last: whether it is the last one of its partition.
+        base_offset: of the data file; over the wire the first offset.
+        end_offset: behind the last offset, over the wire; else -1.
+        task: the range of the file; None over the wire.
+        address: of the cluster, over the wire.
     """
 
     topic: str
     partition: int
     base_offset: int
-    path: str
-    size: int
-    has_index: bool
-    is_last: bool
+    end_offset: int = -1
+    task: Task | None = None
+    address: str = ""
 
     @property
-    def has_file(self) -> bool:
-        """Whether it is a file; else it is the range of a partition that is read over the wire."""
-        return self.path.endswith(LOG)
+    def is_last(self) -> bool:
+        """Whether it belongs to the active segment, whose end may be torn."""
+        return self.task is None or self.task.segment.is_last
 
 
-class ReadBatch(NamedTuple):
-    """A batch and its position in its file, in bytes."""
-
-    position: int
-    header: BatchHeader
-    data: memoryview
-
-
-Read = Callable[[SegmentFile], Iterator[ReadBatch]]
-"""Reads the batches of a segment, in order."""
+Read = Callable[[LogPart, bool], Iterator[Block | Gap]]
+"""Reads the batches of a part, in order, with or without a check of their CRCs."""
 
 
 class Metadata(NamedTuple):
@@ -81,192 +75,130 @@ class Metadata(NamedTuple):
     next_producer_id: int = -1
 
 
-def segments_in(directory: str) -> list[SegmentFile]:
-    """The data files of all partitions, without the metadata log.
+def parts_in(directory: str) -> list[LogPart]:
+    """The parts of all partitions, without the metadata log, in the order of each log.
+
+    Args:
+        directory: a path, or a URI that `kafka_log` can open.
 
     Raises:
         NoLogs: there is no such directory, or it has no partition.
     """
-    found: list[SegmentFile] = []
-    try:
-        names = sorted(os.listdir(directory))
-    except OSError as wrong:
-        raise NoLogs(f"{directory}: {wrong.strerror}") from None
+    options = Options(directory, Level.BATCHES)
+    found: list[LogPart] = []
     partitions = 0
-    for name in names:
-        topic, _, index = name.rpartition("-")
-        path = os.path.join(directory, name)
-        if not topic or not index.isdecimal() or not os.path.isdir(path):
-            continue
-        partitions += 1
-        if topic != METADATA_TOPIC:
-            found += _segments_of(path, topic, int(index))
+    try:
+        for partition in partitions_in(directory):
+            partitions += 1
+            if partition.topic == METADATA_TOPIC:
+                continue
+            tasks = list(tasks_of(partition, options))
+            empty = [each for each in partition.segments if not each.size_bytes]
+            tasks += [Task(segment, 0, 0) for segment in empty]
+            tasks.sort(key=lambda task: (task.segment.base_offset, task.start))
+            place = (partition.topic, partition.partition)
+            found += [LogPart(*place, task.segment.base_offset, task=task) for task in tasks]
+    except OSError as wrong:
+        raise NoLogs(f"{directory}: {wrong.strerror or wrong}") from None
+    except ValueError as wrong:
+        raise NoLogs(str(wrong)) from None
     if not partitions:
         raise NoLogs(f"{directory} has no partitions: the data directory of a broker was expected")
     return found
 
 
-def _segments_of(path: str, topic: str, partition: int) -> Iterator[SegmentFile]:
-    names = set(os.listdir(path))
-    stems = (name.removesuffix(LOG) for name in names if name.endswith(LOG))
-    bases = sorted((int(stem), stem) for stem in stems if stem.isdecimal())
-    for at, (base, stem) in enumerate(bases):
-        file = os.path.join(path, stem + LOG)
-        yield SegmentFile(
-            topic,
-            partition,
-            base,
-            file,
-            os.path.getsize(file),
-            stem + INDEX in names,
-            at + 1 == len(bases),
-        )
-
-
 def metadata_of(directory: str) -> Metadata:
-    """The facts of a directory's metadata log; unknown without one, or if it cannot be read."""
-    catalog = catalog_in(directory)
+    """The facts of a local directory's metadata log; unknown without one that can be read."""
+    store, path = store_of(directory)
+    if not isinstance(store, LocalStore):
+        return Metadata()
+    catalog = catalog_in(path)
     if catalog is None:
         return Metadata()
     compacted = frozenset(name for name in catalog.topics if may_be_compacted(catalog, name))
     return Metadata(compacted, catalog.next_producer_id or -1)
 
 
-def file_batches(segment: SegmentFile) -> Iterator[ReadBatch]:
-    """The batches of a data file, as far as their lengths are right; none of a deleted file."""
-    try:
-        with open(segment.path, "rb") as file:
-            size = min(segment.size, os.fstat(file.fileno()).st_size)
-            if not size:
-                return
-            mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    except FileNotFoundError:
+def file_blocks(part: LogPart, check_crc: bool) -> Iterator[Block | Gap]:
+    """The batches of a data file, and the bytes between that are none; none of a deleted file."""
+    task = part.task
+    assert task is not None
+    if task.end <= task.start:
         return
-    data = memoryview(mapped)  # unmapped with its last view
-    for position, header in headers_in(data):
-        yield ReadBatch(position, header, data[position : position + header.size_bytes])
+    file = opened(task, Options(""))
+    if file is None:
+        return
+    try:
+        range_ = whole_range(task.segment, task.start)._replace(end=task.end)
+        yield from walk(file, range_, check_crc=check_crc, block_bytes=BLOCK_BYTES)
+    finally:
+        file.close()
 
 
-def log_rows(
-    segment: SegmentFile, *, read: Read = file_batches, check_crc: bool = True
-) -> Iterator[LogRow]:
-    """The rows of one data file and its index, in the order of the log.
+def log_pieces(
+    part: LogPart, *, read: Read = file_blocks, check_crc: bool = True
+) -> Iterator[bytes]:
+    """The rows of a part and its index, in the order of the log; `rows_in` unpacks them.
 
     Args:
-        check_crc: read every byte and compare each batch with its CRC.
+        check_crc: compare each batch with its CRC.
     """
-    topic, partition = segment.topic, segment.partition
-    if segment.has_file:
-        yield SegmentStart(
-            topic, partition, segment.base_offset, segment.has_index, segment.is_last
-        )
-    entries = _entries(segment)
-    end, next_offset, held = 0, segment.base_offset, None
-    for position, header, whole in read(segment):
-        if held is not None:
-            yield held
-            held = None
-        while entries and entries[-1].last_offset <= header.base_offset:
-            yield entries.pop()
-        end = position + header.size_bytes
-        is_right = header.magic == MAGIC and (not check_crc or crc_is_right(whole, 0, header))
-        if is_right:
-            row = batch_row(topic, partition, header, bytes(whole) if header.is_control else b"")
-            next_offset = row.last_offset + 1
-            yield row._replace(segment=segment.base_offset, position=position)
-        else:
-            held = _damaged(segment, next_offset, position)
-    if not segment.is_last:  # else a torn end, which the next start cuts off
-        if held is None and end < segment.size:
-            held = _damaged(segment, next_offset, end)
-        if held is not None:
-            yield held
-    yield from reversed(entries)
+    blocks = read(part, check_crc)
+    return pieces(blocks, part.task, part.base_offset, is_last=part.is_last)
 
 
 def coordinator_rows(
-    segment: SegmentFile, *, read: Read = file_batches
+    part: LogPart, *, read: Read = file_blocks
 ) -> Iterator[CoordinatorRecord | Finding]:
-    """The records of a data file of `__transaction_state`."""
-    return _records(segment, coordinator_records, read)
+    """The records of a part of `__transaction_state`."""
+    return _records(part, coordinator_records, read)
 
 
-def offset_rows(segment: SegmentFile, *, read: Read = file_batches) -> Iterator[OffsetRecord]:
-    """The offsets and markers of a data file of `__consumer_offsets`."""
-    return _records(segment, offset_records, read)
+def offset_rows(part: LogPart, *, read: Read = file_blocks) -> Iterator[OffsetRecord]:
+    """The offsets and markers of a part of `__consumer_offsets`."""
+    return _records(part, offset_records, read)
 
 
-def keyed_batches(
-    segment: SegmentFile, *, read: Read = file_batches
-) -> Iterator[tuple[Batch, list[Record]]]:
-    """Each valid batch of a data file, with its records; no records of a control batch."""
-    for _, header, view in read(segment):
-        whole = bytes(view)
-        if header.magic != MAGIC or not crc_is_right(whole, 0, header):
-            continue
-        row = batch_row(segment.topic, segment.partition, header, whole)
-        try:
-            records = [] if header.is_control else list(records_in(whole, 0, header))
-        except Refused:
-            continue
-        yield row, records
+def log_rows(part: LogPart, *, read: Read = file_blocks) -> Iterator[LogRow]:
+    """The rows of a part and its index, in the order of the log."""
+    for piece in log_pieces(part, read=read):
+        yield from rows_in(part.topic, part.partition, part.base_offset, piece)
 
 
 def logs_of(directory: str) -> Logs:
     """All rows of a small directory, for `ottla.audit.whole`. Raises NoLogs, OSError."""
     metadata = metadata_of(directory)
     logs = Logs(compacted=metadata.compacted, next_producer_id=metadata.next_producer_id)
-    for segment in segments_in(directory):
-        logs.rows += log_rows(segment)
-        if segment.topic == STATE_TOPIC:
-            for row in coordinator_rows(segment):
+    for part in parts_in(directory):
+        logs.rows += log_rows(part)
+        if part.topic == STATE_TOPIC:
+            for row in coordinator_rows(part):
                 if isinstance(row, Finding):
                     logs.unreadable.append(row)
                 else:
                     logs.states.append(row)
-        elif segment.topic == OFFSETS_TOPIC:
-            logs.offsets += offset_rows(segment)
+        elif part.topic == OFFSETS_TOPIC:
+            logs.offsets += offset_rows(part)
     return logs
 
 
 def _records(
-    segment: SegmentFile,
+    part: LogPart,
     decode: Callable[[int, BatchHeader, bytes], Iterator[T]],
     read: Read,
 ) -> Iterator[T]:
     """Decoded records of each valid batch."""
-    for _, header, view in read(segment):
-        whole = bytes(view)
-        if header.magic != MAGIC or not crc_is_right(whole, 0, header):
+    for block in read(part, True):
+        if isinstance(block, Gap):
             continue
-        try:
-            yield from decode(segment.partition, header, whole)
-        except Refused:
-            continue  # the rules of batches report it
-
-
-def _damaged(segment: SegmentFile, next_offset: int, position: int) -> Batch:
-    return Batch(
-        segment.topic,
-        segment.partition,
-        next_offset,
-        next_offset,
-        crc_ok=False,
-        segment=segment.base_offset,
-        position=position,
-    )
-
-
-def _entries(segment: SegmentFile) -> list[AbortedEntry]:
-    """The entries of the index, the last one first."""
-    if not segment.has_index:
-        return []
-    try:
-        with open(segment.path.removesuffix(LOG) + INDEX, "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
-        return []
-    entries = [
-        AbortedEntry(segment.topic, segment.partition, *one) for one in decode_index(content)
-    ]
-    return sorted(entries, key=lambda entry: entry.last_offset, reverse=True)
+        lengths = block.headers["length"].tolist()
+        for start, length, is_right in zip(
+            block.starts.tolist(), lengths, block.crc_ok.tolist(), strict=True
+        ):
+            if not is_right:
+                continue
+            whole = block.data[start : start + LOG_OVERHEAD + length]
+            try:
+                yield from decode(part.partition, read_header(whole), whole)
+            except Refused:
+                continue  # the rules of batches report it

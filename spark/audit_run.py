@@ -1,8 +1,8 @@
 """The audit on Spark: reads logs, runs the folds of `ottla.audit` on sorted partitions.
 
-Each log file is one task. Rows of batches' headers are shuffled by topic and partition and sorted;
-transactions are shuffled by producer id to meet the coordinator's decisions. The driver holds one
-summary for each partition, and the findings that it shows.
+A task reads parts of logs. Pieces of batches' headers are shuffled by topic and partition and
+sorted; transactions are shuffled by producer id to meet the coordinator's decisions. The driver
+holds one summary for each partition, and the findings that it shows.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from ..audit.rows import OffsetRecord, PartitionSummary, PartitionTransaction
 from ..audit.rules import RULES, Finding, Severity
 from ..audit.whole import cluster_of, state_logs_of
 from . import audit_folds as folds
-from .audit_rows import Metadata, NoLogs, Read, SegmentFile, file_batches
+from . import audit_keys as keys
+from .audit_rows import LogPart, Metadata, NoLogs, Read, file_blocks
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 DEFAULT_KEY: Final = "cast(key as string)"
 _FINDINGS_KEPT: Final = 10_000
 _TRANSACTIONS_KEPT: Final = 5_000
 _TASKS_PER_CORE: Final = 2
+_BATCH_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +38,16 @@ class Logs:
 
     Attributes:
         name: for reports.
-        read: reads a segment, on an executor.
+        read: reads a part, on an executor.
         bootstrap: the address for the commands in findings.
         now_ms: the time of the audit; -1: the newest time in the logs.
         live_from_ms: see `Cluster`.
     """
 
     name: str
-    segments: Sequence[SegmentFile]
+    parts: Sequence[LogPart]
     metadata: Metadata = field(default_factory=Metadata)
-    read: Read = file_batches
+    read: Read = file_blocks
     bootstrap: str = ""
     now_ms: int = -1
     live_from_ms: int = -1
@@ -107,7 +109,13 @@ def run(
     Raises:
         NoLogs: a topic of `copy` is not there.
     """
-    return _Run(spark, logs, check_crc=check_crc).report(copy, parquet)
+    # A packed row may be a piece of some 20 KB: 10,000 of them at once would be 200 MB.
+    before = spark.conf.get(_BATCH_ROWS)
+    spark.conf.set(_BATCH_ROWS, "512")
+    try:
+        return _Run(spark, logs, check_crc=check_crc).report(copy, parquet)
+    finally:
+        spark.conf.set(_BATCH_ROWS, before or "10000")
 
 
 class _Run:
@@ -185,7 +193,7 @@ class _Run:
     # Stages
 
     def _partitions(self) -> DataFrame:
-        rows = self._read(self._logs.segments, folds.ReadLogs(self._logs.read, self._check_crc))
+        rows = self._read(self._logs.parts, folds.ReadLogs(self._logs.read, self._check_crc))
         return self._keep(
             self._folded(
                 rows,
@@ -215,39 +223,59 @@ class _Run:
             consumed = {
                 each.partition: each.committed for each in committed if each.topic == copy.input
             }
-        rows = self._keyed(copy.input, copy.key).union(
-            self._keyed(copy.output, copy.output_key or copy.key)
+        given = self._keyed(copy.input, copy.key, consumed)
+        copies = given.withColumn("is_output", _expr("false")).union(
+            self._keyed(copy.output, copy.output_key or copy.key, None).withColumn(
+                "is_output", _expr("true")
+            )
         )
-        copies = self._folded(
-            rows,
-            ["name", "number"],
-            ["name", "number", "-at"],
-            folds.FoldFates(copy.output, consumed),
-        )
-        return self._folded(copies, ["name"], ["name"], folds.fold_keys)
+        counted = copies.groupBy("name").agg(*map(_expr, keys.AGGREGATES))
+        return counted.where(keys.SUSPICIOUS).mapInArrow(keys.fold_counts, folds.PACKED)
 
-    def _keyed(self, topic: str, key: str) -> DataFrame:
-        """The records of a topic with their keys, as packed rows."""
-        segments = self._of(topic)
-        if not segments:
+    def _keyed(self, topic: str, key: str, consumed: dict[int, int] | None) -> DataFrame:
+        """The records of a topic with the text of their keys, and their fates."""
+        parts = self._of(topic)
+        if not parts:
             raise NoLogs(f"{self._logs.name} has no topic {topic}")
-        read = self._in_tasks(segments).mapInArrow(folds.ReadKeyed(self._logs.read), folds.KEYED)
-        return read.selectExpr(
-            f"coalesce(cast({key} as string), 'null') as family",
-            "topic as name",
-            "cast(partition as long) as number",
-            "offset as at",
-            "0 as sub",
-            "cast(concat(kind, ' ', cast(number as string)) as binary) as row",
+        read = keys.ReadRecords(
+            self._logs.read,
+            wants_key=self._needs(key, "key"),
+            wants_value=self._needs(key, "value"),
         )
+        records = self._in_tasks(parts).mapInArrow(read, keys.RECORDS)
+        named = records.selectExpr(
+            f"if(kind in ('commit', 'abort'), '', coalesce(cast({key} as string), 'null')) as name",
+            "topic", "partition", "offset", "number", "kind",
+        )  # fmt: skip
+        order = ["topic", "partition", "offset"]
+        together = named.repartition("topic", "partition").sortWithinPartitions(
+            order, ascending=[True, True, False]
+        )
+        known = together.mapInArrow(keys.fates, keys.KEYED)
+        if consumed is None:
+            return known.withColumn("is_consumed", _expr("true"))
+        offsets = ", ".join(f"{index}, {offset}L" for index, offset in consumed.items())
+        until = f"coalesce(map({offsets})[partition], 0L)" if consumed else "0L"
+        return known.withColumn("is_consumed", _expr(f"offset < {until}"))
+
+    def _needs(self, key: str, column: str) -> bool:
+        """Whether the expression of the key needs a column."""
+        from pyspark.errors import AnalysisException
+
+        kept = ", ".join(each for each in keys.RECORDS.split(", ") if not each.startswith(column))
+        try:
+            self._spark.createDataFrame([], kept).selectExpr(key).schema  # noqa: B018  # analyses
+        except AnalysisException:
+            return True
+        return False
 
     # Frames
 
-    def _of(self, topic: str) -> list[SegmentFile]:
-        return [each for each in self._logs.segments if each.topic == topic]
+    def _of(self, topic: str) -> list[LogPart]:
+        return [each for each in self._logs.parts if each.topic == topic]
 
-    def _in_tasks(self, segments: Sequence[SegmentFile]) -> DataFrame:
-        rows = [folds.packed("", segment, segment.path) for segment in segments]
+    def _in_tasks(self, parts: Sequence[LogPart]) -> DataFrame:
+        rows = [folds.packed("", part, part.topic, part.partition) for part in parts]
         frame = self._spark.createDataFrame(rows, folds.PACKED)
         return frame.repartition(max(1, min(len(rows), self._tasks())))
 
@@ -255,15 +283,13 @@ class _Run:
         cores = self._spark.conf.get("spark.sql.shuffle.partitions") or "2"
         return _TASKS_PER_CORE * int(cores)
 
-    def _read(self, segments: Sequence[SegmentFile], read: folds.Step) -> DataFrame:
-        return self._in_tasks(segments).mapInArrow(read, folds.PACKED)
+    def _read(self, parts: Sequence[LogPart], read: folds.Step) -> DataFrame:
+        return self._in_tasks(parts).mapInArrow(read, folds.PACKED)
 
     def _folded(
-        self, rows: DataFrame, keys: list[str], order: list[str], fold: folds.Step
+        self, rows: DataFrame, by: list[str], order: list[str], fold: folds.Step
     ) -> DataFrame:
-        ascending = [not name.startswith("-") for name in order]
-        names = [name.removeprefix("-") for name in order]
-        together = rows.repartition(*keys).sortWithinPartitions(names, ascending=ascending)
+        together = rows.repartition(*by).sortWithinPartitions(order)
         return together.mapInArrow(fold, folds.PACKED)
 
     def _keep(self, frame: DataFrame) -> DataFrame:
@@ -274,6 +300,12 @@ class _Run:
     def _write(self, frame: DataFrame, kind: type, path: str) -> None:
         step = folds.Unpack(kind)
         frame.mapInArrow(step, step.schema).write.mode("overwrite").parquet(path)
+
+
+def _expr(text: str) -> Column:
+    from pyspark.sql.functions import expr
+
+    return expr(text)
 
 
 def _collected(frame: DataFrame, family: str) -> list[Any]:

@@ -61,10 +61,10 @@ def over_the_wire(broker: RunningBroker) -> Outcome:
     """The same rules on rows that were fetched."""
     cluster = of_cluster(broker.bootstrap)
     logs = Logs(compacted=cluster.metadata.compacted)
-    for segment in cluster.segments:
-        logs.rows += log_rows(segment, read=cluster.read)
-        if segment.topic == "__transaction_state":
-            for row in coordinator_rows(segment, read=cluster.read):
+    for part in cluster.parts:
+        logs.rows += log_rows(part, read=cluster.read)
+        if part.topic == "__transaction_state":
+            for row in coordinator_rows(part, read=cluster.read):
                 assert type(row).__name__ == "CoordinatorRecord"
                 logs.states.append(row)  # type: ignore[arg-type]  # no finding, as asserted
     return audit(logs)

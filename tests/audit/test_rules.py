@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from ottla.audit.exactly_once import FateFold, KeyFold
-from ottla.audit.rows import KeyRow
+from ottla.audit.rows import Batch, KeyRow
 from ottla.audit.rules import RULES, Finding, Severity
 from ottla.audit.whole import Outcome, audit
-from ottla.spark.audit_rows import keyed_batches, logs_of, segments_in
+from ottla.protocol.batch import read_header
+from ottla.protocol.records import Record, records_in
+from ottla.spark.audit_rows import LogPart, file_blocks, log_rows, logs_of, parts_in
+from ottla.spark.kafka_log.blocks import Block
 from tests.audit.planted import FAULTS, INPUT, OUTPUT, clean, planted
 from tests.audit.world import World
 
@@ -31,16 +34,27 @@ ALSO = {
 
 def keys_of(directory: Path) -> Iterator[KeyRow]:
     """The copies of keys in the input and the output, with their fates."""
-    segments = [each for each in segments_in(str(directory)) if each.topic in (INPUT, OUTPUT)]
-    for _, parts in groupby(segments, key=lambda each: (each.topic, each.partition)):
+    parts = [each for each in parts_in(str(directory)) if each.topic in (INPUT, OUTPUT)]
+    for _, several in groupby(parts, key=lambda each: (each.topic, each.partition)):
         fold = FateFold()
-        batches = [each for segment in parts for each in keyed_batches(segment)]
+        batches = [each for part in several for each in batches_of(part)]
         for batch, records in reversed(batches):
             fate = fold.fate(batch)
             for record in records:
                 key = (record.key or b"").decode()
                 is_output = batch.topic == OUTPUT
                 yield KeyRow(key, is_output, fate, batch.topic, batch.partition, record.offset)
+
+
+def batches_of(part: LogPart) -> Iterator[tuple[Batch, list[Record]]]:
+    """The batches of a part, with the records of data batches."""
+    rows = iter([row for row in log_rows(part) if isinstance(row, Batch)])
+    for block in file_blocks(part, True):
+        assert isinstance(block, Block)
+        for start in block.starts.tolist():
+            row = next(rows)
+            header = read_header(block.data, start)
+            yield row, [] if row.control else list(records_in(block.data, start, header))
 
 
 def audited(directory: Path) -> Outcome:

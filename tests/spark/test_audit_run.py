@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ottla.audit.rules import RULES
-from ottla.spark.audit_rows import NoLogs, metadata_of, segments_in
+from ottla.spark.audit_rows import NoLogs, metadata_of, parts_in
 from ottla.spark.audit_run import Copy, Logs, run
 from tests.audit.planted import FAULTS, INPUT, OUTPUT, clean, planted
 from tests.audit.world import World
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 def logs_of(directory: Path) -> Logs:
     path = str(directory)
-    return Logs(path, segments_in(path), metadata_of(path))
+    return Logs(path, parts_in(path), metadata_of(path))
 
 
 def test_all_planted_faults_are_found_in_one_run(spark: SparkSession, tmp_path: Path) -> None:
