@@ -17,7 +17,7 @@ from ..audit.coordinator import CoordinatorFold, StateLog
 from ..audit.offsets import OffsetsFold
 from ..audit.partition import PartitionFold
 from ..audit.producers import Cluster, ProducerFold, sort_key
-from ..audit.rows import Decision, PartitionTransaction, Standing
+from ..audit.rows import CoordinatorRecord, Decision, PartitionTransaction, Standing
 from ..audit.rules import Finding
 from .audit_pieces import rows_in
 from .audit_rows import (
@@ -141,9 +141,7 @@ class ReadStates:
 
     def __call__(self, batches: Arrow) -> Arrow:
         return in_batches(
-            packed(FINDING, row, row.rule)
-            if isinstance(row, Finding)
-            else packed(STATE, row, row.transactional_id, row.partition, row.offset)
+            packed(STATE, row, _transactional_id(row), row.partition, row.offset)
             for part in parts_of(batches)
             for row in coordinator_rows(part, read=self.read)
         )
@@ -206,11 +204,21 @@ class FoldStates:
     def _found(self, batches: Arrow) -> Iterator[Packed]:
         for (_, partition), rows in _keyed(batches):
             fold = CoordinatorFold(self.logs.get(partition, StateLog()))
-            for found in chain(_each(fold.row, _opened(rows)), fold.end()):
+            # A record that cannot be decoded is a finding already.
+            for found in chain(
+                chain.from_iterable(
+                    (row,) if isinstance(row, Finding) else fold.row(row) for row in _opened(rows)
+                ),
+                fold.end(),
+            ):
                 if isinstance(found, Finding):
                     yield packed(FINDING, found, found.rule)
                 else:
                     yield _of_producer(found)
+
+
+def _transactional_id(row: CoordinatorRecord | Finding) -> str:
+    return "" if isinstance(row, Finding) else row.transactional_id
 
 
 def _of_producer(row: Standing | Decision | PartitionTransaction) -> Packed:

@@ -17,6 +17,7 @@ _LANES: Final = 24
 _BARS: Final = 400
 _BUCKETS: Final = 48
 _PARTITIONS: Final = 20
+_NAME: Final = 28
 _LATENCY_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000)
 
 
@@ -32,8 +33,8 @@ def lanes(transactions: Sequence[PartitionTransaction]) -> str:
     scale = (_WIDTH - _LEFT - 20) / max(last - first, 1)
     parts = []
     for lane, pid in enumerate(sorted(producers)):
-        parts.append(_text(_LEFT - 10, 26 + lane * _LANE, f"producer {pid}", "end"))
-        parts.append(_line(_LEFT, 32 + lane * _LANE, _WIDTH - 20))
+        parts.append(_text(_LEFT - 10, 42 + lane * _LANE, f"producer {pid}", "end"))
+        parts.append(_line(_LEFT, 48 + lane * _LANE, _WIDTH - 20))
         for each in shown:
             if each.producer_id != pid:
                 continue
@@ -44,8 +45,10 @@ def lanes(transactions: Sequence[PartitionTransaction]) -> str:
                 f"{each.topic}-{each.partition}, offsets {each.first_offset} to"
                 f" {each.last_data_offset}, epoch {each.producer_epoch}: {kind}"
             )
-            parts.append(_bar((start, 16 + lane * _LANE, width, 12), kind, title))
-    height = 40 + len(producers) * _LANE
+            parts.append(_bar((start, 32 + lane * _LANE, width, 12), kind, title))
+    kinds = ((COMMIT, "committed"), ("abort", "aborted"), ("open", "open"))
+    parts.append(_legend(_LEFT, kinds))
+    height = 56 + len(producers) * _LANE
     parts.append(_text(_LEFT, height - 4, _moment(first)))
     parts.append(_text(_WIDTH - 20, height - 4, _moment(last), "end"))
     return _svg(height, parts, "Transactions of each producer over time")
@@ -120,11 +123,16 @@ def lags(partitions: Sequence[PartitionSummary]) -> str:
         lag = each.end_offset - each.last_stable_offset
         top = 8 + at * _LANE
         name = f"{each.topic}-{each.partition}"
-        parts.append(_text(_LEFT - 10, top + 10, name[-28:], "end"))
+        parts.append(_text(_LEFT - 10, top + 10, _short(name), "end"))
         width = max(2, (_WIDTH - _LEFT - 120) * lag / most)
         parts.append(_bar((_LEFT, top, width, 12), "open", name))
         parts.append(_text(_LEFT + width + 6, top + 10, f"{lag} records"))
     return _svg(16 + min(len(late), _PARTITIONS) * _LANE, parts, "Records behind open transactions")
+
+
+def _short(name: str) -> str:
+    """The end of a long name, which differs more than its beginning."""
+    return name if len(name) <= _NAME else f"...{name[3 - _NAME :]}"
 
 
 def _end_ms(each: PartitionTransaction) -> int:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 40
 _SHOWN_OF_A_RULE: Final = 5
+_ON_PAGE_OF_A_RULE: Final = 20
+_PARTITIONS_ON_PAGE: Final = 1000
 _COLOURS: Final = {"error": "red", "warning": "yellow", "notice": "cyan"}
 
 
@@ -118,23 +120,31 @@ def escape_markup(text: str) -> str:
 
 
 _STYLE: Final = """
-:root{--ink:#1d2733;--paper:#fff;--soft:#f3f5f7;--line:#d5dbe1;--commit:#2c7fb8;--abort:#e08214;
---open:#c0392b;--write:#5aae61;--end:#762a83}
+:root{color-scheme:light dark;--ink:#1d2733;--paper:#fff;--soft:#f3f5f7;--line:#d5dbe1;
+--bad:#b3261e;--warn:#8a5100;--note:#1f5f8b;--commit:#2c7fb8;--abort:#e08214;--open:#b3261e;
+--write:#5aae61;--end:#762a83}
 @media(prefers-color-scheme:dark){:root{--ink:#dfe6ee;--paper:#14191f;--soft:#1e262f;--line:#36424f;
---commit:#5aa9e6;--abort:#f0a04b;--open:#ef6f61;--write:#7fcf86;--end:#b98fd0}}
+--bad:#ff8a80;--warn:#f0a04b;--note:#7cc0f0;--commit:#5aa9e6;--abort:#f0a04b;--open:#ff8a80;
+--write:#7fcf86;--end:#b98fd0}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1040px;
 margin:2rem auto;padding:0 1rem}
-h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.1rem;margin-top:2rem}
+h1{font-size:1.5rem;margin-bottom:.2rem;overflow-wrap:anywhere}h2{font-size:1.1rem;margin-top:2rem}
 table{border-collapse:collapse;width:100%;font-size:13px}
 th,td{text-align:left;padding:4px 8px;border-bottom:1px solid var(--line);vertical-align:top}
-td.n{text-align:right;font-variant-numeric:tabular-nums}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td{overflow-wrap:anywhere}
+td:first-child{overflow-wrap:break-word}
 pre,code{font:12px ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}
-pre{background:var(--soft);padding:8px}.error{color:var(--open)}.warning{color:var(--abort)}
+pre{background:var(--soft);padding:8px;margin:4px 0}
+.error{color:var(--bad)}.warning{color:var(--warn)}.notice{color:var(--note)}
 .verdict{padding:.6rem 1rem;background:var(--soft);border-left:5px solid var(--commit)}
-.verdict.bad{border-color:var(--open)}.none{color:var(--abort);opacity:.8}
-svg{width:100%;background:var(--soft)}svg text{font:11px system-ui,sans-serif;fill:var(--ink)}
+.verdict.bad{border-color:var(--open)}.none{font-style:italic}
+.scroll{overflow-x:auto}svg{display:block;width:100%;min-width:680px;background:var(--soft)}
+svg text{font:11px system-ui,sans-serif;fill:var(--ink)}
 svg line{stroke:var(--line)}rect.commit{fill:var(--commit)}rect.abort{fill:var(--abort)}
-rect.open{fill:var(--open)}rect.write{fill:var(--write)}rect.end{fill:var(--end)}
+rect.open{fill:var(--open);stroke:var(--ink)}rect.write{fill:var(--write)}rect.end{fill:var(--end)}
+@media(max-width:640px){.stacked tr{display:block;border-bottom:1px solid var(--line)}
+.stacked td{display:block;border:0;padding:1px 0}.stacked tr:first-child{display:none}
+.stacked td:first-child{font-weight:600;padding-top:8px}.stacked td:last-child{padding-bottom:8px}}
 """
 
 
@@ -150,12 +160,12 @@ def as_html(report: Report) -> str:
     bad = "" if report.is_clean else " bad"
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width">',
+        '<meta name="viewport" content="width=device-width,initial-scale=1">',
         f"<title>Audit of {name}</title><style>{_STYLE}</style></head><body>",
         f'<h1>Audit of {name}</h1><p class="verdict{bad}">{escape(verdict(report))}</p>',
         f"<p>{escape(limits(report))}</p>" if limits(report) else "",
         _findings_table(report),
-        *(f"<h2>{title}</h2>{svg}" for title, svg in plotted),
+        *(f'<h2>{title}</h2><div class="scroll">{svg}</div>' for title, svg in plotted),
         _rules_table(report),
         _partitions_table(report),
         "</body></html>\n",
@@ -167,8 +177,13 @@ def _findings_table(report: Report) -> str:
     if not report.findings:
         return ""
     rows = []
+    left = dict.fromkeys(RULES, _ON_PAGE_OF_A_RULE)
     for each in report.findings:
-        command = f"<pre>{escape(each.command)}</pre>" if each.command else ""
+        left[each.rule] -= 1
+        if left[each.rule] < 0:
+            continue
+        command = each.command.replace("  # or: ", "\n# or: ")
+        command = f"<pre>{escape(command)}</pre>" if command else ""
         shown = json.dumps(json.loads(each.evidence), indent=1)
         rows.append(
             f'<tr><td class="{each.severity}">{each.rule}</td><td>{each.anomaly}</td>'
@@ -176,9 +191,14 @@ def _findings_table(report: Report) -> str:
             f"<details><summary>evidence</summary><pre>{escape(shown)}</pre></details></td></tr>"
         )
     total = sum(report.counts.values())
-    more = f"<p>The first {len(rows):,} of {total:,}.</p>" if total > len(rows) else ""
+    more = ""
+    if total > len(rows):
+        more = (
+            f"<p>{len(rows):,} of {total:,}, at most {_ON_PAGE_OF_A_RULE} of each rule."
+            " --json has 10,000, --parquet all.</p>"
+        )
     head = "<tr><th>rule</th><th>anomaly</th><th>place</th><th>finding</th></tr>"
-    return f"<h2>Findings</h2>{more}<table>{head}{''.join(rows)}</table>"
+    return f'<h2>Findings</h2>{more}<table class="stacked">{head}{"".join(rows)}</table>'
 
 
 def _rules_table(report: Report) -> str:
@@ -187,15 +207,15 @@ def _rules_table(report: Report) -> str:
         f'<td class="n">{report.counts.get(rule.id, 0):,}</td></tr>'
         for rule in RULES.values()
     )
-    head = "<tr><th>rule</th><th>it says</th><th>source</th><th>findings</th></tr>"
-    return f"<h2>Rules</h2><table>{head}{rows}</table>"
+    head = '<tr><th>rule</th><th>it says</th><th>source</th><th class="n">findings</th></tr>'
+    return f'<h2>Rules</h2><table class="stacked">{head}{rows}</table>'
 
 
 def _partitions_table(report: Report) -> str:
     names = ("partition", "begin", "last stable", "end", "records", "committed", "aborted", "open")
-    head = "".join(f"<th>{name}</th>" for name in names)
+    head = "".join(f"<th{' class=n' if at else ''}>{name}</th>" for at, name in enumerate(names))
     rows = []
-    for each in sorted(report.partitions)[:1000]:
+    for each in sorted(report.partitions)[:_PARTITIONS_ON_PAGE]:
         numbers = (
             each.start_offset,
             each.last_stable_offset,
@@ -207,4 +227,7 @@ def _partitions_table(report: Report) -> str:
         )
         cells = "".join(f'<td class="n">{number:,}</td>' for number in numbers)
         rows.append(f"<tr><td>{escape(f'{each.topic}-{each.partition}')}</td>{cells}</tr>")
-    return f"<h2>Partitions</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    cut = len(report.partitions) - len(rows)
+    more = f"<p>{cut:,} more are in --json.</p>" if cut else ""
+    return f'<h2>Partitions</h2><div class="scroll">{table}</div>{more}'

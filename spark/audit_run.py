@@ -170,13 +170,13 @@ class _Run:
         self, report: Report, findings: DataFrame, found: DataFrame, parquet: str
     ) -> None:
         findings = self._keep(findings)
-        rows = findings.select("row").limit(_FINDINGS_KEPT).collect()
+        report.counts = _counts(findings)
+        rows = findings.select("row").limit(_FINDINGS_KEPT).collect() if report.counts else []
         order = list(RULES)
         report.findings = sorted(
             (folds.unpacked(bytes(row.row)) for row in rows),
             key=lambda each: (order.index(each.rule), each.topic, each.partition, each.offset),
         )
-        report.counts = _counts(findings)
         latest = found.where(f"family = '{folds.TRANSACTION}'").orderBy("at", ascending=False)
         rows = latest.select("row").limit(_TRANSACTIONS_KEPT).collect()
         report.transactions = [folds.unpacked(bytes(row.row)) for row in rows]
@@ -206,9 +206,7 @@ class _Run:
     def _states(self, partitions: Iterable[PartitionSummary]) -> DataFrame:
         read = self._read(self._of(STATE_TOPIC), folds.ReadStates(self._logs.read))
         fold = folds.FoldStates(state_logs_of(partitions))
-        rows = read.where(f"family = '{folds.STATE}'")
-        folded = self._folded(rows, ["name"], ["name", "number", "at"], fold)
-        return self._keep(folded.union(read.where(f"family = '{folds.FINDING}'")))
+        return self._keep(self._folded(read, ["name"], ["name", "number", "at"], fold))
 
     def _offsets(self, cluster: Cluster, group: str) -> DataFrame:
         logs = {each.partition for each in self._of(OFFSETS_TOPIC)}

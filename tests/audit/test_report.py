@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ottla.__main__ import main
 from ottla.audit.rows import PartitionSummary
-from ottla.audit.rules import RULES
+from ottla.audit.rules import RULES, Finding
 from ottla.audit.rules_table import table
 from ottla.audit.whole import Outcome, audit
 from ottla.spark import audit_plots
@@ -100,6 +100,46 @@ def test_the_page_is_whole_and_loads_nothing(broken: Report) -> None:
         ElementTree.fromstring(plot)
     assert page.count("<details>") == len(broken.findings)
     assert all(f"<td>{rule}</td>" in page for rule in RULES)
+
+
+def test_a_page_of_many_findings_is_small_and_has_every_rule() -> None:
+    findings = [Finding(list(RULES)[at % 5], f"finding {at}") for at in range(10_000)]
+    counts = dict.fromkeys(list(RULES)[:5], 40_000)
+    page = as_html(Report("data", findings, counts))
+    assert len(page) < 100_000
+    assert page.count("<details>") == 100
+    assert "100 of 200,000, at most 20 of each rule" in page
+
+
+def test_a_page_of_many_partitions_says_what_it_leaves_out() -> None:
+    rows = [
+        PartitionSummary("t", at, 0, 9, 9, True, -1, 1, 1, 1, 0, 0, 0, 1, 1) for at in range(1500)
+    ]
+    assert "500 more are in --json" in as_html(Report("data", partitions=rows))
+
+
+def test_colours_of_text_have_contrast() -> None:
+    """WCAG AA: 4.5 to 1, for text on the page, light and dark."""
+    page = as_html(Report("data"))
+    for theme in re.findall(r":root\{(.*?)\}", page, re.DOTALL):
+        colours = dict(re.findall(r"--(\w+):(#\w+)", theme))
+        for name in ("ink", "bad", "warn", "note"):
+            for paper in ("paper", "soft"):
+                assert contrast(colours[name], colours[paper]) >= 4.5, (name, paper, theme)
+
+
+def contrast(one: str, other: str) -> float:
+    lights = sorted(map(luminance, (one, other)))
+    return (lights[1] + 0.05) / (lights[0] + 0.05)
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(each * 2 for each in colour[1:])
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_text_of_the_logs_is_escaped_in_the_page() -> None:
