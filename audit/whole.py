@@ -34,6 +34,7 @@ class Logs:
         compacted: topics that may have holes; None: all.
         unreadable: findings of records that could not become rows.
         next_producer_id: by the metadata log; -1: unknown.
+        live_from_ms: see `Cluster`.
     """
 
     rows: list[LogRow] = field(default_factory=list)
@@ -44,6 +45,7 @@ class Logs:
     next_producer_id: int = -1
     now_ms: int = -1
     bootstrap: str = ""
+    live_from_ms: int = -1
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ def audit(logs: Logs) -> Outcome:
         next_producer_id=logs.next_producer_id,
         now_ms=logs.now_ms if logs.now_ms >= 0 else cluster.now_ms,
         bootstrap=logs.bootstrap,
+        live_from_ms=logs.live_from_ms,
     )
     rows_of_producers: list[ProducerRow] = [*outcome.transactions]
     state_logs = state_logs_of(outcome.partitions)

@@ -13,11 +13,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ottla.admin_offsets import EARLIEST, LATEST, partition_offsets
+from ottla.audit import whole
 from ottla.client import Client, ErrorAnswer, NoAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import HEADER_SIZE, read_header
 from ottla.spark.audit_main import AuditFailed
-from ottla.spark.audit_rows import LogPart, Metadata
+from ottla.spark.audit_rows import LogPart, Metadata, rows_of
 from ottla.spark.audit_run import Logs
 from ottla.spark.kafka_log.blocks import Block, Gap, Range, walk
 from ottla.spark.kafka_log.columns import last_offsets, picked
@@ -52,6 +53,21 @@ def of_cluster(bootstrap: str) -> Logs:
         bootstrap,
         now_ms,
         live_from_ms=now_ms - _RECENT_MS,
+    )
+
+
+def logs_of_cluster(bootstrap: str) -> whole.Logs:
+    """All rows of a small cluster, for `ottla.audit.whole`.
+
+    Raises:
+        AuditFailed: it does not answer. ErrorAnswer, NoAnswer: a leader refuses, or is gone.
+    """
+    cluster = of_cluster(bootstrap)
+    return replace(
+        rows_of(cluster.parts, cluster.metadata, cluster.read),
+        now_ms=cluster.now_ms,
+        bootstrap=bootstrap,
+        live_from_ms=cluster.live_from_ms,
     )
 
 

@@ -7,7 +7,7 @@ start fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from ..audit.coordinator import STATE_TOPIC
@@ -167,18 +167,22 @@ def log_rows(part: LogPart, *, read: Read = file_blocks) -> Iterator[LogRow]:
 
 def logs_of(directory: str) -> Logs:
     """All rows of a small directory, for `ottla.audit.whole`. Raises NoLogs, OSError."""
-    metadata = metadata_of(directory)
+    return rows_of(parts_in(directory), metadata_of(directory))
+
+
+def rows_of(parts: Iterable[LogPart], metadata: Metadata, read: Read = file_blocks) -> Logs:
+    """All rows of some parts."""
     logs = Logs(compacted=metadata.compacted, next_producer_id=metadata.next_producer_id)
-    for part in parts_in(directory):
-        logs.rows += log_rows(part)
+    for part in parts:
+        logs.rows += log_rows(part, read=read)
         if part.topic == STATE_TOPIC:
-            for row in coordinator_rows(part):
+            for row in coordinator_rows(part, read=read):
                 if isinstance(row, Finding):
                     logs.unreadable.append(row)
                 else:
                     logs.states.append(row)
         elif part.topic == OFFSETS_TOPIC:
-            logs.offsets += offset_rows(part)
+            logs.offsets += offset_rows(part, read=read)
     return logs
 
 

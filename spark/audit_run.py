@@ -7,6 +7,7 @@ holds one summary for each partition, and the findings that it shows.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -237,8 +238,8 @@ class _Run:
             raise NoLogs(f"{self._logs.name} has no topic {topic}")
         read = keys.ReadRecords(
             self._logs.read,
-            wants_key=self._needs(key, "key"),
-            wants_value=self._needs(key, "value"),
+            wants_key=_names(key, "key"),
+            wants_value=_names(key, "value"),
         )
         records = self._in_tasks(parts).mapInArrow(read, keys.RECORDS)
         named = records.selectExpr(
@@ -255,17 +256,6 @@ class _Run:
         offsets = ", ".join(f"{index}, {offset}L" for index, offset in consumed.items())
         until = f"coalesce(map({offsets})[partition], 0L)" if consumed else "0L"
         return known.withColumn("is_consumed", _expr(f"offset < {until}"))
-
-    def _needs(self, key: str, column: str) -> bool:
-        """Whether the expression of the key needs a column."""
-        from pyspark.errors import AnalysisException
-
-        kept = ", ".join(each for each in keys.RECORDS.split(", ") if not each.startswith(column))
-        try:
-            self._spark.createDataFrame([], kept).selectExpr(key).schema  # noqa: B018  # analyses
-        except AnalysisException:
-            return True
-        return False
 
     # Frames
 
@@ -298,6 +288,11 @@ class _Run:
     def _write(self, frame: DataFrame, kind: type, path: str) -> None:
         step = folds.Unpack(kind)
         frame.mapInArrow(step, step.schema).write.mode("overwrite").parquet(path)
+
+
+def _names(expression: str, column: str) -> bool:
+    """Whether an expression may need a column: it has its name, perhaps as another word."""
+    return re.search(rf"\b{column}\b", expression, re.IGNORECASE) is not None
 
 
 def _expr(text: str) -> Column:

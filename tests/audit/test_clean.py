@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ottla.audit.rules import Severity
-from ottla.audit.whole import Logs, Outcome, audit
-from ottla.audit_wire import of_cluster
-from ottla.spark.audit_rows import coordinator_rows, log_rows, logs_of
+from ottla.audit.whole import Outcome, audit
+from ottla.audit_wire import logs_of_cluster
+from ottla.spark.audit_rows import logs_of
 from ottla.spark.orders import Ledger, Moment, create_topics, write_orders
 from ottla.testing import RunningBroker, running_broker
 from tests.kafka import node
@@ -59,15 +60,7 @@ def check(outcome: Outcome, transactions: int) -> None:
 
 def over_the_wire(broker: RunningBroker) -> Outcome:
     """The same rules on rows that were fetched."""
-    cluster = of_cluster(broker.bootstrap)
-    logs = Logs(compacted=cluster.metadata.compacted)
-    for part in cluster.parts:
-        logs.rows += log_rows(part, read=cluster.read)
-        if part.topic == "__transaction_state":
-            for row in coordinator_rows(part, read=cluster.read):
-                assert type(row).__name__ == "CoordinatorRecord"
-                logs.states.append(row)  # type: ignore[arg-type]  # no finding, as asserted
-    return audit(logs)
+    return audit(replace(logs_of_cluster(broker.bootstrap), live_from_ms=-1))
 
 
 def test_logs_of_ottla_are_clean_through_crashes(tmp_path: Path) -> None:

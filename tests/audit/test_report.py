@@ -17,7 +17,7 @@ from ottla.audit.rows import PartitionSummary
 from ottla.audit.rules import RULES, Finding
 from ottla.audit.rules_table import table
 from ottla.audit.whole import Outcome, audit
-from ottla.spark import audit_plots
+from ottla.spark import audit_plots, audit_run
 from ottla.spark.audit_main import AuditFailed
 from ottla.spark.audit_main import audit as run_audit
 from ottla.spark.audit_report import as_html, as_json, show
@@ -185,3 +185,18 @@ def test_an_unexpected_error_is_status_2_and_not_1() -> None:
 
     with pytest.raises(AuditFailed, match="RuntimeError: the JVM is gone"):
         run_audit(lambda: Logs("data", []), start=start)
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("cast(key as string)", {"key"}),
+        ("get_json_object(string(VALUE), '$.id')", {"value"}),
+        ("concat(`key`, monkey, values)", {"key"}),
+        ("offset", set[str]()),
+    ],
+)
+def test_a_record_is_sent_without_the_columns_that_its_key_does_not_name(
+    expression: str, names: set[str]
+) -> None:
+    assert {name for name in ("key", "value") if audit_run._names(expression, name)} == names
