@@ -111,7 +111,7 @@ def test_a_page_of_many_findings_is_small_and_has_every_rule() -> None:
     assert "100 of 200,000, at most 20 of each rule" in page
 
 
-def test_a_page_of_many_partitions_says_what_it_leaves_out() -> None:
+def test_a_page_of_many_partitions_counts_those_it_does_not_show() -> None:
     rows = [
         PartitionSummary("t", at, 0, 9, 9, True, -1, 1, 1, 1, 0, 0, 0, 1, 1) for at in range(1500)
     ]
