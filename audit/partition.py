@@ -65,10 +65,17 @@ class PartitionFold:
         may_have_gaps: the topic is, or may be, compacted.
         expiration_ms: `producer.id.expiration.ms`: a producer that is silent for so long may begin
             with any sequence number.
+        producers_kept: only above this number are silent producers forgotten.
     """
 
     def __init__(
-        self, topic: str, partition: int, *, may_have_gaps: bool = True, expiration_ms: int = DAY_MS
+        self,
+        topic: str,
+        partition: int,
+        *,
+        may_have_gaps: bool = True,
+        expiration_ms: int = DAY_MS,
+        producers_kept: int = _PRODUCERS_KEPT,
     ) -> None:
         self.topic = topic
         self.partition = partition
@@ -76,7 +83,7 @@ class PartitionFold:
         self._expiration_ms = expiration_ms
         self._producers: dict[int, _Producer] = {}
         self._open: dict[int, int] = {}  # first offset of each open transaction, rising
-        self._forgets_at = _PRODUCERS_KEPT
+        self._producers_kept = self._forgets_at = producers_kept
         self._index = IndexFold()
         self._previous: Batch | None = None
         self._start = NONE
@@ -304,7 +311,7 @@ class PartitionFold:
     def _new_producer(self, batch: Batch, *, is_unknown: bool) -> _Producer:
         if len(self._producers) >= self._forgets_at:
             self._forget_silent()
-            self._forgets_at = max(_PRODUCERS_KEPT, 2 * len(self._producers))
+            self._forgets_at = max(self._producers_kept, 2 * len(self._producers))
         state = _Producer(batch.producer_epoch, is_unknown=is_unknown)
         self._producers[batch.producer_id] = state
         return state

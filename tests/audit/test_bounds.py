@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ottla.audit import partition as partitions
 from ottla.audit.partition import PartitionFold
 from ottla.audit.rows import Batch, Standing, evidence
 from ottla.spark.audit_main import of_directory
@@ -24,7 +23,6 @@ def first_batch(producer_id: int, offset: int, timestamp_ms: int = 1) -> Batch:
 def test_many_active_producers_are_not_searched_again_for_each_new_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(partitions, "_PRODUCERS_KEPT", 10)
     searches = []
     forget = PartitionFold._forget_silent
 
@@ -33,15 +31,14 @@ def test_many_active_producers_are_not_searched_again_for_each_new_one(
         forget(fold)
 
     monkeypatch.setattr(PartitionFold, "_forget_silent", search)
-    fold = PartitionFold("t", 0)
+    fold = PartitionFold("t", 0, producers_kept=10)
     for at in range(1000):
         assert list(fold.row(first_batch(at, at))) == []
     assert len(searches) < 10
 
 
-def test_silent_producers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitions, "_PRODUCERS_KEPT", 10)
-    fold = PartitionFold("t", 0, expiration_ms=100)
+def test_silent_producers_are_forgotten() -> None:
+    fold = PartitionFold("t", 0, expiration_ms=100, producers_kept=10)
     for at in range(1000):
         assert list(fold.row(first_batch(at, at, timestamp_ms=at * 1000))) == []
     assert len(fold._producers) <= 10
