@@ -6,8 +6,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from ottla.audit.partition import PartitionFold
 from ottla.audit.rows import Batch, Standing, evidence
 from ottla.spark.audit_main import of_directory
@@ -20,21 +18,21 @@ def first_batch(producer_id: int, offset: int, timestamp_ms: int = 1) -> Batch:
     return Batch("t", 0, offset, offset, producer_id, 0, 0, 0, max_timestamp=timestamp_ms)
 
 
-def test_many_active_producers_are_not_searched_again_for_each_new_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    searches = []
-    forget = PartitionFold._forget_silent
+class CountingFold(PartitionFold):
+    """Counts the searches for silent producers."""
 
-    def search(fold: PartitionFold) -> None:
-        searches.append(fold)
-        forget(fold)
+    searches = 0
 
-    monkeypatch.setattr(PartitionFold, "_forget_silent", search)
-    fold = PartitionFold("t", 0, producers_kept=10)
+    def _forget_silent(self) -> None:
+        self.searches += 1
+        super()._forget_silent()
+
+
+def test_many_active_producers_are_not_searched_again_for_each_new_one() -> None:
+    fold = CountingFold("t", 0, producers_kept=10)
     for at in range(1000):
         assert list(fold.row(first_batch(at, at))) == []
-    assert len(searches) < 10
+    assert fold.searches < 10
 
 
 def test_silent_producers_are_forgotten() -> None:
