@@ -124,6 +124,7 @@ bench-scale: .venv/.installed ## CPU per request by partitions and by connection
 # 10 GB of disk meanwhile, and minutes (ARGS='--gigabytes 1' is shorter).
 bench-log: setup ## the data source kafka-log inside Spark: MB/s a core, memory of a task
 	@$(PY) benchmarks/bench_log.py $(ARGS)
+
 bench-audit: setup ## `ottla audit` on 0.5 to 4 GB: rate of a core, memory of tasks (ARGS='--sizes 0.1')
 	@$(PY) benchmarks/bench_audit.py $(ARGS)
 

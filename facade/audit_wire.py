@@ -21,7 +21,7 @@ from ottla.spark.audit_main import AuditFailed
 from ottla.spark.audit_rows import LogPart, Metadata, rows_of
 from ottla.spark.audit_run import Logs
 from ottla.spark.kafka_log.blocks import Block, Gap, Range, walk
-from ottla.spark.kafka_log.columns import last_offsets, picked
+from ottla.spark.kafka_log.columns import last_offsets
 
 _FETCH_BYTES: Final = 8 << 20
 _RECENT_MS: Final = 10_000
@@ -108,7 +108,7 @@ def wire_blocks(part: LogPart, check_crc: bool) -> Iterator[Block | Gap]:
         ErrorAnswer: the leader refuses. NoAnswer: it does not answer.
     """
     client = _client(part.address)
-    offset, position = part.base_offset, 0
+    offset = part.base_offset
     while offset < part.end_offset:
         data = _fetched(client, part, offset)
         following = offset
@@ -116,22 +116,23 @@ def wire_blocks(part: LogPart, check_crc: bool) -> Iterator[Block | Gap]:
             if isinstance(block, Gap):
                 if block.is_tail and following > offset:
                     break  # a batch that the limit of the answer cuts
-                yield block._replace(position=position + block.position)
+                yield block
                 following = max(following, _behind(data, block.position, following))
                 continue
             last = last_offsets(block.headers)
             wanted = (last >= offset) & (block.headers["base_offset"] < part.end_offset)
             if wanted.any():
-                yield replace(picked(block, wanted), at=position + block.at)
+                yield block.pick(wanted)
             following = max(following, int(last[-1]) + 1)
         if following == offset:
             return  # compaction removed the last ones
         offset = following
-        position += len(data)
 
 
 class _InMemory:
     """Bytes that were fetched, as a file."""
+
+    skip_bytes = 1 << 20
 
     def __init__(self, data: bytes) -> None:
         self._data = data

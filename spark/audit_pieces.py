@@ -132,7 +132,7 @@ def _batches(block: Block) -> npt.NDArray[np.void]:
     rows["last_offset"] = last_offsets(headers)
     rows["records"] = headers["record_count"]
     rows["size"] = headers["length"] + LOG_OVERHEAD
-    rows["position"] = block.starts + block.at
+    rows["position"] = block.positions
     has_horizon = (attributes & HAS_DELETE_HORIZON) != 0
     rows["first_timestamp"] = np.where(has_horizon, -1, headers["base_timestamp"])
     rows["coordinator_epoch"] = -1

@@ -196,12 +196,20 @@ def _records(
         if isinstance(block, Gap):
             continue
         lengths = block.headers["length"].tolist()
-        for start, length, is_right in zip(
-            block.starts.tolist(), lengths, block.crc_ok.tolist(), strict=True
+        for start, at, length, is_right in zip(
+            block.starts.tolist(),
+            block.positions.tolist(),
+            lengths,
+            block.crc_ok.tolist(),
+            strict=True,
         ):
             if not is_right:
                 continue
-            whole = block.data[start : start + LOG_OVERHEAD + length]
+            size = LOG_OVERHEAD + length
+            if block.file is not None:  # a large batch
+                whole = block.file.read_at(at, size)
+            else:
+                whole = block.data[start : start + size]
             try:
                 yield from decode(part.partition, read_header(whole), whole)
             except Refused:
