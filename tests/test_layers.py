@@ -27,7 +27,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     # `ottla log` reads directories without a broker.
     "facade": (
-        {"audit", "broker", "spark", "storage", "coordinator", "metadata", "protocol", "facade"},
+        {
+            *("audit", "broker", "spark", "storage", "coordinator", "security"),
+            *("metadata", "protocol", "facade"),
+        },
         {"pytest", "rich", "typer"},
     ),
     "spark": (
