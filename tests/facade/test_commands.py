@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -154,7 +155,13 @@ def test_a_group_gives_the_start_and_stays_unchanged(
 def process(bootstrap: str, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "ottla", *words, "--bootstrap", bootstrap]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
+        # A job in the background of a shell ignores SIGINT, and so would its children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
 
 
