@@ -33,9 +33,16 @@ class Refusing(Client):
         refusals: the error codes to come, by API.
     """
 
-    def __init__(self, host: str, port: int, *, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout_s: float = 10.0,
+        login: tuple[str, str] | None = None,
+    ) -> None:
         self.refusals: dict[ApiKey, list[Code]] = {}
-        super().__init__(host, port, timeout_s=timeout_s)
+        super().__init__(host, port, timeout_s=timeout_s, login=login)
 
     def ask(
         self,
