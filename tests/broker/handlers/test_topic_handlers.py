@@ -136,6 +136,8 @@ def test_answers_stay_the_same_after_a_restart_but_for_leader_epochs(tmp_path: P
         before = talk.ask(metadata("kept", "gone", version=12))
     with talk_with(tmp_path) as talk:
         after = talk.ask(metadata("kept", "gone", version=12))
+        assert before is not None
+        assert after is not None
         for partition in after["topics"][0]["partitions"]:
             assert partition.pop("leader_epoch") == 2  # one for the broker's end, one for its start
         for partition in before["topics"][0]["partitions"]:
