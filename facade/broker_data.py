@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 if TYPE_CHECKING:
+    from ottla.client import Client
     from ottla.record_batch import OutgoingRecord
     from ottla.record_producer import Stored
     from ottla.record_reader import ReadRecord
@@ -44,12 +45,16 @@ class BrokerData:
         ottla.client.NoAnswer: the broker does not answer.
     """
 
-    _login: tuple[str, str] | None = None  # name and password for PLAIN
-
     @property
     def bootstrap_servers(self) -> str:
         """ "HOST:PORT" of each node, separated by commas."""
         raise NotImplementedError
+
+    def _client(self) -> Client:
+        """A client for the requests of this class."""
+        from ottla.client import Client
+
+        return Client.to(self.bootstrap_servers)
 
     def create_topic(
         self,
@@ -66,9 +71,8 @@ class BrokerData:
             configs: the topic's configs by Kafka's names.
         """
         from ottla.admin_topics import create_topic
-        from ottla.client import Client
 
-        with Client.to(self.bootstrap_servers, login=self._login) as client:
+        with self._client() as client:
             create_topic(
                 client,
                 name,
@@ -96,11 +100,10 @@ class BrokerData:
         Returns:
             Topic, partition and offset of each record, in the order of `rows`.
         """
-        from ottla.client import Client
         from ottla.record_producer import OpenTransaction, produce
 
         records = [_record(row) for row in rows]
-        with Client.to(self.bootstrap_servers, login=self._login) as client:
+        with self._client() as client:
             if transactional_id is None:
                 return produce(client, topic, records)
             transaction = OpenTransaction.begin(client, transactional_id)
@@ -127,11 +130,11 @@ class BrokerData:
             TimeoutError: what `until` asks for did not happen in time.
         """
         from ottla.admin_offsets import EARLIEST, LATEST, Isolation, partition_offsets
-        from ottla.client import Client, check
+        from ottla.client import check
         from ottla.record_reader import RecordReader
 
         level = Isolation[isolation.upper()]
-        with Client.to(self.bootstrap_servers, login=self._login) as client:
+        with self._client() as client:
             (found,) = client.metadata([topic])
             check(found.error_code, topic)
             partitions = [each.partition_index for each in found.partitions]
@@ -154,18 +157,16 @@ class BrokerData:
 
     def transactions(self) -> list[Transaction]:
         """The transactional ids that the broker knows, with the states of their transactions."""
-        from ottla.client import Client
         from ottla.transactions_command import found
 
-        with Client.to(self.bootstrap_servers, login=self._login) as client:
+        with self._client() as client:
             return found(client)
 
     def offsets(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets of a group, by topic and partition; empty for an unknown group."""
         from ottla.admin_groups import committed_offsets
-        from ottla.client import Client
 
-        with Client.to(self.bootstrap_servers, login=self._login) as client:
+        with self._client() as client:
             return {place: found[0] for place, found in committed_offsets(client, group).items()}
 
 

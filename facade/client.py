@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from typing import Any, Final, Self
 
+from ottla.client_security import UNSECURED, ClientSecurity
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import import_alone
 from ottla.protocol.errors import Code, Malformed
@@ -114,7 +115,7 @@ class Client:
     Args:
         host, port: of any broker of the cluster.
         timeout_s: for connecting, and for each answer.
-        login: name and password for PLAIN; None for a broker without logins.
+        security: of its connections.
 
     Attributes:
         brokers: host and port by node id.
@@ -126,10 +127,10 @@ class Client:
         port: int,
         *,
         timeout_s: float = 10.0,
-        login: tuple[str, str] | None = None,
+        security: ClientSecurity = UNSECURED,
     ) -> None:
         import_alone()
-        self._login = login
+        self._security = security
         self._first = (host, port)
         self._timeout_s = timeout_s
         self._sockets: dict[tuple[str, int], socket.socket] = {}
@@ -144,13 +145,13 @@ class Client:
 
     @classmethod
     def to(
-        cls, bootstrap: str, *, timeout_s: float = 10.0, login: tuple[str, str] | None = None
+        cls, bootstrap: str, *, timeout_s: float = 10.0, security: ClientSecurity = UNSECURED
     ) -> Self:
         """A client of the first broker that answers.
 
         Args:
             bootstrap: addresses with commas between them.
-            login: name and password for PLAIN; None for a broker without logins.
+            security: of its connections.
 
         Raises:
             ValueError: an address has another form than HOST:PORT.
@@ -159,7 +160,7 @@ class Client:
         troubles = []
         for host, port in addresses(bootstrap):
             try:
-                return cls(host, port, timeout_s=timeout_s, login=login)
+                return cls(host, port, timeout_s=timeout_s, security=security)
             except NoAnswer as trouble:
                 troubles.append(str(trouble))
         raise NoAnswer("; ".join(troubles))
@@ -222,14 +223,24 @@ class Client:
         try:
             connection = self._sockets.get(address)
             if connection is None:
-                connection = socket.create_connection(address, timeout=self._timeout_s)
+                connection = self._connected(address)
                 self._sockets[address] = connection
-                if self._login is not None:
-                    _log_in(connection, *self._login)
             connection.sendall(frame)
         except OSError as trouble:
             raise NoAnswer(f"{address[0]}:{address[1]}: {_reason(trouble)}") from None
         return address, connection
+
+    def _connected(self, address: tuple[str, int]) -> socket.socket:
+        """A new connection after TLS and login. Raises OSError."""
+        connection = socket.create_connection(address, timeout=self._timeout_s)
+        connection = self._security.secured(connection, address[0])
+        if self._security.login is not None:
+            try:
+                _log_in(connection, *self._security.login)
+            except OSError:
+                connection.close()
+                raise
+        return connection
 
     def metadata(self, topics: list[str] | None, *, may_create: bool = False) -> list[Any]:
         """The topics, or all topics for None; also updates `brokers`.

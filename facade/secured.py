@@ -1,90 +1,223 @@
 """The settings of a secured broker of a test, and those of its clients.
 
-with Ottla(security="SASL_PLAINTEXT", users={"alice": "secret"}) as broker:
+with Ottla(security="SASL_SSL", users={"alice": "secret"}) as broker:
     producer = Producer(broker.client_settings("confluent"))
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
-SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
+from ottla.client_security import ClientSecurity
+
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENTS: Final = (
     "aiokafka", "confluent", "franz-go", "java", "kafka-python", "kafkajs", "spark",
 )  # fmt: skip
+_CLIENT: Final = "client"  # the certificate without users
+_COMMON_NAME: Final = "RULE:^CN=(.*?),.*$/$1/,DEFAULT"
+_Login = tuple[str, str] | None
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
-def broker_settings(security: str, users: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a broker whose clients log in by PLAIN.
+class BrokerSecurity:
+    """The security of a broker whose clients log in by PLAIN, or by their certificates.
+
+    Certificates are made at their first use, in the directory `certificates` of that of the broker.
 
     Args:
-        security: `PLAINTEXT`, which has no users, or `SASL_PLAINTEXT`.
-        users: passwords by name.
+        protocol: one of PROTOCOLS; PLAINTEXT has no users, SASL has at least one.
+        users: passwords by name; for SSL each of them has a certificate instead.
 
     Raises:
-        ValueError: the security is unknown, or does not fit the users.
+        ValueError: the protocol is unknown, or does not fit the users.
     """
-    if security == "PLAINTEXT" and not users:
-        return {}
-    if security != SASL_PLAINTEXT:
-        raise ValueError(f"security={security!r} must be {SASL_PLAINTEXT}, with users")
-    if not users:
-        raise ValueError(f"{security} needs users, as in users={{'alice': 'secret'}}")
-    options = " ".join(f"{_quoted('user_' + name)}={_quoted(users[name])}" for name in users)
-    return {
-        "listener.security.protocol.map": f"PLAINTEXT:{security},CONTROLLER:PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.plaintext.plain.sasl.jaas.config": f"{_PLAIN} {options};",
-    }
 
+    def __init__(self, protocol: str, users: Mapping[str, str]) -> None:
+        if protocol not in PROTOCOLS:
+            raise ValueError(f"security={protocol!r} must be one of {', '.join(PROTOCOLS)}")
+        if protocol == "PLAINTEXT" and users:
+            raise ValueError("users need another security than PLAINTEXT, which has no logins")
+        self._protocol = protocol
+        self._users = dict(users)
+        self._has_tls = protocol.endswith("SSL")
+        self._has_login = protocol.startswith("SASL_")
+        if self._has_login and not users:
+            raise ValueError(f"{protocol} needs users, as in users={{'alice': 'secret'}}")
+        if protocol == "SSL":
+            from ottla.certificate_files import is_file_name
 
-def client_settings(
-    client: str, bootstrap: str, login: tuple[str, str] | None
-) -> dict[str, object]:
-    """The settings with which a client connects.
+            for name in users:
+                if not is_file_name(name):
+                    raise ValueError(f"the user {name!r} must have a name that a file may have")
 
-    Args:
-        client: one of CLIENTS.
-        bootstrap: HOST:PORT of each node.
-        login: name and password; None if the broker needs none.
+    def written(self, directory: Path) -> Path:
+        """Write the settings of the broker into a file that only its user can read."""
+        path = directory / "secured.properties"
+        path.touch(mode=0o600)
+        path.write_text(properties_of(self.broker_settings(directory)))
+        return path
 
-    Raises:
-        ValueError: the client is unknown.
-    """
-    if client not in CLIENTS:
-        raise ValueError(f"client {client!r} must be one of {', '.join(CLIENTS)}")
-    if client in ("kafkajs", "franz-go"):
-        return _of_objects(client, bootstrap, login)
-    if client in ("aiokafka", "kafka-python"):
+    def broker_settings(self, directory: Path) -> dict[str, str]:
+        """The settings of the broker, by name.
+
+        Args:
+            directory: of the broker.
+        """
+        found = {
+            "listener.security.protocol.map": f"PLAINTEXT:{self._protocol},CONTROLLER:PLAINTEXT"
+        }
+        if self._has_tls:
+            from ottla.certificate_files import server_settings
+
+            found |= server_settings(self._certificates(directory))
+        if self._has_login:
+            options = " ".join(
+                f"{_quoted('user_' + name)}={_quoted(word)}" for name, word in self._users.items()
+            )
+            found["sasl.enabled.mechanisms"] = "PLAIN"
+            found["listener.name.plaintext.plain.sasl.jaas.config"] = f"{_PLAIN} {options};"
+        elif self._users:
+            found["ssl.client.auth"] = "required"
+            found["ssl.principal.mapping.rules"] = _COMMON_NAME
+        return found
+
+    def of_client(self, directory: Path) -> ClientSecurity:
+        """The security of connections of the first user."""
+        tls = None
+        if self._has_tls:
+            import ssl
+
+            certificates = self._certificates(directory)
+            tls = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+            tls.load_cert_chain(self._key_file(directory, None))
+        return ClientSecurity(tls, self._login(None))
+
+    def client_settings(
+        self, client: str, bootstrap: str, directory: Path, user: str | None = None
+    ) -> dict[str, object]:
+        """The settings with which a client connects.
+
+        Args:
+            client: one of CLIENTS.
+            bootstrap: HOST:PORT of each node.
+            directory: of the broker.
+            user: one of the users; None for the first.
+
+        Raises:
+            ValueError: the client is unknown. KeyError: there is no such user.
+        """
+        if client not in CLIENTS:
+            raise ValueError(f"client {client!r} must be one of {', '.join(CLIENTS)}")
+        if user is not None:
+            _ = self._users[user]
+        files = None
+        if self._has_tls:
+            files = (
+                str(self._certificates(directory) / "ca.pem"),
+                str(self._key_file(directory, user)),
+            )
+        login = self._login(user)
+        if client == "kafkajs":
+            return _of_kafkajs(bootstrap, files, login)
+        if client == "franz-go":
+            return _of_franz_go(bootstrap, files, login)
+        if client in ("aiokafka", "kafka-python"):
+            return self._of_python(client, bootstrap, files, login)
+        return self._of_properties(client, bootstrap, files, login)
+
+    def _of_python(
+        self, client: str, bootstrap: str, files: tuple[str, str] | None, login: _Login
+    ) -> dict[str, object]:
         found: dict[str, object] = {"bootstrap_servers": bootstrap}
+        if self._protocol != "PLAINTEXT":
+            found["security_protocol"] = self._protocol
+        if files is not None and client == "aiokafka":
+            import ssl
+
+            context = ssl.create_default_context(cafile=files[0])
+            context.load_cert_chain(files[1])
+            found["ssl_context"] = context
+        elif files is not None:
+            found |= {"ssl_cafile": files[0], "ssl_certfile": files[1], "ssl_keyfile": files[1]}
         if login is not None:
             found |= {
-                "security_protocol": SASL_PLAINTEXT, "sasl_mechanism": "PLAIN",
+                "sasl_mechanism": "PLAIN",
                 "sasl_plain_username": login[0], "sasl_plain_password": login[1],
             }  # fmt: skip
         return found
-    found = {"bootstrap.servers": bootstrap}
-    if login is not None:
-        found |= {"security.protocol": SASL_PLAINTEXT, "sasl.mechanism": "PLAIN"}
-        if client == "confluent":
-            found |= {"sasl.username": login[0], "sasl.password": login[1]}
-        else:
-            name, password = map(_quoted, login)
-            found["sasl.jaas.config"] = f"{_PLAIN} username={name} password={password};"
-    return {f"kafka.{name}": found[name] for name in found} if client == "spark" else found
 
-
-def _of_objects(client: str, bootstrap: str, login: tuple[str, str] | None) -> dict[str, object]:
-    """Fields of kafkajs' client, or of the arguments of franz-go."""
-    brokers = bootstrap.split(",")
-    if client == "kafkajs":
-        found: dict[str, object] = {"brokers": brokers, "ssl": False}
+    def _of_properties(
+        self, client: str, bootstrap: str, files: tuple[str, str] | None, login: _Login
+    ) -> dict[str, object]:
+        """Settings of librdkafka, of the Java client, or of Spark's options for it."""
+        found: dict[str, object] = {"bootstrap.servers": bootstrap}
+        if self._protocol != "PLAINTEXT":
+            found["security.protocol"] = self._protocol
+        if files is not None and client == "confluent":
+            found |= {
+                "ssl.ca.location": files[0],
+                "ssl.certificate.location": files[1], "ssl.key.location": files[1],
+            }  # fmt: skip
+        elif files is not None:
+            found |= {
+                "ssl.truststore.type": "PEM", "ssl.truststore.location": files[0],
+                "ssl.keystore.type": "PEM", "ssl.keystore.location": files[1],
+            }  # fmt: skip
         if login is not None:
-            found["sasl"] = {"mechanism": "plain", "username": login[0], "password": login[1]}
+            found["sasl.mechanism"] = "PLAIN"
+            if client == "confluent":
+                found |= {"sasl.username": login[0], "sasl.password": login[1]}
+            else:
+                name, password = map(_quoted, login)
+                found["sasl.jaas.config"] = f"{_PLAIN} username={name} password={password};"
+        return {f"kafka.{name}": found[name] for name in found} if client == "spark" else found
+
+    def _login(self, user: str | None) -> _Login:
+        if not self._has_login:
+            return None
+        name = next(iter(self._users)) if user is None else user
+        return name, self._users[name]
+
+    def _key_file(self, directory: Path, user: str | None) -> Path:
+        """The certificates of one user, with the key, in PEM."""
+        name = _CLIENT
+        if not self._has_login:
+            name = next(iter(self._users), _CLIENT) if user is None else user
+        return self._certificates(directory) / f"{name}.pem"
+
+    def _certificates(self, directory: Path) -> Path:
+        """The directory of the certificates, with new ones if there are none."""
+        found = directory / "certificates"
+        if not found.exists():
+            from ottla.certificate_files import MISSING, Names, write_certificates
+
+            names = () if self._has_login else tuple(self._users)
+            try:
+                write_certificates(found, Names(clients=names or (_CLIENT,)))
+            except ImportError:
+                raise ImportError(f"security={self._protocol!r}: {MISSING}") from None
         return found
-    found = {"SeedBrokers": brokers}
+
+
+def _of_kafkajs(bootstrap: str, files: tuple[str, str] | None, login: _Login) -> dict[str, object]:
+    """The fields of kafkajs' client, with the texts of the certificates."""
+    found: dict[str, object] = {"brokers": bootstrap.split(","), "ssl": False}
+    if files is not None:
+        key = Path(files[1]).read_text()
+        found["ssl"] = {"ca": [Path(files[0]).read_text()], "cert": key, "key": key}
+    if login is not None:
+        found["sasl"] = {"mechanism": "plain", "username": login[0], "password": login[1]}
+    return found
+
+
+def _of_franz_go(bootstrap: str, files: tuple[str, str] | None, login: _Login) -> dict[str, object]:
+    """Arguments for franz-go, with the files of the certificates."""
+    found: dict[str, object] = {"SeedBrokers": bootstrap.split(",")}
+    if files is not None:
+        found["TLS"] = {"CAFile": files[0], "CertFile": files[1], "KeyFile": files[1]}
     if login is not None:
         found["SASL"] = {"mechanism": "PLAIN", "User": login[0], "Pass": login[1]}
     return found

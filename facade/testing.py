@@ -31,6 +31,9 @@ from ottla.ports import NO_BROKER, HeldPorts, closed_port, silent_port
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from ottla.client import Client
+    from ottla.secured import BrokerSecurity
+
 __all__ = [
     "NO_BROKER",
     "BrokerFailed",
@@ -98,8 +101,10 @@ class Ottla(BrokerData):
         settings: Kafka's broker settings by name.
         nodes: the number of nodes, with ids from 1 or the given `node.id` on.
         data_dir: the directory to use and keep; None for a temporary one.
-        security: `PLAINTEXT`, or `SASL_PLAINTEXT`, with which clients log in by PLAIN.
-        users: passwords by name, for SASL_PLAINTEXT. The methods of this class log in as the first.
+        security: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`. With SASL, clients log in by
+            PLAIN. With SSL the broker has throw-away certificates, made by `ottla[tls]`.
+        users: passwords by name; with `SSL` each user has a certificate instead. The methods of
+            this class log in as the first.
         log_level: what `ottla serve --log-level` takes: `debug`, `kafka.request.logger=trace`.
 
     Attributes:
@@ -117,13 +122,11 @@ class Ottla(BrokerData):
         log_level: str = "",
     ) -> None:
         self._log_level = log_level
-        self._users = dict(users or {})
-        self._login = next(iter(self._users.items()), None)
-        self._secured: dict[str, str] = {}
-        if self._users or security != "PLAINTEXT":
-            from ottla.secured import broker_settings
+        self._security: BrokerSecurity | None = None
+        if users or security != "PLAINTEXT":
+            from ottla.secured import BrokerSecurity
 
-            self._secured = broker_settings(security, self._users)
+            self._security = BrokerSecurity(security, users or {})
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         first_id = int(self._settings.get("node.id", "1"))
         self.nodes: Mapping[int, RunningNode] = _Nodes(
@@ -389,20 +392,19 @@ class Ottla(BrokerData):
             arguments += ["--control", str(self._control)]
         for name, value in self._settings.items():
             arguments += ["--set", f"{name}={value}"]
-        if self._secured:  # a file, because other processes see the arguments
-            arguments += ["--config", str(self._secured_file())]
+        if self._security is not None:  # a file, because other processes see the arguments
+            arguments += ["--config", str(self._security.written(self._directory()))]
         if self._log_level:
             arguments += ["--log-level", self._log_level]
         return arguments
 
-    def _secured_file(self) -> Path:
-        """A file that only its user can read, with the settings that contain passwords."""
-        from ottla.secured import properties_of
+    def _client(self) -> Client:
+        if self._security is None:
+            return super()._client()
+        from ottla.client import Client
 
-        path = self._directory() / "secured.properties"
-        path.touch(mode=0o600)
-        path.write_text(properties_of(self._secured))
-        return path
+        security = self._security.of_client(self._directory())
+        return Client.to(self.bootstrap_servers, security=security)
 
     def client_settings(self, client: str, user: str | None = None) -> dict[str, object]:
         """The settings with which a client connects and logs in.
@@ -414,10 +416,10 @@ class Ottla(BrokerData):
         Raises:
             ValueError: the client is unknown. KeyError: there is no such user.
         """
-        from ottla.secured import client_settings
+        from ottla.secured import BrokerSecurity
 
-        login = self._login if user is None else (user, self._users[user])
-        return client_settings(client, self.bootstrap_servers, login)
+        security = self._security or BrokerSecurity("PLAINTEXT", {})
+        return security.client_settings(client, self.bootstrap_servers, self._directory(), user)
 
     def _forget(self) -> None:
         assert self._process is not None

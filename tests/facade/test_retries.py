@@ -9,6 +9,7 @@ import pytest
 
 from ottla import admin_groups, admin_offsets, admin_topics, transactions_command
 from ottla.client import Client, ErrorAnswer
+from ottla.client_security import UNSECURED, ClientSecurity
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.record_batch import OutgoingRecord
@@ -39,10 +40,10 @@ class Refusing(Client):
         port: int,
         *,
         timeout_s: float = 10.0,
-        login: tuple[str, str] | None = None,
+        security: ClientSecurity = UNSECURED,
     ) -> None:
         self.refusals: dict[ApiKey, list[Code]] = {}
-        super().__init__(host, port, timeout_s=timeout_s, login=login)
+        super().__init__(host, port, timeout_s=timeout_s, security=security)
 
     def ask(
         self,

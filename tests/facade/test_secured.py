@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 
@@ -12,61 +17,126 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.properties import read_properties
 from ottla.broker.settings.sasl import login_module
 from ottla.client import Client, NoAnswer
-from ottla.secured import broker_settings, client_settings, properties_of
+from ottla.client_security import ClientSecurity
+from ottla.secured import BrokerSecurity
 from ottla.testing import Ottla
 
 PASSWORD = 'a "quoted" \\u0041 ü🙂 = password;'
 USERS = {"alice": "secret", "bob smith": PASSWORD}
+REQUESTS = "kafka.request.logger=debug"
 
 
-def test_every_password_reaches_the_broker_through_the_file() -> None:
-    settings = broker_settings("SASL_PLAINTEXT", USERS)
-    read = read_properties(properties_of(settings))
+@pytest.fixture(scope="module", params=["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+def broker(request: pytest.FixtureRequest) -> Iterator[Ottla]:
+    with Ottla(security=request.param, users=USERS, log_level=REQUESTS) as started:
+        yield started
+
+
+def test_every_password_reaches_the_broker_through_the_file(tmp_path: Path) -> None:
+    security = BrokerSecurity("SASL_PLAINTEXT", USERS)
+    settings = security.broker_settings(tmp_path)
+    path = security.written(tmp_path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    read = read_properties(path.read_text())
     assert read == settings
     config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://:0", **read})
     options = login_module(config, "PLAINTEXT", "PLAIN").options
     assert options == {f"user_{name}": password for name, password in USERS.items()}
 
 
-def test_clients_log_in_and_others_do_not() -> None:
-    with Ottla(security="SASL_PLAINTEXT", users=USERS) as broker:
-        broker.create_topic("orders")
-        settings: dict[str, Any] = broker.client_settings("confluent", "bob smith")
-        producer = Producer(settings)
-        producer.produce("orders", b"a broom")
-        assert producer.flush(10) == 0
-        python: dict[str, Any] = broker.client_settings("kafka-python")
-        sender = KafkaProducer(**python)
-        assert sender.send("orders", b"a mop").get(10).offset == 1
-        sender.close()
-        for login in (None, ("alice", "wrong")):
-            with pytest.raises(NoAnswer):
-                Client.to(broker.bootstrap_servers, login=login)
-        assert broker.log_path.with_name("secured.properties").stat().st_mode & 0o777 == 0o600
+def test_clients_connect_with_their_settings_as_their_users(broker: Ottla) -> None:
+    broker.create_topic("orders")
+    confluent: dict[str, Any] = broker.client_settings("confluent", "bob smith")
+    producer = Producer(confluent)
+    producer.produce("orders", b"a broom")
+    assert producer.flush(10) == 0
+    python: dict[str, Any] = broker.client_settings("kafka-python")
+    sender = KafkaProducer(**python)
+    assert sender.send("orders", b"a mop").get(10).offset == 1
+    sender.close()
+
+    async def send() -> None:
+        settings: dict[str, Any] = broker.client_settings("aiokafka", "alice")
+        async with AIOKafkaProducer(**settings) as aiokafka:
+            await aiokafka.send_and_wait("orders", b"a bucket")
+
+    asyncio.run(send())
+    broker.produce("orders", ["a cloth"], transactional_id="t")
+    assert [each.value for each in broker.read("orders")][2:] == [b"a bucket", b"a cloth"]
+    log = broker.log_since(0)
+    assert '"principal": "User:alice"' in log
+    assert '"principal": "User:bob smith"' in log
+    assert "quoted" not in log  # a part of the password
 
 
-def test_a_broker_without_logins_gives_the_address_alone() -> None:
-    assert client_settings("java", "h:1", None) == {"bootstrap.servers": "h:1"}
-    assert client_settings("kafkajs", "h:1,h:2", None) == {"brokers": ["h:1", "h:2"], "ssl": False}
+def test_others_are_refused(broker: Ottla) -> None:
+    security = ClientSecurity(login=("alice", "wrong"))
+    for each in (ClientSecurity(), security):
+        with pytest.raises(NoAnswer):
+            Client.to(broker.bootstrap_servers, security=each)
 
 
-def test_java_and_spark_get_a_jaas_line() -> None:
-    java = client_settings("java", "h:1", ("alice", "secret"))
+def test_settings_for_other_languages_are_plain_data(broker: Ottla) -> None:
+    for client in ("java", "spark", "franz-go", "kafkajs"):
+        assert broker.bootstrap_servers in json.dumps(broker.client_settings(client))
+
+
+def test_a_cluster_keeps_its_certificates_and_ports() -> None:
+    with Ottla(security="SASL_SSL", users=USERS, nodes=3) as cluster:
+        cluster.create_topic("orders", partitions=3, replication_factor=3)
+        cluster.produce("orders", ["a", "b", "c"], transactional_id="t")
+        before = cluster.client_settings("java"), cluster.client_settings("kafkajs")
+        cluster.kill()
+        cluster.start()
+        assert (cluster.client_settings("java"), cluster.client_settings("kafkajs")) == before
+        values = sorted(each.value or b"" for each in cluster.read("orders", until=3))
+        assert values == [b"a", b"b", b"c"]
+
+
+def test_keys_are_readable_by_their_user_alone(tmp_path: Path) -> None:
+    security = BrokerSecurity("SSL", {"alice": ""})
+    settings = security.client_settings("java", "h:1", tmp_path)
+    assert settings["ssl.keystore.location"] == str(tmp_path / "certificates" / "alice.pem")
+    assert (tmp_path / "certificates" / "alice.pem").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "certificates" / "server.pem").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_broker_without_logins_gives_the_address_alone(tmp_path: Path) -> None:
+    plain = BrokerSecurity("PLAINTEXT", {})
+    assert plain.client_settings("java", "h:1", tmp_path) == {"bootstrap.servers": "h:1"}
+    kafkajs = plain.client_settings("kafkajs", "h:1,h:2", tmp_path)
+    assert kafkajs == {"brokers": ["h:1", "h:2"], "ssl": False}
+
+
+def test_java_and_spark_get_a_jaas_line(tmp_path: Path) -> None:
+    security = BrokerSecurity("SASL_PLAINTEXT", {"alice": "secret"})
+    java = security.client_settings("java", "h:1", tmp_path)
     line = java["sasl.jaas.config"]
     assert isinstance(line, str)
     assert line.endswith('required username="alice" password="secret";')
-    spark = client_settings("spark", "h:1", ("alice", "secret"))
+    spark = security.client_settings("spark", "h:1", tmp_path)
     assert spark == {f"kafka.{name}": value for name, value in java.items()}
 
 
 @pytest.mark.parametrize(
-    ("security", "users"), [("SSL", {}), ("SASL_PLAINTEXT", {}), ("PLAINTEXT", {"a": "b"})]
+    ("security", "users", "why"),
+    [
+        ("TLS", {}, "must be one of PLAINTEXT, SSL"),
+        ("SASL_SSL", {}, "needs users"),
+        ("PLAINTEXT", {"a": "b"}, "users need another security"),
+        ("SSL", {"../a": "b"}, "a name that a file may have"),
+    ],
 )
-def test_a_security_that_does_not_fit_is_an_error(security: str, users: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"security|users"):
+def test_a_security_that_does_not_fit_is_an_error(
+    security: str, users: dict[str, str], why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
         Ottla(security=security, users=users)
 
 
-def test_an_unknown_client_is_an_error() -> None:
+def test_an_unknown_client_or_user_is_an_error(tmp_path: Path) -> None:
+    security = BrokerSecurity("SASL_PLAINTEXT", USERS)
     with pytest.raises(ValueError, match="must be one of aiokafka"):
-        client_settings("pykafka", "h:1", None)
+        security.client_settings("pykafka", "h:1", tmp_path)
+    with pytest.raises(KeyError):
+        security.client_settings("java", "h:1", tmp_path, "eve")
