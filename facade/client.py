@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from typing import Any, Final, Self
 
-from ottla.client_security import UNSECURED, ClientSecurity
+from ottla.client_security import UNSECURED, ClientSecurity, Unauthenticated
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import import_alone
 from ottla.protocol.errors import Code, Malformed
@@ -65,6 +65,10 @@ _NO_KAFKA: Final = "the peer is not a Kafka broker"
 
 class NoAnswer(Exception):
     """A broker cannot be reached, or the peer is not a Kafka broker."""
+
+
+class LoginFailed(NoAnswer):
+    """A login failed, or the certificate of a broker is not trusted."""
 
 
 class ErrorAnswer(Exception):
@@ -226,6 +230,8 @@ class Client:
                 connection = self._connected(address)
                 self._sockets[address] = connection
             connection.sendall(frame)
+        except Unauthenticated as wrong:
+            raise LoginFailed(f"{address[0]}:{address[1]}: {wrong}") from None
         except OSError as trouble:
             raise NoAnswer(f"{address[0]}:{address[1]}: {_reason(trouble)}") from None
         return address, connection
@@ -236,7 +242,7 @@ class Client:
         connection = self._security.secured(connection, address[0])
         if self._security.login is not None:
             try:
-                _log_in(connection, *self._security.login)
+                _log_in(connection, self._security)
             except OSError:
                 connection.close()
                 raise
@@ -281,26 +287,30 @@ class Client:
         return int(found.node_id)
 
 
-def _log_in(connection: socket.socket, name: str, password: str) -> None:
-    """Log in by PLAIN. Raises OSError with the reason."""
+def _log_in(connection: socket.socket, security: ClientSecurity) -> None:
+    """Log in by SASL. Raises OSError with the reason."""
     from ottla.protocol.requests import read_answer, request_frame
 
-    steps = (
-        (ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "PLAIN"}),
-        (ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": f"\0{name}\0{password}".encode()}),
-    )
-    for api_key, version, body in steps:
+    def ask(api_key: ApiKey, version: int, body: dict[str, Any]) -> Any:
         connection.sendall(request_frame(api_key, version, 0, _CLIENT_ID, body))
         answer = read_answer(api_key, version, 0, _received(connection))
         if answer.error_code != Code.NONE:
-            raise OSError(f"the login failed: {_name(answer.error_code)}")
+            why = getattr(answer, "error_message", None) or _name(answer.error_code)
+            raise Unauthenticated(f"the login failed: {why}")
+        return answer
+
+    def exchange(message: bytes) -> bytes:
+        return bytes(ask(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": message}).auth_bytes)
+
+    ask(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": security.mechanism})
+    security.authenticate(exchange)
 
 
 def _received(connection: socket.socket) -> bytes:
     """One answer without its size. Raises OSError with the reason."""
     head = _read(connection, 4)
     if head[:2] == _TLS_ALERT:
-        raise OSError("the port speaks TLS, and this command does not")
+        raise OSError("the port speaks TLS, and the client does not")
     if head == b"HTTP":
         raise OSError(f"its answer cannot be read: it is an HTTP server, {_NO_KAFKA}")
     size = int.from_bytes(head, "big")

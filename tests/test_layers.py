@@ -88,6 +88,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("facade/admin_cluster", "facade/admin_configs", "facade/admin_groups"),
         "facade/admin_acls",
         *("facade/admin_offsets", "facade/admin_topics", "facade/client"),
+        *("facade/client_properties", "facade/client_security"),
         *("facade/record_batch", "facade/record_producer", "facade/record_reader"),
         "facade/transactions_command",
     },

@@ -80,7 +80,7 @@ def main(words: Sequence[str]) -> int:
             reader = properties_in(given.reader_config) | reader
         compression = _compression(given.compression_codec, settings)
         acks = _ACKS[str(settings.get("acks", given.request_required_acks))]
-        wait = {"default.api.timeout.ms": settings.get("max.block.ms", "60000")}
+        wait = {**settings, "default.api.timeout.ms": settings.get("max.block.ms", "60000")}
         with connect(given.bootstrap_server, wait, "metadata", "Producer") as client:
             _produce(client, given, reader, acks, compression)
     except KeyError as unknown_acks:

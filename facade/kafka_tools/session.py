@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ottla.client import Client, ErrorAnswer, NoAnswer
+from ottla.client import Client, ErrorAnswer, LoginFailed, NoAnswer
+from ottla.client_security import UNSECURED, ClientSecurity
 from ottla.protocol.errors import Code
 
 _PACKAGE: Final = "org.apache.kafka.common.errors"
@@ -96,7 +97,7 @@ def properties_in(path: str | None) -> dict[str, str]:
     """The properties in a file of --command-config; none without a file.
 
     Raises:
-        Failure: the file cannot be read, or asks for TLS or SASL.
+        Failure: the file cannot be read.
     """
     if path is None:
         return {}
@@ -109,12 +110,6 @@ def properties_in(path: str | None) -> dict[str, str]:
         raise Failure(reason, "java.nio.file.NoSuchFileException") from None
     except ValueError as wrong:
         raise Failure(f"{path}: {wrong}", "java.lang.IllegalArgumentException") from None
-    protocol = found.get("security.protocol", "PLAINTEXT")
-    if protocol.upper() != "PLAINTEXT":
-        raise Failure(
-            f"security.protocol={protocol} in {path}: these tools speak PLAINTEXT only",
-            "org.apache.kafka.common.config.ConfigException",
-        )
     return found
 
 
@@ -128,9 +123,11 @@ def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = 
         kind: of the client, for messages: Admin, Consumer or Producer.
 
     Raises:
-        Failure: an address is wrong or has no known host, or no broker answers in time.
+        Failure: an address is wrong or has no known host, the security is wrong, or no broker
+            answers in time.
     """
     addresses = _resolvable(bootstrap, kind)
+    security = _security(settings)
     timeout_ms = _number(settings, "default.api.timeout.ms", _API_TIMEOUT_MS)
     request_ms = _number(settings, "request.timeout.ms", _REQUEST_TIMEOUT_MS)
     deadline = time.monotonic() + timeout_ms / 1000
@@ -140,7 +137,10 @@ def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = 
             left_s = deadline - time.monotonic()
             try:
                 timeout_s = max(0.05, min(left_s, request_ms / 1000))
-                return Client(host, port, timeout_s=timeout_s)
+                return Client(host, port, timeout_s=timeout_s, security=security)
+            except LoginFailed as refused:
+                name = f"{_PACKAGE}.SaslAuthenticationException"
+                raise Failure(str(refused), name) from None
             except NoAnswer as trouble:
                 if is_first:
                     sys.stderr.write(
@@ -153,6 +153,17 @@ def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = 
             message = f"Timed out waiting for a node assignment. Call: {call}"
             raise Failure(message, f"{_PACKAGE}.TimeoutException")
         time.sleep(_BACKOFF_S)
+
+
+def _security(settings: Mapping[str, str]) -> ClientSecurity:
+    if "security.protocol" not in settings:
+        return UNSECURED
+    from ottla.client_properties import security_of
+
+    try:
+        return security_of(settings)
+    except ValueError as wrong:
+        raise Failure(str(wrong), "org.apache.kafka.common.config.ConfigException") from None
 
 
 def _resolvable(bootstrap: str, kind: str) -> list[tuple[str, int]]:
