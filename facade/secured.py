@@ -6,11 +6,12 @@ with Ottla(security="SASL_SSL", users={"alice": "secret"}) as broker:
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ottla.client_security import ClientSecurity
+from ottla.client_security import MECHANISMS, ClientSecurity
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENTS: Final = (
@@ -19,28 +20,35 @@ CLIENTS: Final = (
 _CLIENT: Final = "client"  # the certificate without users
 _COMMON_NAME: Final = "RULE:^CN=(.*?),.*$/$1/,DEFAULT"
 _Login = tuple[str, str] | None
+_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+_ITERATIONS: Final = 4096
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
 class BrokerSecurity:
-    """The security of a broker whose clients log in by PLAIN, or by their certificates.
+    """The security of a broker whose clients log in by SASL, or by their certificates.
 
     Certificates are made at their first use, in the directory `certificates` of that of the broker.
 
     Args:
         protocol: one of PROTOCOLS; PLAINTEXT has no users, SASL has at least one.
         users: passwords by name; for SSL each of them has a certificate instead.
+        mechanism: of the logins, one of MECHANISMS.
 
     Raises:
-        ValueError: the protocol is unknown, or does not fit the users.
+        ValueError: the protocol or mechanism is unknown, or does not fit the users.
     """
 
-    def __init__(self, protocol: str, users: Mapping[str, str]) -> None:
+    def __init__(self, protocol: str, users: Mapping[str, str], mechanism: str = "PLAIN") -> None:
+        if mechanism not in MECHANISMS:
+            raise ValueError(f"mechanism={mechanism!r} must be one of {', '.join(MECHANISMS)}")
         if protocol not in PROTOCOLS:
             raise ValueError(f"security={protocol!r} must be one of {', '.join(PROTOCOLS)}")
         if protocol == "PLAINTEXT" and users:
             raise ValueError("users need another security than PLAINTEXT, which has no logins")
         self._protocol = protocol
+        self._mechanism = mechanism
+        self._first_login = secrets.token_urlsafe()  # by which SCRAM credentials are made
         self._users = dict(users)
         self._has_tls = protocol.endswith("SSL")
         self._has_login = protocol.startswith("SASL_")
@@ -74,15 +82,49 @@ class BrokerSecurity:
 
             found |= server_settings(self._certificates(directory))
         if self._has_login:
-            options = " ".join(
-                f"{_quoted('user_' + name)}={_quoted(word)}" for name, word in self._users.items()
-            )
+            passwords = self._users
             found["sasl.enabled.mechanisms"] = "PLAIN"
+            if self._is_scram:
+                passwords = {next(iter(self._users)): self._first_login}
+                found["sasl.enabled.mechanisms"] = f"{self._mechanism},PLAIN"
+                prefix = f"listener.name.plaintext.{self._mechanism.lower()}"
+                found[f"{prefix}.sasl.jaas.config"] = f"{_SCRAM};"
+            options = " ".join(
+                f"{_quoted('user_' + name)}={_quoted(word)}" for name, word in passwords.items()
+            )
             found["listener.name.plaintext.plain.sasl.jaas.config"] = f"{_PLAIN} {options};"
         elif self._users:
             found["ssl.client.auth"] = "required"
             found["ssl.principal.mapping.rules"] = _COMMON_NAME
         return found
+
+    def make_credentials(self, bootstrap: str, directory: Path) -> None:
+        """Make the SCRAM credentials of users that have none.
+
+        Args:
+            bootstrap: HOST:PORT of each node.
+            directory: of the broker.
+
+        Raises:
+            ErrorAnswer: the broker refuses. NoAnswer: it does not answer.
+        """
+        if not self._is_scram:
+            return
+        from ottla.admin_configs import alter_passwords, describe_passwords
+        from ottla.client import Client
+
+        security = ClientSecurity(
+            self.of_client(directory).tls, (next(iter(self._users)), self._first_login)
+        )
+        with Client.to(bootstrap, security=security) as client:
+            known = describe_passwords(client, None)
+            for name, password in self._users.items():
+                if self._mechanism not in known.get(name, {}):
+                    alter_passwords(client, name, {self._mechanism: (_ITERATIONS, password)})
+
+    @property
+    def _is_scram(self) -> bool:
+        return self._has_login and self._mechanism != "PLAIN"
 
     def of_client(self, directory: Path) -> ClientSecurity:
         """The security of connections of the first user."""
@@ -93,7 +135,7 @@ class BrokerSecurity:
             certificates = self._certificates(directory)
             tls = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
             tls.load_cert_chain(self._key_file(directory, None))
-        return ClientSecurity(tls, self._login(None))
+        return ClientSecurity(tls, self._login(None), self._mechanism)
 
     def client_settings(
         self, client: str, bootstrap: str, directory: Path, user: str | None = None
@@ -121,9 +163,9 @@ class BrokerSecurity:
             )
         login = self._login(user)
         if client == "kafkajs":
-            return _of_kafkajs(bootstrap, files, login)
+            return self._of_kafkajs(bootstrap, files, login)
         if client == "franz-go":
-            return _of_franz_go(bootstrap, files, login)
+            return self._of_franz_go(bootstrap, files, login)
         if client in ("aiokafka", "kafka-python"):
             return self._of_python(client, bootstrap, files, login)
         return self._of_properties(client, bootstrap, files, login)
@@ -144,7 +186,7 @@ class BrokerSecurity:
             found |= {"ssl_cafile": files[0], "ssl_certfile": files[1], "ssl_keyfile": files[1]}
         if login is not None:
             found |= {
-                "sasl_mechanism": "PLAIN",
+                "sasl_mechanism": self._mechanism,
                 "sasl_plain_username": login[0], "sasl_plain_password": login[1],
             }  # fmt: skip
         return found
@@ -167,13 +209,41 @@ class BrokerSecurity:
                 "ssl.keystore.type": "PEM", "ssl.keystore.location": files[1],
             }  # fmt: skip
         if login is not None:
-            found["sasl.mechanism"] = "PLAIN"
+            found["sasl.mechanism"] = self._mechanism
             if client == "confluent":
                 found |= {"sasl.username": login[0], "sasl.password": login[1]}
             else:
                 name, password = map(_quoted, login)
-                found["sasl.jaas.config"] = f"{_PLAIN} username={name} password={password};"
+                module = _SCRAM if self._is_scram else _PLAIN
+                found["sasl.jaas.config"] = f"{module} username={name} password={password};"
         return {f"kafka.{name}": found[name] for name in found} if client == "spark" else found
+
+    def _of_kafkajs(
+        self, bootstrap: str, files: tuple[str, str] | None, login: _Login
+    ) -> dict[str, object]:
+        """The fields of kafkajs' client, with the texts of the certificates."""
+        found: dict[str, object] = {"brokers": bootstrap.split(","), "ssl": False}
+        if files is not None:
+            key = Path(files[1]).read_text()
+            found["ssl"] = {"ca": [Path(files[0]).read_text()], "cert": key, "key": key}
+        if login is not None:
+            found["sasl"] = {
+                "mechanism": self._mechanism.lower(),
+                "username": login[0],
+                "password": login[1],
+            }
+        return found
+
+    def _of_franz_go(
+        self, bootstrap: str, files: tuple[str, str] | None, login: _Login
+    ) -> dict[str, object]:
+        """Arguments for franz-go, with the files of the certificates."""
+        found: dict[str, object] = {"SeedBrokers": bootstrap.split(",")}
+        if files is not None:
+            found["TLS"] = {"CAFile": files[0], "CertFile": files[1], "KeyFile": files[1]}
+        if login is not None:
+            found["SASL"] = {"mechanism": self._mechanism, "User": login[0], "Pass": login[1]}
+        return found
 
     def _login(self, user: str | None) -> _Login:
         if not self._has_login:
@@ -200,27 +270,6 @@ class BrokerSecurity:
             except ImportError:
                 raise ImportError(f"security={self._protocol!r}: {MISSING}") from None
         return found
-
-
-def _of_kafkajs(bootstrap: str, files: tuple[str, str] | None, login: _Login) -> dict[str, object]:
-    """The fields of kafkajs' client, with the texts of the certificates."""
-    found: dict[str, object] = {"brokers": bootstrap.split(","), "ssl": False}
-    if files is not None:
-        key = Path(files[1]).read_text()
-        found["ssl"] = {"ca": [Path(files[0]).read_text()], "cert": key, "key": key}
-    if login is not None:
-        found["sasl"] = {"mechanism": "plain", "username": login[0], "password": login[1]}
-    return found
-
-
-def _of_franz_go(bootstrap: str, files: tuple[str, str] | None, login: _Login) -> dict[str, object]:
-    """Arguments for franz-go, with the files of the certificates."""
-    found: dict[str, object] = {"SeedBrokers": bootstrap.split(",")}
-    if files is not None:
-        found["TLS"] = {"CAFile": files[0], "CertFile": files[1], "KeyFile": files[1]}
-    if login is not None:
-        found["SASL"] = {"mechanism": "PLAIN", "User": login[0], "Pass": login[1]}
-    return found
 
 
 def properties_of(settings: Mapping[str, str]) -> str:

@@ -101,10 +101,12 @@ class Ottla(BrokerData):
         settings: Kafka's broker settings by name.
         nodes: the number of nodes, with ids from 1 or the given `node.id` on.
         data_dir: the directory to use and keep; None for a temporary one.
-        security: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`. With SASL, clients log in by
-            PLAIN. With SSL the broker has throw-away certificates, made by `ottla[tls]`.
+        security: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`. With SASL, clients log in.
+            With SSL the broker has throw-away certificates, made by `ottla[tls]`.
         users: passwords by name; with `SSL` each user has a certificate instead. The methods of
             this class log in as the first.
+        mechanism: of the logins: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`. Each start makes the
+            credentials of users that have none, which the first user must be allowed to do.
         log_level: what `ottla serve --log-level` takes: `debug`, `kafka.request.logger=trace`.
 
     Attributes:
@@ -119,6 +121,7 @@ class Ottla(BrokerData):
         data_dir: Path | str | None = None,
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
+        mechanism: str = "PLAIN",
         log_level: str = "",
     ) -> None:
         self._log_level = log_level
@@ -126,7 +129,7 @@ class Ottla(BrokerData):
         if users or security != "PLAINTEXT":
             from ottla.secured import BrokerSecurity
 
-            self._security = BrokerSecurity(security, users or {})
+            self._security = BrokerSecurity(security, users or {}, mechanism)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         first_id = int(self._settings.get("node.id", "1"))
         self.nodes: Mapping[int, RunningNode] = _Nodes(
@@ -197,6 +200,8 @@ class Ottla(BrokerData):
         for node, bootstrap in zip(self.nodes.values(), answers.split(","), strict=True):
             node.bootstrap = bootstrap
         self._ports.release()
+        if self._security is not None:
+            self._security.make_credentials(self.bootstrap_servers, self._directory())
 
     def kill(self) -> None:
         """Send SIGKILL: data not yet passed to the operating system is lost."""

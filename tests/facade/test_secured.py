@@ -13,9 +13,11 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 
+from ottla.admin_configs import alter_passwords
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.properties import read_properties
 from ottla.broker.settings.sasl import login_module
+from ottla.broker_data import Row
 from ottla.client import Client, NoAnswer
 from ottla.client_security import ClientSecurity
 from ottla.secured import BrokerSecurity
@@ -84,13 +86,46 @@ def test_settings_for_other_languages_are_plain_data(broker: Ottla) -> None:
 def test_a_cluster_keeps_its_certificates_and_ports() -> None:
     with Ottla(security="SASL_SSL", users=USERS, nodes=3) as cluster:
         cluster.create_topic("orders", partitions=3, replication_factor=3)
-        cluster.produce("orders", ["a", "b", "c"], transactional_id="t")
+        rows: list[Row] = [{"value": "abc"[number], "partition": number} for number in range(3)]
+        cluster.produce("orders", rows, transactional_id="t")
+        assert len(cluster.read("orders", until=3)) == 3  # each node has a marker
+        cluster.produce("orders", rows, transactional_id="t", commit=False)
         before = cluster.client_settings("java"), cluster.client_settings("kafkajs")
         cluster.kill()
         cluster.start()
         assert (cluster.client_settings("java"), cluster.client_settings("kafkajs")) == before
-        values = sorted(each.value or b"" for each in cluster.read("orders", until=3))
+        values = [each.value for each in cluster.read("orders", until=3)]
         assert values == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize(("mechanism", "nodes"), [("SCRAM-SHA-256", 1), ("SCRAM-SHA-512", 3)])
+def test_users_have_scram_credentials_when_the_broker_answers(mechanism: str, nodes: int) -> None:
+    with Ottla(security="SASL_PLAINTEXT", users=USERS, mechanism=mechanism, nodes=nodes) as broker:
+        for user in USERS:
+            settings: dict[str, Any] = broker.client_settings("confluent", user)
+            assert settings["sasl.mechanism"] == mechanism
+            producer = Producer(settings)
+            producer.produce("orders", user.encode())
+            assert producer.flush(10) == 0
+        kafkajs: Any = broker.client_settings("kafkajs")
+        assert kafkajs["sasl"]["mechanism"] == mechanism.lower()
+        assert "ScramLoginModule" in str(broker.client_settings("java")["sasl.jaas.config"])
+        broker.restart()
+        assert len(broker.read("orders", until=2)) == 2
+        wrong = ClientSecurity(None, ("bob smith", "wrong"), mechanism)
+        with pytest.raises(NoAnswer):
+            Client.to(broker.bootstrap_servers, security=wrong)
+
+
+def test_a_changed_password_outlasts_a_restart() -> None:
+    mechanism = "SCRAM-SHA-256"
+    with Ottla(security="SASL_PLAINTEXT", users=USERS, mechanism=mechanism) as broker:
+        first = ClientSecurity(None, ("alice", "secret"), mechanism)
+        with Client.to(broker.bootstrap_servers, security=first) as client:
+            alter_passwords(client, "bob smith", {mechanism: (4096, "changed")})
+        broker.restart()
+        changed = ClientSecurity(None, ("bob smith", "changed"), mechanism)
+        Client.to(broker.bootstrap_servers, security=changed).close()
 
 
 def test_keys_are_readable_by_their_user_alone(tmp_path: Path) -> None:
