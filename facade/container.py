@@ -4,6 +4,7 @@
 images apache/kafka, apache/kafka-native, confluentinc/cp-kafka and bitnami/kafka would:
 
 - variables (KAFKA_..., CLUSTER_ID), above those of /mnt/shared/config/server.properties;
+- the key stores and passwords of KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka;
 - without listeners: those of `advertised.listeners` on every address, or port 9092;
 - without a directory: the one that is mounted, or else /var/lib/kafka/data.
 
@@ -29,6 +30,11 @@ SECRETS = Path("/etc/kafka/secrets")
 # The last one is the default; the others are used if something is mounted there.
 DATA_DIRECTORIES = (Path("/data"), Path("/bitnami/kafka"), Path("/var/lib/kafka/data"))
 DEFAULT_LISTENERS = "PLAINTEXT://0.0.0.0:9092"
+STORE_VARIABLES = (
+    *("KAFKA_SSL_KEYSTORE_FILENAME", "KAFKA_SSL_TRUSTSTORE_FILENAME"),
+    *("KAFKA_SSL_KEYSTORE_CREDENTIALS", "KAFKA_SSL_TRUSTSTORE_CREDENTIALS"),
+    "KAFKA_SSL_KEY_CREDENTIALS",
+)
 OWN_ZOOKEEPER = ("localhost:", "127.0.0.1:")
 
 
@@ -86,6 +92,8 @@ def plan(
         "listeners", ""
     ):
         arguments += ["--set", "controller.listener.names=CONTROLLER"]  # as in confluent-local
+    for name, value in _stores(settings, secrets).items():
+        arguments += ["--set", f"{name}={value}"]
     directory = _named_directory(options, settings)
     if directory is None:
         directory = next((path for path in directories[:-1] if path.is_mount()), directories[-1])
@@ -122,6 +130,8 @@ def main() -> int:
         sys.stderr.write(f"ottla: {note}\n")
     if planned.cluster_id is not None:
         os.environ[CLUSTER_ID] = planned.cluster_id
+    for name in STORE_VARIABLES:  # `serve` would call them unknown
+        os.environ.pop(name, None)
     return ottla(planned.arguments, _print_log_lines)
 
 
@@ -165,6 +175,27 @@ def _listeners(settings: Mapping[str, str]) -> str:
     except BadSetting as error:
         raise CannotStart(str(error)) from None
     return ",".join(f"{each.name}://0.0.0.0:{each.port}" for each in found)
+
+
+def _stores(settings: Mapping[str, str], secrets: Path) -> dict[str, str]:
+    """Settings of key stores from KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka.
+
+    Both name files in the directory of secrets: a store, and the password in a file. Settings that
+    are given as such take precedence. Raises CannotStart if a file of a password cannot be read.
+    """
+    found = {}
+    for store in ("keystore", "truststore"):
+        name = settings.get(f"ssl.{store}.filename")
+        if name:
+            found[f"ssl.{store}.location"] = str(secrets / name)
+    for key in ("keystore", "truststore", "key"):
+        name = settings.get(f"ssl.{key}.credentials")
+        if name:
+            try:
+                found[f"ssl.{key}.password"] = (secrets / name).read_text().rstrip("\n")
+            except OSError as error:
+                raise CannotStart(f"cannot read {secrets / name}: {error.strerror}") from None
+    return {name: value for name, value in found.items() if name not in settings}
 
 
 def _named_directory(options: Sequence[str], settings: Mapping[str, str]) -> Path | None:
