@@ -37,6 +37,7 @@ OTHERWISE = {
     "log.local.retention.ms": "Ottla has no remote storage to compare with",
     "max.connections.per.ip.overrides": "Kafka tells where Java's parser failed",
     "process.roles": "what is appended to it is UNKNOWN_SERVER_ERROR",
+    "ssl.endpoint.identification.algorithm": "Kafka takes any text",
 }
 
 
