@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from .kafka.node import running_kafka
 from .log_lines import log_lines as log_lines
+
+# The first text of a fresh checkout costs Hypothesis seconds: it tabulates Unicode.
+settings.register_profile("ottla", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ottla")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -29,6 +29,7 @@ ROOMS: Final = (
     "coordinator",
     "metadata",
     "protocol",
+    "security",
     "spark",
     "storage",
 )

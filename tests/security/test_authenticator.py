@@ -169,6 +169,8 @@ def test_a_session_keeps_its_user_and_mechanism(name: str, mechanism: str, end: 
     step = send(machine, authenticate(plain(name, USERS[name])))
     assert step.end is end
     assert (machine.session is not None) == (end is End.COMPLETE)
+    if mechanism != "PLAIN":  # refused for itself, not for its token
+        assert step.reason == "re-authentication is requested with another mechanism"
 
 
 def test_a_failure_waits_and_a_broken_request_does_not() -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from ..mutant import Mutant
-from . import broker, coordinator, events, facade, kafka_log, prepared_transactions, sink, storage
+from . import (
+    broker,
+    coordinator,
+    events,
+    facade,
+    kafka_log,
+    prepared_transactions,
+    security,
+    sink,
+    storage,
+)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *storage.MUTANTS,
@@ -14,6 +24,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *broker.MUTANTS,
     *events.MUTANTS,
     *facade.MUTANTS,
+    *security.MUTANTS,
     *sink.MUTANTS,
     *kafka_log.MUTANTS,
 )
