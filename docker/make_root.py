@@ -102,7 +102,9 @@ def _install_ottla(root: Path) -> None:
     packages = root / sysconfig.get_path("purelib").lstrip("/")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-cache-dir", "--no-compile"]
     constraints = SOURCE / "constraints.txt"
-    subprocess.run([*pip, "--target", packages, "-c", constraints, SOURCE], check=True)
+    subprocess.run(
+        [*pip, "--target", packages, "-c", constraints, f"{SOURCE}[oauth,tls]"], check=True
+    )
     for name in ("tests", "test", "bin"):
         for found in [*packages.glob(f"*/{name}"), *packages.glob(name)]:
             shutil.rmtree(found)

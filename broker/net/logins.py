@@ -23,11 +23,21 @@ from ..principals import USER, KafkaPrincipal
 from ..requests.context import ConnectionInfo, Context, DelayedClose, Disconnect
 from ..requests.dispatch import Answer, Dispatch
 from ..settings.listeners import ServedListener
-from ..settings.sasl import enabled_mechanisms, login_module, of_mechanism
+from ..settings.sasl import (
+    enabled_mechanisms,
+    has_signed_tokens,
+    key_source,
+    login_module,
+    of_mechanism,
+    token_rules,
+)
 
 if TYPE_CHECKING:
+    from ...security.jaas import LoginModule
+    from ...security.oauthbearer import Validator
     from ...security.scram import Credentials, TokenCredential
     from ..node import Node
+    from .issuer_keys import IssuerKeys
 
 _HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 _REAUTHENTICATION_S: Final = 1.0  # KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS
@@ -50,6 +60,7 @@ class Logins:
         self._listener = listener.name
         self._mechanisms: Mapping[str, Mechanism] = {}
         self._made_of: Mapping[str, str] | None = None  # the dynamic settings of `_mechanisms`
+        self._issuer_keys: IssuerKeys | None = None
         self.mechanisms()
 
     @property
@@ -105,13 +116,37 @@ class Logins:
             return partial(PlainServer, module.options)
         if name == "OAUTHBEARER":
             from ...security.oauthbearer import OAuthServer
-            from ...security.unsecured_tokens import UnsecuredValidator
 
-            return partial(OAuthServer, UnsecuredValidator.of(module.options).check)
+            return partial(OAuthServer, self._token_validator(module))
         from ...security.scram import ScramServer, nonce_of
 
         credentials = self._credentials()
         return lambda: ScramServer(name, credentials, nonce_of(randbits))
+
+    def _token_validator(self, module: LoginModule) -> Validator:
+        config = self._node.config
+        if not has_signed_tokens(config, self._listener):
+            from ...security.unsecured_tokens import UnsecuredValidator
+
+            return UnsecuredValidator.of(module.options).check
+        from ...security.signed_tokens import SignedTokens
+        from .issuer_keys import IssuerKeys
+
+        if self._issuer_keys is None:  # other settings of the node may change, these may not
+            self._issuer_keys = IssuerKeys(key_source(config, self._listener), self._node.clock)
+        keys = self._issuer_keys
+        rules = token_rules(config, self._listener)
+        return SignedTokens(rules, lambda: keys.current, keys.lacks).check
+
+    async def prepare(self) -> None:
+        """Read what the first login needs."""
+        if self._issuer_keys is not None:
+            await self._issuer_keys.read()
+
+    def close(self) -> None:
+        """End what goes on beside the connections."""
+        if self._issuer_keys is not None:
+            self._issuer_keys.close()
 
     def _credentials(self) -> Credentials:
         from ...security.scram import Credentials

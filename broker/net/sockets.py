@@ -153,6 +153,8 @@ class NodeSockets:
         node.between_nodes_tls = self._between_nodes_tls
         self._events, self._node_id = node.events, node.node_id
         self._logins = self._logins_of(node)
+        for logins in self._logins.values():
+            await logins.prepare()
         loop = asyncio.get_running_loop()
         bound, self._bound = self._bound, []
         self._servers = [
@@ -200,6 +202,8 @@ class NodeSockets:
             server.close()
         self._servers.clear()
         self._rates.stop()
+        for logins in self._logins.values():
+            logins.close()
 
     def begin_drain(self) -> None:
         """Let every connection answer its current request and no further one."""

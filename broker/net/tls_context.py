@@ -12,6 +12,7 @@ import ssl
 from threading import Lock
 
 from ...security.distinguished_names import subject_of
+from ...security.key_files import load_key_pair
 from ..log_output import Log
 from ..principals import ANONYMOUS, USER, KafkaPrincipal
 from ..settings.cipher_suites import openssl_names
@@ -22,7 +23,6 @@ from ..settings.tls import (
     TlsSettings,
     checked,
     key_pair_of,
-    load_key_pair,
     mapping_of,
     reason_of,
     server_context,

@@ -312,23 +312,25 @@ sasl.oauthbearer.assertion.private.key.passphrase password null - static refused
 sasl.oauthbearer.assertion.template.file string null - static refused
 sasl.oauthbearer.client.credentials.client.id string null - static refused
 sasl.oauthbearer.client.credentials.client.secret password null - static refused
-sasl.oauthbearer.clock.skew.seconds int 30 - static refused
-sasl.oauthbearer.expected.audience list null - static refused
-sasl.oauthbearer.expected.issuer string null - static refused
-sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000 - static harmless
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000 - static harmless
-sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100 - static harmless
-sasl.oauthbearer.jwks.endpoint.url string null - static refused
+sasl.oauthbearer.clock.skew.seconds int 30 - static works
+sasl.oauthbearer.expected.audience list null - static works
+sasl.oauthbearer.expected.issuer string null - static works
+sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000 - static works
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000 - static works
+sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100 - static works
+sasl.oauthbearer.jwks.endpoint.url string null - static works
 sasl.oauthbearer.jwt.retriever.class class \
 org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever - static refused
 sasl.oauthbearer.jwt.validator.class class \
-org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator - static refused
+org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator - static \
+only:org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator
 sasl.oauthbearer.scope string null - static refused
-sasl.oauthbearer.scope.claim.name string scope - static refused
-sasl.oauthbearer.sub.claim.name string sub - static refused
+sasl.oauthbearer.scope.claim.name string scope - static works
+sasl.oauthbearer.sub.claim.name string sub - static works
 sasl.oauthbearer.token.endpoint.url string null - static refused
 sasl.server.callback.handler.class class null - static \
-only:org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler
+only:org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler|\
+org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler
 sasl.server.max.receive.size int 524288 - static works
 security.inter.broker.protocol string PLAINTEXT one:PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL static \
 ruled

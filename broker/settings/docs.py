@@ -291,6 +291,29 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "sasl.jaas.config": (
         "The JAAS line of a mechanism; with the prefix listener.name.NAME.MECHANISM alone."
     ),
+    "sasl.oauthbearer.clock.skew.seconds": (
+        "The seconds by which the clocks of a token's issuer and of the broker may differ."
+    ),
+    "sasl.oauthbearer.expected.audience": (
+        "The audiences of which a signed token must name one; left out, a token must name none."
+    ),
+    "sasl.oauthbearer.expected.issuer": (
+        "The issuer that a signed token must name; left out, any issuer."
+    ),
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": (
+        "The time after which the keys of the issuer are read again."
+    ),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": (
+        "The longest time between two attempts to read the keys of the issuer."
+    ),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": (
+        "The time after the first failed attempt to read the keys of the issuer."
+    ),
+    "sasl.oauthbearer.jwks.endpoint.url": (
+        "The JSON Web Key Set with the keys of the issuer: a file, http or https URL."
+    ),
+    "sasl.oauthbearer.scope.claim.name": "The claim of a token that holds its scopes.",
+    "sasl.oauthbearer.sub.claim.name": "The claim of a token that holds its principal.",
     "sasl.server.max.receive.size": "The largest request in bytes before and during a login.",
     "security.inter.broker.protocol": (
         "The security protocol between nodes if inter.broker.listener.name is not set."

@@ -41,7 +41,8 @@ REASONS: Final = (
     ("sasl.kerberos.", "Ottla does not speak Kerberos"),
     ("sasl.login.", "nodes of Ottla need no login to each other"),
     ("sasl.mechanism.", "Ottla has no others"),
-    ("sasl.oauthbearer.", "Ottla checks unsecured tokens alone yet"),
+    ("sasl.oauthbearer.jwt.validator.", "Ottla has no other"),
+    ("sasl.oauthbearer.", "nodes of Ottla need no login to each other"),
     ("sasl.server.callback.handler.", "Ottla has no other"),
     ("sasl.", "nodes of Ottla need no login to each other"),
     ("ssl.allow.", "Ottla does not compare a new certificate with the old one"),
@@ -54,7 +55,12 @@ REASONS: Final = (
 OF_A_LISTENER: Final = (
     *("connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"),
     *("sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.server.callback.handler.class"),
-    "sasl.server.max.receive.size",
+    *("sasl.server.max.receive.size", "sasl.oauthbearer.clock.skew.seconds"),
+    *("sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer"),
+    *("sasl.oauthbearer.jwks.endpoint.refresh.ms", "sasl.oauthbearer.jwks.endpoint.url"),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+    *("sasl.oauthbearer.scope.claim.name", "sasl.oauthbearer.sub.claim.name"),
 )
 _PREFIXES_OF_A_LISTENER: Final = ("ssl.",)
 _NAMED_AT_MOST: Final = 400  # there are fewer settings; topics may be very many

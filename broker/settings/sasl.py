@@ -8,7 +8,7 @@ listener.name.NAME.SETTING, then without a prefix. A JAAS line needs both prefix
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ...security.jaas import (
     OAUTH_MODULE,
@@ -22,6 +22,9 @@ from .broker_settings import BROKER_SETTINGS
 from .definitions import BadSetting, Value
 from .listeners import prefix_of
 
+if TYPE_CHECKING:
+    from ...security.signed_tokens import TokenRules
+
 MODULES: Final = {
     "PLAIN": PLAIN_MODULE,
     "SCRAM-SHA-256": SCRAM_MODULE,
@@ -32,6 +35,12 @@ MODULES: Final = {
 ENABLED: Final = "sasl.enabled.mechanisms"
 JAAS: Final = "sasl.jaas.config"
 _HIDDEN: Final = "(hidden)"
+_HANDLER: Final = "sasl.server.callback.handler.class"
+_SIGNED: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+_OAUTH: Final = "OAUTHBEARER"
+_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+_SCHEMES: Final = ("file:", "http:", "https:")
+_NEEDS_LIBRARY: Final = "needs the library PyJWT: pip install 'ottla[oauth]'"
 
 
 class Settings(Protocol):
@@ -81,6 +90,70 @@ def login_module(config: Settings, listener: str, mechanism: str) -> LoginModule
     return module
 
 
+class KeySource(NamedTuple):
+    """Where the keys of a token's issuer are, by the settings sasl.oauthbearer.jwks.endpoint.*.
+
+    Attributes:
+        url: of a JWKS: file, http or https.
+        refresh_ms: after this time the keys are read again.
+        retry_ms, most_retry_ms: the first and the longest wait after a failure.
+    """
+
+    url: str
+    refresh_ms: int
+    retry_ms: int
+    most_retry_ms: int
+
+
+def has_signed_tokens(config: Settings, listener: str) -> bool:
+    """Whether the tokens of a listener have signatures: sasl.server.callback.handler.class."""
+    return of_mechanism(config, listener, _OAUTH, _HANDLER) == _SIGNED
+
+
+def key_source(config: Settings, listener: str) -> KeySource:
+    """Where the keys for the tokens of a listener are.
+
+    Raises:
+        BadSetting: there is no URL, or none of a known kind.
+    """
+
+    def number(name: str) -> int:
+        found = of_mechanism(config, listener, _OAUTH, name)
+        assert isinstance(found, int)
+        return found
+
+    url = of_mechanism(config, listener, _OAUTH, _URL)
+    if not isinstance(url, str) or not url.startswith(_SCHEMES):
+        why = f"must be a URL of a JSON Web Key Set: {', '.join(_SCHEMES)}"
+        raise BadSetting(_URL, None if url is None else str(url), why)
+    return KeySource(
+        url,
+        number("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+        number("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
+        number("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
+    )
+
+
+def token_rules(config: Settings, listener: str) -> TokenRules:
+    """What the claims of the tokens of a listener must have."""
+    from ...security.signed_tokens import TokenRules
+
+    def of(name: str) -> Value:
+        return of_mechanism(config, listener, _OAUTH, name)
+
+    audiences = of("sasl.oauthbearer.expected.audience")
+    issuer = of("sasl.oauthbearer.expected.issuer")
+    skew_s = of("sasl.oauthbearer.clock.skew.seconds")
+    assert isinstance(skew_s, int)
+    return TokenRules(
+        audiences if isinstance(audiences, tuple) else (),
+        None if issuer is None else str(issuer),
+        skew_s,
+        str(of("sasl.oauthbearer.scope.claim.name")),
+        str(of("sasl.oauthbearer.sub.claim.name")),
+    )
+
+
 def check_listener(config: Settings, listener: str) -> None:
     """Check the settings of a SASL listener.
 
@@ -104,6 +177,9 @@ def check_listener(config: Settings, listener: str) -> None:
 
 
 def _check_tokens(config: Settings, listener: str, module: LoginModule) -> None:
+    if has_signed_tokens(config, listener):
+        _check_keys(config, listener)
+        return
     from ...security.unsecured_tokens import UnsecuredValidator
 
     try:
@@ -111,3 +187,19 @@ def _check_tokens(config: Settings, listener: str, module: LoginModule) -> None:
     except ValueError as wrong:
         name = f"{prefix_of(listener)}oauthbearer.{JAAS}"
         raise BadSetting(name, _HIDDEN, f"has a wrong option: {wrong}") from None
+
+
+def _check_keys(config: Settings, listener: str) -> None:
+    source = key_source(config, listener)
+    try:
+        from ...security.signed_tokens import BadKeySet, KeySet
+    except ImportError:
+        raise BadSetting(_HANDLER, _SIGNED, _NEEDS_LIBRARY) from None
+    if not source.url.startswith("file:"):
+        return  # read when the listener opens
+    from .key_set_files import read_url
+
+    try:
+        KeySet.of(read_url(source.url))
+    except (OSError, BadKeySet) as wrong:
+        raise BadSetting(_URL, source.url, f"cannot be used: {wrong}") from None

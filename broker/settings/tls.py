@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from ...security.jks import WrongStore
+from ...security.key_files import load_key_pair
 from ...security.key_stores import (
     PEM,
     TYPES,
     KeyPair,
     certificates_of_pem,
     key_pair_of_pem,
-    pem_of,
     read_key_store,
     read_trust_store,
 )
@@ -201,17 +201,6 @@ def _named(location: str, read: Callable[[], _Read]) -> _Read:
         return read()
     except WrongStore as wrong:
         raise WrongStore(f"{location}: {wrong}") from None
-
-
-def load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Load key and certificates, which OpenSSL reads from a file alone: one in memory."""
-    descriptor = os.memfd_create("ottla-key-pair", os.MFD_CLOEXEC)  # only of this process
-    try:
-        os.write(descriptor, (pair.key + pem_of(pair.chain)).encode())
-        path = f"/proc/self/fd/{descriptor}"
-        context.load_cert_chain(path, password=pair.key_password or "")
-    finally:
-        os.close(descriptor)
 
 
 def _stamp(path: str | None) -> tuple[int, int, int] | None:

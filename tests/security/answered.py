@@ -35,7 +35,7 @@ def seen(answer: Answer | bytes | str, ask: Ask | Raw) -> object:
 
 
 def _masked(token: bytes) -> str:
-    text = re.sub(r"r=(x|clientnonce)[^,]*", r"r=\1...", token.decode())
+    text = re.sub(r"r=(x|clientnonce)[^,]*", r"r=\1...", token.decode(errors="replace"))
     return re.sub(r"(s|v)=[^,]+", r"\1=...", text)
 
 

@@ -1,0 +1,75 @@
+"""How the small client secures its connections: by TLS, and by a login."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+    from ssl import SSLContext
+
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+class Unauthenticated(OSError):
+    """A login failed, or the broker's certificate is not trusted: another try is in vain."""
+
+
+class ClientSecurity(NamedTuple):
+    """The security of a client's connections.
+
+    Attributes:
+        tls: None for a listener without TLS.
+        login: name and password; None for a listener without logins.
+        mechanism: of the login, one of MECHANISMS.
+    """
+
+    tls: SSLContext | None = None
+    login: tuple[str, str] | None = None
+    mechanism: str = "PLAIN"
+
+    def __repr__(self) -> str:  # without the password
+        return f"{type(self).__name__}(tls={self.tls!r}, mechanism={self.mechanism!r})"
+
+    def secured(self, connection: socket.socket, host: str) -> socket.socket:
+        """The connection after the handshake of TLS. Raises OSError, and closes it then."""
+        if self.tls is None:
+            return connection
+        import ssl
+
+        try:
+            return self.tls.wrap_socket(connection, server_hostname=host)
+        except ssl.SSLCertVerificationError as wrong:
+            connection.close()
+            raise Unauthenticated(f"its certificate is wrong: {wrong.verify_message}") from None
+        except OSError:
+            connection.close()
+            raise
+
+    def authenticate(self, exchange: Callable[[bytes], bytes]) -> None:
+        """Log in.
+
+        Args:
+            exchange: sends the bytes of one message, and returns those of its answer.
+
+        Raises:
+            OSError: of `exchange`, or the server's messages are wrong.
+        """
+        assert self.login is not None
+        name, password = self.login
+        if self.mechanism == "PLAIN":
+            exchange(f"\0{name}\0{password}".encode())
+            return
+        import secrets
+
+        from .scram_client import ScramClient, ScramRefused
+
+        client = ScramClient(self.mechanism, self.login, secrets.token_urlsafe(24))
+        try:
+            client.check(exchange(client.final(exchange(client.first()))))
+        except ScramRefused as wrong:
+            raise Unauthenticated(f"the login failed: {wrong}") from None
+
+
+UNSECURED: Final = ClientSecurity()
