@@ -9,10 +9,11 @@ from __future__ import annotations
 import socket
 from typing import Any, Final, Self
 
-from ottla.client_security import UNSECURED, ClientSecurity, Unauthenticated
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import import_alone
 from ottla.protocol.errors import Code, Malformed
+from ottla.security.client_connection import NO_KAFKA, received, secured
+from ottla.security.client_security import UNSECURED, ClientSecurity, Unauthenticated
 
 _VERSIONS: Final = {
     ApiKey.ADD_PARTITIONS_TO_TXN: 3,
@@ -58,9 +59,6 @@ _VERSIONS: Final = {
 }
 _CLIENT_ID: Final = "ottla"
 _TRANSACTION: Final = 1  # the key type in FindCoordinator
-_TLS_ALERT: Final = b"\x15\x03"
-_MOST_BYTES: Final = 1 << 30  # of an answer
-_NO_KAFKA: Final = "the peer is not a Kafka broker"
 
 
 class NoAnswer(Exception):
@@ -203,14 +201,14 @@ class Client:
         address, connection = self._sent_to(api_key, version, body, node_id)
         where = f"{address[0]}:{address[1]}"
         try:
-            answer = _received(connection)
+            answer = received(connection)
         except OSError as trouble:
             self._sockets.pop(address).close()
             raise NoAnswer(f"{where}: {_reason(trouble)}") from None
         try:
             return read_answer(api_key, version, self._sent, answer)
         except Malformed as broken:  # the peer is not a Kafka broker
-            raise NoAnswer(f"{where}: its answer cannot be read: {_NO_KAFKA}") from broken
+            raise NoAnswer(f"{where}: its answer cannot be read: {NO_KAFKA}") from broken
 
     def send(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int) -> None:
         """Send a request that has no answer: Produce with acks=0. Raises NoAnswer."""
@@ -239,14 +237,7 @@ class Client:
     def _connected(self, address: tuple[str, int]) -> socket.socket:
         """A new connection after TLS and login. Raises OSError."""
         connection = socket.create_connection(address, timeout=self._timeout_s)
-        connection = self._security.secured(connection, address[0])
-        if self._security.login is not None:
-            try:
-                _log_in(connection, self._security)
-            except OSError:
-                connection.close()
-                raise
-        return connection
+        return secured(connection, address[0], self._security, _CLIENT_ID)
 
     def metadata(self, topics: list[str] | None, *, may_create: bool = False) -> list[Any]:
         """The topics, or all topics for None; also updates `brokers`.
@@ -287,48 +278,6 @@ class Client:
         return int(found.node_id)
 
 
-def _log_in(connection: socket.socket, security: ClientSecurity) -> None:
-    """Log in by SASL. Raises OSError with the reason."""
-    from ottla.protocol.requests import read_answer, request_frame
-
-    def ask(api_key: ApiKey, version: int, body: dict[str, Any]) -> Any:
-        connection.sendall(request_frame(api_key, version, 0, _CLIENT_ID, body))
-        answer = read_answer(api_key, version, 0, _received(connection))
-        if answer.error_code != Code.NONE:
-            why = getattr(answer, "error_message", None) or _name(answer.error_code)
-            raise Unauthenticated(f"the login failed: {why}")
-        return answer
-
-    def exchange(message: bytes) -> bytes:
-        return bytes(ask(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": message}).auth_bytes)
-
-    ask(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": security.mechanism})
-    security.authenticate(exchange)
-
-
-def _received(connection: socket.socket) -> bytes:
-    """One answer without its size. Raises OSError with the reason."""
-    head = _read(connection, 4)
-    if head[:2] == _TLS_ALERT:
-        raise OSError("the port speaks TLS, and the client does not")
-    if head == b"HTTP":
-        raise OSError(f"its answer cannot be read: it is an HTTP server, {_NO_KAFKA}")
-    size = int.from_bytes(head, "big")
-    if size > _MOST_BYTES:
-        raise OSError(f"its answer cannot be read: {_NO_KAFKA}")
-    return _read(connection, size)
-
-
 def _reason(trouble: OSError) -> str:
     """The reason in words, without a number of the system."""
     return trouble.strerror or str(trouble) or type(trouble).__name__
-
-
-def _read(connection: socket.socket, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        some = connection.recv(min(size - len(data), 1 << 20))
-        if not some:
-            raise OSError("it closed the connection")
-        data += some
-    return bytes(data)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ottla.client_security import MECHANISMS, ClientSecurity
+from ottla.security.client_security import MECHANISMS, ClientSecurity
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENTS: Final = (

@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from ottla.broker_data import BrokerData
 from ottla.broker_process import BrokerProcess, start_process
@@ -411,7 +411,7 @@ class Ottla(BrokerData):
         security = self._security.of_client(self._directory())
         return Client.to(self.bootstrap_servers, security=security)
 
-    def client_settings(self, client: str, user: str | None = None) -> dict[str, object]:
+    def client_settings(self, client: str, user: str | None = None) -> dict[str, Any]:
         """The settings with which a client connects and logs in.
 
         Args:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +74,18 @@ def connector_jars() -> ConnectorJars:
     need_pyspark(version)
     kept = _cache() / f"spark-kafka-{version}"
     how = "cached" if kept.is_dir() else _fetch(version, kept)
-    return ConnectorJars(_jars_in(kept), f"connector {version}, {how}")
+    jars = _jars_in(kept)
+    found = re.search(r"(\d[\d.]*\d)\.jar$", jars[0].name)
+    return ConnectorJars(jars, f"connector {found[1] if found else version}, {how}")
+
+
+def connector_versions(version: str) -> list[str]:
+    """The connectors for a PySpark, the best first: its own, then earlier ones of the same minor.
+
+    PySpark's fixes appear before the connectors of the same version.
+    """
+    major, minor, patch = _numbers(version)
+    return [version, *(f"{major}.{minor}.{each}" for each in range(patch - 1, -1, -1))]
 
 
 def pyspark_version() -> str:
@@ -124,7 +136,7 @@ def _fetch(version: str, kept: Path) -> str:
     for way in (_by_maven, _by_ivy):
         with tempfile.TemporaryDirectory(dir=kept.parent) as work:
             try:
-                how = way(version, Path(work))
+                how = newest(way, version, Path(work))
                 jars = _jars_in(Path(work) / "jars")
             except SparkUnavailable as error:
                 troubles.append(str(error))
@@ -140,6 +152,29 @@ def _fetch(version: str, kept: Path) -> str:
                     raise
             return how
     raise SparkUnavailable("Spark's Kafka connector could not be fetched: " + "; ".join(troubles))
+
+
+def newest(way: Callable[[str, Path], str], version: str, work: Path) -> str:
+    """Fetch the newest connector that is published for a PySpark.
+
+    Args:
+        way: fetches a version into a directory and returns its source.
+
+    Raises:
+        SparkUnavailable: the reason for the version of PySpark itself.
+    """
+    first: SparkUnavailable | None = None
+    for each in connector_versions(version):
+        try:
+            return way(each, work)
+        except SparkUnavailable as error:
+            first = first or error
+            text = str(error)
+            is_missing = f"spark-sql-kafka-0-10_{SCALA}" in text and "not f" in text
+            if not is_missing or "Host" in text:  # without a network all are
+                break
+    assert first is not None
+    raise first
 
 
 def _by_maven(version: str, work: Path) -> str:

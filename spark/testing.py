@@ -30,6 +30,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from ..security.client_properties import security_of
 from .exactly_once.wire import EARLIEST, LATEST, Wire, patiently
 
 if TYPE_CHECKING:
@@ -42,12 +43,16 @@ _SCHEMA: Final = (
     " producer_id long, producer_epoch int, fate string"
 )
 _SHOWN: Final = 5
+_SERVERS: Final = "bootstrap.servers"
+Bootstrap = str | Mapping[str, Any]
+"""HOST:PORT, with commas between them; or the settings of a client of librdkafka, as
+`broker.client_settings("confluent")` returns them for a broker with TLS or logins."""
 Offsets = Mapping[str, Mapping[int, int]]
 """The offset after the last record, by topic and partition."""
 Rows = DataFrame | Iterable[str | bytes | tuple[str | bytes | None, str | bytes | None]]
 
 
-def produce(bootstrap_servers: str, topic: str, rows: Rows, **kafka: str) -> Offsets:
+def produce(bootstrap_servers: Bootstrap, topic: str, rows: Rows, **kafka: str) -> Offsets:
     """Write rows into a topic; return its end offsets, for `run_until`.
 
     Args:
@@ -58,9 +63,7 @@ def produce(bootstrap_servers: str, topic: str, rows: Rows, **kafka: str) -> Off
     from confluent_kafka import Producer
 
     settings = {name.replace("_", "."): value for name, value in kafka.items()}
-    producer = Producer(
-        {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, **settings}
-    )
+    producer = Producer({**_settings(bootstrap_servers), "enable.idempotence": True, **settings})
     for key, value in _pairs(rows):
         producer.produce(topic, value, key)
     left = producer.flush(60)
@@ -78,9 +81,20 @@ def _pairs(rows: Rows) -> Iterator[tuple[str | bytes | None, str | bytes | None]
         yield each if isinstance(each, tuple) else (None, each)
 
 
-def end_offsets(bootstrap_servers: str, *topics: str) -> Offsets:
+def _settings(bootstrap_servers: Bootstrap) -> Mapping[str, Any]:
+    return (
+        {_SERVERS: bootstrap_servers} if isinstance(bootstrap_servers, str) else bootstrap_servers
+    )
+
+
+def _wire(bootstrap_servers: Bootstrap) -> Wire:
+    settings = _settings(bootstrap_servers)
+    return Wire(settings[_SERVERS], security_of(settings))
+
+
+def end_offsets(bootstrap_servers: Bootstrap, *topics: str) -> Offsets:
     """The offset after the last record of each partition."""
-    with Wire(bootstrap_servers) as wire:
+    with _wire(bootstrap_servers) as wire:
         return {
             topic: {
                 partition: patiently(partial(wire.offset, topic, partition, LATEST))
@@ -90,14 +104,14 @@ def end_offsets(bootstrap_servers: str, *topics: str) -> Offsets:
         }
 
 
-def topic(spark: SparkSession, bootstrap_servers: str, name: str) -> DataFrame:
+def topic(spark: SparkSession, bootstrap_servers: Bootstrap, name: str) -> DataFrame:
     """All records of a topic, also of aborted and open transactions.
 
     The column `fate` is "committed", "aborted", "open", or "plain" for a record without a
     transaction. The driver reads the records, so the topic should be small.
     """
     rows: list[list[Any]] = []
-    with Wire(bootstrap_servers) as wire:
+    with _wire(bootstrap_servers) as wire:
         for partition in patiently(lambda: wire.partitions(name)):
             rows += _records(wire, name, partition)
     return spark.createDataFrame([tuple(row) for row in rows], _SCHEMA)

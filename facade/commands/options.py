@@ -12,8 +12,8 @@ from typing import Annotated, ParamSpec
 import typer
 
 from ottla.client import Client, ErrorAnswer, NoAnswer
-from ottla.client_security import UNSECURED, ClientSecurity
 from ottla.command_line import DEFAULT_LISTEN, CannotRun
+from ottla.security.client_security import UNSECURED, ClientSecurity
 
 P = ParamSpec("P")
 
@@ -80,7 +80,7 @@ def client_of(bootstrap: str) -> Client:
 def _security(path: str) -> ClientSecurity:
     """The security in a file of client properties. Raises CannotRun."""
     from ottla.broker.settings.properties import read_properties
-    from ottla.client_properties import security_of
+    from ottla.security.client_properties import security_of
 
     try:
         return security_of(read_properties(Path(path).read_text()))

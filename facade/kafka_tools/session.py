@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ottla.client import Client, ErrorAnswer, LoginFailed, NoAnswer
-from ottla.client_security import UNSECURED, ClientSecurity
 from ottla.protocol.errors import Code
+from ottla.security.client_security import UNSECURED, ClientSecurity
 
 _PACKAGE: Final = "org.apache.kafka.common.errors"
 _BACKOFF_S: Final = 0.1
@@ -158,7 +158,7 @@ def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = 
 def _security(settings: Mapping[str, str]) -> ClientSecurity:
     if "security.protocol" not in settings:
         return UNSECURED
-    from ottla.client_properties import security_of
+    from ottla.security.client_properties import security_of
 
     try:
         return security_of(settings)

@@ -18,10 +18,12 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from ...security.client_security import Unauthenticated
 from .driver import Driver, Origin
 from .options import SinkOptions
 from .task_writer import OutgoingRow, TaskWriter
 from .tasks import Task
+from .wire import Refusal, Wire
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -151,7 +153,27 @@ def _checked(options: Mapping[str, str], schema: StructType, overwrite: bool) ->
         raise ValueError(f"{FORMAT} needs a column value")
     if "topic" not in types and checked.topic is None:
         raise ValueError(f"{FORMAT} needs the option topic, or a column topic")
+    _check_login(checked)
     return checked
+
+
+def _check_login(options: SinkOptions) -> None:
+    """Log in once: librdkafka repeats a login that fails, and reports it as a lost connection.
+
+    Brokers that are down now may be up when there are rows to write.
+
+    Raises:
+        ValueError: a broker refuses the login, or the client does not trust its certificate.
+    """
+    if options.properties.protocol == "PLAINTEXT":
+        return
+    with Wire(options.bootstrap_servers, options.security()) as wire:
+        try:
+            wire.node_ids()
+        except Unauthenticated as wrong:
+            raise ValueError(f"{FORMAT}: {options.bootstrap_servers}: {wrong}") from None
+        except (OSError, Refusal):
+            return
 
 
 def _property(context: TaskContext, name: str) -> str:

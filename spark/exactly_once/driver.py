@@ -77,7 +77,7 @@ class Driver:
             KafkaException, Refusal, OSError: the cluster cannot be reached.
         """
         self._reach(Step.COMMIT_CALLED)
-        with Wire(self._options.bootstrap_servers) as wire:
+        with Wire(self._options.bootstrap_servers, self._options.security()) as wire:
             cluster = Cluster(wire)
             log = WriteAheadLog(self._options, self._origin.query_id, wire)
             view = View(
@@ -105,7 +105,7 @@ class Driver:
         Spark also calls this after a commit() that failed: decided transactions stay. What is left
         open here is aborted by the next commit().
         """
-        with Wire(self._options.bootstrap_servers) as wire:
+        with Wire(self._options.bootstrap_servers, self._options.security()) as wire:
             try:
                 wire.node_ids()
             except (OSError, Refusal) as trouble:

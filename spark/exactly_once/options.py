@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from ...security.client_properties import ClientProperties
+from ...security.client_security import ClientSecurity
+from .client_settings import is_security, librdkafka_security
+
 _DEFAULT_TIMEOUT_MS: Final = 900_000
 _DEFAULT_ANSWER_MS: Final = 60_000
 _MOST_MARGIN_MS: Final = 60_000
@@ -16,6 +20,7 @@ _OTHERS: Final = frozenset(
         "transaction.timeout.ms", "statistics.interval.ms",
     }
 )  # fmt: skip
+_PLAINTEXT: Final = ClientProperties("PLAINTEXT", None, None, "PLAIN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,8 @@ class SinkOptions:
         bootstrap_servers: HOST:PORT, with commas between them.
         topic: of rows without a column `topic`.
         producer: further settings of librdkafka.
+        properties: the security of all clients.
+        secured: the same, for librdkafka.
         timeout_ms: transaction.timeout.ms.
         margin_ms: no batch is decided if less than this is left of a timeout.
         write_id: the name of a batch write.
@@ -41,6 +48,8 @@ class SinkOptions:
     write_id: str | None = None
     steps_directory: str | None = None
     producer: Mapping[str, str] = field(default_factory=dict)
+    properties: ClientProperties = _PLAINTEXT
+    secured: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
@@ -57,9 +66,10 @@ class SinkOptions:
         }
         if "bootstrap.servers" not in kafka:
             raise ValueError("kafka-exactly-once needs the option kafka.bootstrap.servers")
-        protocol = kafka.get("security.protocol", "PLAINTEXT")
-        if protocol.upper() != "PLAINTEXT":
-            raise ValueError(f"kafka-exactly-once: kafka.security.protocol {protocol}: not yet")
+        try:
+            properties = ClientProperties.of(kafka)
+        except ValueError as wrong:
+            raise ValueError(f"kafka-exactly-once: kafka.{wrong}") from None
         timeout_ms = int(kafka.get("transaction.timeout.ms", _DEFAULT_TIMEOUT_MS))
         return cls(
             kafka["bootstrap.servers"],
@@ -70,8 +80,18 @@ class SinkOptions:
             int(given.get("commitmargin", min(_MOST_MARGIN_MS, timeout_ms // 4))),
             given.get("writeid"),
             given.get("stepsdirectory"),
-            {name: value for name, value in kafka.items() if name not in _OTHERS},
+            {
+                name: value
+                for name, value in kafka.items()
+                if name not in _OTHERS and not is_security(name)
+            },
+            properties,
+            librdkafka_security(kafka, properties),
         )
+
+    def security(self) -> ClientSecurity:
+        """The security of the driver's own connections. Raises ValueError: a key is unusable."""
+        return self.properties.security()
 
     @property
     def answer_s(self) -> float:
@@ -85,6 +105,7 @@ class SinkOptions:
             "bootstrap.servers": self.bootstrap_servers,
             # Restarted brokers are found soon: the default is ten seconds.
             "reconnect.backoff.max.ms": "1000",
+            **self.secured,
         }
 
     def settings(self, transactional_id: str, timeout_ms: int | None = None) -> dict[str, object]:

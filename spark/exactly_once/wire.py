@@ -1,4 +1,4 @@
-"""A small blocking client of a cluster, for the driver: plain text, one request at a time."""
+"""A small blocking client of a cluster, for the driver: one request at a time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from ...protocol.control import read_marker
 from ...protocol.errors import Code
 from ...protocol.records import Record, records_in
 from ...protocol.requests import read_answer, request_frame
+from ...security.client_connection import received, secured
+from ...security.client_security import UNSECURED, ClientSecurity, Unauthenticated
 
 PATIENCE_S: Final = 60.0
 """A request is repeated for this time while brokers restart and coordinators move."""
 _ANSWER_S: Final = 15.0
 _PAUSE_S: Final = 0.02
 _FETCH_BYTES: Final = 1 << 20
+_CLIENT_ID: Final = "ottla-sink"
 _TRANSACTION: Final = 1  # the key type in FindCoordinator
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -69,7 +72,8 @@ def patiently(function: Callable[[], _T], patience_s: float = PATIENCE_S) -> _T:
     """Call a function again while brokers are away or coordinators move.
 
     Raises:
-        Refusal, OSError: the last error, after `patience_s`; other refusals at once.
+        Refusal, OSError: the last error, after `patience_s`; other refusals and Unauthenticated
+            at once.
     """
     deadline = time.monotonic() + patience_s
     while True:
@@ -78,6 +82,8 @@ def patiently(function: Callable[[], _T], patience_s: float = PATIENCE_S) -> _T:
         except Refusal as refused:
             if refused.code not in _RETRIED or time.monotonic() > deadline:
                 raise
+        except Unauthenticated:
+            raise
         except OSError:
             if time.monotonic() > deadline:
                 raise
@@ -101,9 +107,11 @@ class Wire:
 
     Args:
         bootstrap_servers: HOST:PORT, with commas between them.
+        security: of the connections.
     """
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, security: ClientSecurity = UNSECURED) -> None:
+        self._security = security
         self._bootstrap = [_address(text) for text in bootstrap_servers.split(",")]
         self._sockets: dict[tuple[str, int], socket.socket] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
@@ -153,12 +161,12 @@ class Wire:
     ) -> Any:
         connection = self._sockets.get(address)
         if connection is None:
-            connection = socket.create_connection(address, timeout=_ANSWER_S)
+            plain = socket.create_connection(address, timeout=_ANSWER_S)
+            connection = secured(plain, address[0], self._security, _CLIENT_ID)
             self._sockets[address] = connection
         self._sent += 1
-        connection.sendall(request_frame(api_key, version, self._sent, "ottla-sink", body))
-        size = int.from_bytes(_received(connection, 4), "big")
-        return read_answer(api_key, version, self._sent, _received(connection, size))
+        connection.sendall(request_frame(api_key, version, self._sent, _CLIENT_ID, body))
+        return read_answer(api_key, version, self._sent, received(connection))
 
     def node_ids(self) -> list[int]:
         """The brokers of the cluster."""
@@ -261,13 +269,3 @@ class Wire:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.strip().rpartition(":")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
-
-
-def _received(connection: socket.socket, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        some = connection.recv(min(size - len(data), 1 << 20))
-        if not some:
-            raise ConnectionError("the broker closed the connection")
-        data += some
-    return bytes(data)

@@ -9,12 +9,12 @@ import pytest
 
 from ottla import admin_groups, admin_offsets, admin_topics, transactions_command
 from ottla.client import Client, ErrorAnswer
-from ottla.client_security import UNSECURED, ClientSecurity
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.record_batch import OutgoingRecord
 from ottla.record_producer import OpenTransaction, produce
 from ottla.retries import retried
+from ottla.security.client_security import UNSECURED, ClientSecurity
 from ottla.testing import Ottla
 
 # Where an answer has its error code; without an entry it is a field of the answer itself.

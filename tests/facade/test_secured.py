@@ -19,8 +19,8 @@ from ottla.broker.settings.properties import read_properties
 from ottla.broker.settings.sasl import login_module
 from ottla.broker_data import Row
 from ottla.client import Client, NoAnswer
-from ottla.client_security import ClientSecurity
 from ottla.secured import BrokerSecurity
+from ottla.security.client_security import ClientSecurity
 from ottla.testing import Ottla
 
 PASSWORD = 'a "quoted" \\u0041 ü🙂 = password;'

@@ -7,6 +7,7 @@ and settings are in the directory, so that another process can stop it.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import struct
@@ -117,12 +118,24 @@ def stop(directory: Path, *, kill: bool = False) -> None:
         if not is_kafka_process(process_id):
             break
         os.kill(process_id, sign)
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        while is_kafka_process(process_id) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        if last:
+        if _has_ended(process_id, STOP_TIMEOUT_S) or last:
             break
     pid_file.unlink()
+
+
+def _has_ended(process_id: int, timeout_s: float) -> bool:
+    """Whether all threads of a process end in time, and with them its locks of files.
+
+    Its command and its first thread are gone before.
+    """
+    try:
+        descriptor = os.pidfd_open(process_id)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], timeout_s)[0])
+    finally:
+        os.close(descriptor)
 
 
 def answers(host: str, port: int) -> bool:

@@ -167,11 +167,12 @@ class Stage:
             self._broker.start_again()
             result.away_s = time.monotonic() - began
 
-        watch = Watch(self._broker.pid, start_again)
+        kills, watch = result.kills, Watch(self._broker.pid, start_again)
         try:
             yield
         finally:
-            watch.stop()
+            was_killed = round_.victim is Victim.BROKER and result.kills > kills
+            watch.stop(was_killed=was_killed)
 
     @contextmanager
     def _killer(

@@ -20,6 +20,7 @@ from .plan import Victim
 
 START_S: Final = 300.0
 _MASTERS: Final = {False: "local[2,4]", True: "local-cluster[1,2,512]"}
+_RETURN_S: Final = 120.0
 _ROOT: Final = Path(__file__).parents[2]
 
 
@@ -188,8 +189,14 @@ class Watch:
             except BaseException as trouble:
                 self.trouble = trouble
 
-    def stop(self) -> None:
-        """End the watch, after its function if that has begun. Raises what that raised."""
+    def stop(self, *, was_killed: bool = False) -> None:
+        """End the watch, after its function if that has begun. Raises what that raised.
+
+        Args:
+            was_killed: the process got SIGKILL. A large one takes a while to die: wait for it.
+        """
+        if was_killed:
+            self._thread.join(_RETURN_S)
         os.close(self._stop)
         self._thread.join()
         for each in (self._descriptor, self._stopped):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.spark import connector
-from ottla.spark.connector import SparkUnavailable, connector_jars
+from ottla.spark.connector import SparkUnavailable, connector_jars, newest
 
 NAMES = (
     "spark-sql-kafka-0-10_2.13-4.2.0.jar",
@@ -78,6 +78,34 @@ def test_incomplete_jars_are_not_cached(cache: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SparkUnavailable, match=r"spark-token-provider.*no way to get 4\.2\.0"):
         connector_jars()
     assert list(cache.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("published", ["4.1.4", "4.1.3", "4.1.0"])
+def test_a_pyspark_without_a_connector_gets_the_one_before(tmp_path: Path, published: str) -> None:
+    asked = []
+
+    def maven(version: str, work: Path) -> str:
+        asked.append(version)
+        if version != published:
+            name = "org.apache.spark:spark-sql-kafka-0-10_2.13:jar"
+            raise SparkUnavailable(f"mvn: {name}:{version} was not found in a repository")
+        return f"{version} copied by Maven"
+
+    assert newest(maven, "4.1.4", tmp_path) == f"{published} copied by Maven"
+    assert asked == [f"4.1.{patch}" for patch in range(4, int(published[-1]) - 1, -1)]
+
+
+@pytest.mark.parametrize("why", ["no space left", "spark-sql-kafka-0-10_2.13: Host repo not found"])
+def test_without_a_network_no_other_connector_is_tried(tmp_path: Path, why: str) -> None:
+    asked = []
+
+    def offline(version: str, work: Path) -> str:
+        asked.append(version)
+        raise SparkUnavailable(why)
+
+    with pytest.raises(SparkUnavailable, match=why):
+        newest(offline, "4.1.4", tmp_path)
+    assert asked == ["4.1.4"]
 
 
 @pytest.mark.parametrize("version", ["3.5.6", "4.2.1", "4.10.0", "5.0.0"])

@@ -10,9 +10,9 @@ import pytest
 from ottla.__main__ import main as ottla
 from ottla.certificate_files import PASSWORD, Names, server_settings, write_certificates
 from ottla.client import Client, NoAnswer
-from ottla.client_properties import security_of
-from ottla.client_security import ClientSecurity
 from ottla.kafka_tools.__main__ import main
+from ottla.security.client_properties import security_of
+from ottla.security.client_security import ClientSecurity
 from ottla.testing import Ottla
 
 LOGIN = "org.apache.kafka.common.security"

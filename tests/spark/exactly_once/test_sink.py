@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaException
+from pyspark.sql.types import StringType, StructField, StructType
 
 from ottla.spark.exactly_once.cluster import Cluster
+from ottla.spark.exactly_once.data_source import KafkaExactlyOnce
 from ottla.spark.exactly_once.driver import Driver, Origin, SinkFailed
 from ottla.spark.exactly_once.options import SinkOptions
 from ottla.spark.exactly_once.steps import Step
@@ -226,3 +228,36 @@ def test_a_replaced_driver_cannot_decide(ottla: Ottla) -> None:
         with pytest.raises(ReplacedDriver):
             earlier.write(Batch(batches.query_id, 0, (task,)))
     assert batches.values() == [1]
+
+
+def test_a_query_reads_and_writes_by_tls_and_scram(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [f"{number}" for number in range(50)]
+    users = {"alice": "secret"}
+    with Ottla(security="SASL_SSL", mechanism="SCRAM-SHA-512", users=users) as broker:
+        topics = Topics(broker)
+        native = broker.client_settings("confluent")
+        produce(native, topics.source, [(row, row) for row in rows])
+        options = broker.client_settings("spark")
+        read = (
+            spark.readStream.format("kafka").options(**options).option("subscribe", topics.source)
+        )
+        read = read.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 20)
+        write = read.load().select("key", "value").writeStream.format("kafka-exactly-once")
+        write = write.options(**options).option("topic", topics.target)
+        write = write.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        write.trigger(availableNow=True).start().awaitTermination()
+        written = topic(spark, native, topics.target)
+        assert_exactly_once([row.encode() for row in rows], committed(written))
+        assert open_count(written) == 0
+
+
+def test_a_login_that_fails_stops_the_query_at_its_start() -> None:
+    schema = StructType([StructField("value", StringType())])
+    with Ottla(security="SASL_PLAINTEXT", users={"alice": "secret"}) as broker:
+        options = {**broker.client_settings("spark"), "topic": "out"}
+        options["kafka.sasl.jaas.config"] = str(options["kafka.sasl.jaas.config"]).replace(
+            "secret", "wrong"
+        )
+        source = KafkaExactlyOnce({name: str(value) for name, value in options.items()})
+        with pytest.raises(ValueError, match=r"the login failed: .*Invalid username or password"):
+            source.streamWriter(schema, overwrite=False)
