@@ -55,12 +55,16 @@ class Bench:
             frame.write.format("noop").mode("overwrite").save()
         return usage, _size_bytes(self.directory, options)
 
-    def rate(self, what: str, name: str, **options: str) -> Usage:
-        """Read once and print a line of the table."""
+    def rate(self, what: str, name: str, *, has_goal: bool = True, **options: str) -> Usage:
+        """Read once and print a line of the table.
+
+        Args:
+            has_goal: of its rate; all reads have that of memory.
+        """
         usage, size = self.read(what, **options)
         rate = size / MB / usage.wall_s / self.cores
         cpu_s = usage.worker_cpu_s + usage.jvm_cpu_s
-        is_met = rate >= GOALS_MB_PER_S[what]
+        is_met = rate >= GOALS_MB_PER_S[what] or not has_goal
         if not is_met:
             self.missed.append(f"{what} of {name} with {self.cores} tasks: {rate:.0f} MB/s a core")
         self._memory(f"{what} of {name}", usage)
@@ -162,8 +166,10 @@ def _hard(bench: Bench) -> None:
     for what in ("batches", "records"):
         bench.rate(what, "1 GB, split", topic="whole")
         bench.rate(what, "1 GB, whole", topic="whole", minSplitBytes=str(1 << 31))
-        for topic in ("largesmall", "largekb", "largezstd"):
+        for topic in ("largesmall", "largekb"):
             bench.rate(what, topic, topic=topic)
+        # Some MB that decompress to hundreds: the rate of these bytes says little.
+        bench.rate(what, "largezstd", has_goal=False, topic="largezstd")
 
 
 if __name__ == "__main__":
