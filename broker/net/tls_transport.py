@@ -31,6 +31,8 @@ RECEIVED_BYTES: Final = 1 << 18
 """The size of the buffer for TLS records."""
 _JOINED_BYTES: Final = 1 << 14  # of pieces that become one TLS record
 
+_NO_BYTES: Final = ssl.MemoryBIO()  # that of lost connections
+
 _log = Log("connection")
 
 
@@ -107,6 +109,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._is_closing = True
         self._handshake_ended()
         self._connection.connection_lost(exc)
+        if self._step is None:
+            self._let_go()
 
     def pause_writing(self) -> None:
         self._connection.pause_writing()
@@ -236,9 +240,10 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     def _advanced(self, step: asyncio.Future[bool]) -> None:
         self._step = None
+        failure = None if step.cancelled() else step.exception()
         if self._is_closing or step.cancelled():
+            self._let_go()
             return
-        failure = step.exception()
         self._flush()  # an alert says why it failed
         if failure is not None:
             self._fail(failure)
@@ -267,6 +272,11 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._read_or_not()
         self._pass_on()
 
+    def _let_go(self) -> None:
+        """Free the memory of TLS now: in a cycle it would wait for a collection of garbage."""
+        self._object = None
+        self._incoming, self._outgoing = _NO_BYTES, _NO_BYTES
+
     def _handshake_ended(self) -> None:
         self._handshakes.ended(self)
         if self._deadline is not None:
@@ -275,7 +285,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     def _pass_on(self) -> None:
         """Decrypt what was received and pass it to the connection."""
-        assert self._object is not None
+        if self._object is None:  # the connection is lost
+            return
         connection, read, is_more = self._connection, self._object.read, True
         while is_more and not self._is_held and not self._is_closing:
             filled, room = 0, memoryview(connection.get_buffer(-1))
@@ -296,6 +307,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                     connection.eof_received()
                 else:
                     self._fail(failure)
+            failure = None  # its traceback has this frame, which would be a cycle
         if not self._is_closing:
             self._flush()  # answers of TLS itself, as to a new key
 

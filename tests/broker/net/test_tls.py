@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import ssl
@@ -40,6 +41,7 @@ from tests.log_lines import LogLines
 
 OTHER = "another CA"
 OLD_SUITE = "TLS_RSA_WITH_AES_128_CBC_SHA"
+BROKEN_HELLO = bytes.fromhex("16030100050100000103")
 REFUSED = "TLS handshake failed: the client's certificate is refused: "
 
 
@@ -240,6 +242,35 @@ async def test_plain_text_on_a_tls_port_has_one_clear_line(
         await reader.read()
         writer.close()
     assert reasons(log_lines) == [f"TLS handshake failed: {reason}"]
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+@in_a_loop
+async def test_closed_connections_free_the_memory_of_tls_without_a_collection(
+    tmp_path: Path, is_broken: bool
+) -> None:
+    def of_brokers() -> int:
+        return sum(
+            isinstance(each, ssl.SSLObject) and each.server_side for each in gc.get_objects()
+        )
+
+    async with tls_node(tmp_path) as (_, sockets):
+        gc.collect()
+        before = of_brokers()
+        gc.disable()
+        try:
+            for _ in range(5):
+                if is_broken:
+                    reader, writer = await connected(sockets, None)
+                    writer.write(BROKEN_HELLO)
+                    await reader.read()
+                    writer.close()
+                else:
+                    assert await answer(sockets, context())
+            await until(lambda: not sockets._connections)
+            assert of_brokers() == before
+        finally:
+            gc.enable()
 
 
 @in_a_loop
