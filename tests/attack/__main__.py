@@ -8,17 +8,18 @@ import resource
 import sys
 import time
 
-from . import bombs, crowds, disks, frames, pipelines, readers, requests, time_steps
+from . import bombs, crowds, disks, frames, logins, pipelines, readers, requests, time_steps
 from .campaign import Outcome, Target, run_attack
 from .report import as_lines, as_markdown
 from .scene import ATTACKS
 
-MODULES = (frames, bombs, readers, pipelines, requests, crowds, disks, time_steps)
+MODULES = (frames, logins, bombs, readers, pipelines, requests, crowds, disks, time_steps)
 SHORT_SCALE, SHORT_LIMIT_S, LONG_LIMIT_S = 0.1, 120.0, 900.0
 SHORT = (
     "malformed_frames", "absurd_lengths", "zeros_behind_a_parked_fetch", "zstd_bomb",
     "keyless_records_in_a_compacted_topic", "readers_that_do_not_read", "pipelined_metadata",
     "pipelined_api_versions", "metadata_of_many_names", "fetch_sessions_of_unknown_partitions",
+    "frames_before_a_login", "frames_before_a_login_by_tls", "broken_handshakes",
     "tls_hellos", "a_disk_that_fills", "a_deleted_directory", "few_descriptors",
 )  # fmt: skip
 DESCRIPTORS = 20_000
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument(
         "--short", action="store_true", help="run some of them in a smaller form: a minute"
     )
+    parser.add_argument("--scale", type=float, metavar="X", help="make each attack X times as long")
     parser.add_argument("--list", action="store_true", help="list the attacks and run none")
     parser.add_argument("--broker", metavar="HOST:PORT", help="attack this running broker")
     parser.add_argument("--pid", type=int, help="its process id, to measure its memory")
@@ -56,7 +58,7 @@ def main() -> int:
         host, _, port = given.broker.rpartition(":")
         target = Target((host, int(port)), given.pid)
     names = given.only or (SHORT if given.short else _in_order())
-    scale = SHORT_SCALE if given.short else 1.0
+    scale = given.scale or (SHORT_SCALE if given.short else 1.0)
     return _run(names, given.seed, scale, target, markdown=given.markdown)
 
 
@@ -69,7 +71,7 @@ def _in_order() -> tuple[str, ...]:
 def _run(
     names: tuple[str, ...], seed: int, scale: float, target: Target | None, *, markdown: bool
 ) -> int:
-    limit_s = LONG_LIMIT_S if scale == 1.0 else SHORT_LIMIT_S
+    limit_s = SHORT_LIMIT_S if scale == SHORT_SCALE else LONG_LIMIT_S * max(1.0, scale)
     began_s = time.monotonic()
     outcomes: list[Outcome] = []
     for name in names:

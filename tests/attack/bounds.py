@@ -15,6 +15,7 @@ class Bound:
         peak_mib: growth of the memory at its peak, from before the attack.
         kept_mib: growth of the memory after the attack, from before it.
         log_lines: lines that the broker logs in the whole run.
+        log_lines_a_minute: further ones for each minute of the attack.
         stop_s: time from SIGTERM to the exit.
         client_sees_errors: the good client may see error codes and closed connections.
     """
@@ -23,6 +24,7 @@ class Bound:
     peak_mib: float = 64
     kept_mib: float = 48
     log_lines: int = 40
+    log_lines_a_minute: int = 0
     stop_s: float = 10
     client_sees_errors: bool = False
 
@@ -41,7 +43,17 @@ _LARGE_MIB: Final = 400
 # Removed members and aborted transactions are logged: at most 1,000 lines a minute, and counts.
 _LINES_OF_GROUPS: Final = 1200
 
+# Each address has three lines of each kind in a minute, and one about the others; some 20 kinds.
+_LINES_OF_LOGINS: Final = replace(USUAL, log_lines=80, log_lines_a_minute=80)
+
 BOUNDS: Final[dict[str, Bound]] = {
+    "frames_before_a_login": _LINES_OF_LOGINS,
+    "frames_before_a_login_by_tls": _LINES_OF_LOGINS,
+    "frames_by_tls": _LINES_OF_LOGINS,
+    "broken_handshakes": _LINES_OF_LOGINS,
+    "wrong_logins": _LINES_OF_LOGINS,
+    # Besides the requests, 60 KB of OpenSSL for each connection.
+    "unfinished_logins": replace(_LINES_OF_LOGINS, peak_mib=INCOMPLETE_REQUESTS_MIB + 64),
     "incomplete_frames": replace(USUAL, peak_mib=INCOMPLETE_REQUESTS_MIB),
     # All send at the same moment, and the broker serves them in the order of arrival.
     "many_connections": replace(USUAL, stall_ms=800),

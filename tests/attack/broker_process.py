@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ottla.certificate_files import Names, server_settings, write_certificates
 from ottla.ports import PORTS
 from tests.wire.client import Address
 
@@ -45,6 +46,7 @@ class BrokerSetup:
         disk_mib: size of the file system with the data directory; None: the machine's own.
         steps_clock: the attack can step the broker's wall clock.
         obeys_modes: file modes apply to the process even as root.
+        protocol: of a second listener, the one that is attacked; None: there is no other.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -52,19 +54,22 @@ class BrokerSetup:
     disk_mib: int | None = None
     steps_clock: bool = False
     obeys_modes: bool = False
+    protocol: str | None = None
 
 
 class BrokerProcess:
     """A broker process of one attack.
 
     Attributes:
-        address: host and port of its listener.
+        address: host and port of its listener without logins.
+        attacked: that of the listener of `BrokerSetup.protocol`, or the same address.
         data_dir: its data directory.
         log_path: file with its standard error, of all its starts.
     """
 
     def __init__(self, scratch: Path, setup: BrokerSetup) -> None:
         self.address: Address = ("127.0.0.1", _free_port())
+        self.attacked = self.address if setup.protocol is None else ("127.0.0.1", _free_port())
         self.data_dir = scratch / "disk" / "data"
         self.log_path = scratch / "broker.log"
         self._scratch = scratch
@@ -87,9 +92,8 @@ class BrokerProcess:
         ready_file = self._scratch / "disk" / "ready"
         ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-P", "-m", "ottla", "serve", "--until-stdin-ends"]
-        command += ["--listen", f"{self.address[0]}:{self.address[1]}"]
         command += ["--data-dir", str(self.data_dir), "--ready-file", str(ready_file)]
-        for name, value in self._setup.settings.items():
+        for name, value in {**self._listeners(), **self._setup.settings}.items():
             command += ["--set", f"{name}={value}"]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
@@ -106,6 +110,24 @@ class BrokerProcess:
             assert self._process.poll() is None, f"the broker did not start: {self.log_tail()}"
             assert time.monotonic() < deadline, f"no answer after the start: {self.log_tail()}"
             time.sleep(0.005)
+
+    def _listeners(self) -> dict[str, str]:
+        listeners = f"PLAINTEXT://{self.address[0]}:{self.address[1]}"
+        protocol = self._setup.protocol
+        if protocol is None:
+            return {"listeners": listeners}
+        found = {
+            "listeners": f"{listeners},ATTACKED://{self.attacked[0]}:{self.attacked[1]}",
+            "listener.security.protocol.map": (
+                f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,ATTACKED:{protocol}"
+            ),
+        }
+        if protocol.endswith("SSL"):
+            certificates = self._scratch / "certificates"
+            if not certificates.exists():
+                write_certificates(certificates, Names())
+            found |= server_settings(certificates)
+        return found
 
     def _limit(self) -> None:
         most = self._setup.descriptors
@@ -158,6 +180,16 @@ class BrokerProcess:
         if self._process is not None:
             self._process.kill()
             self.exit_status = self._process.wait()
+
+    def cpu_s(self) -> float:
+        """The processor time that it has used so far."""
+        with open(f"/proc/{self.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def open_files(self) -> int:
+        """The number of its open descriptors."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def log_lines(self) -> list[str]:
         """The lines that it logged, without the one at the start."""

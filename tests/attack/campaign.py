@@ -130,10 +130,11 @@ def _run_in_thread(attack: Attack, scene: Scene, outcome: Outcome) -> None:
 
     thread = threading.Thread(target=run, daemon=True, name=attack.name)
     thread.start()
-    thread.join(attack.limit_s)
+    limit_s = attack.limit_s * max(1.0, scene.scale)
+    thread.join(limit_s)
     outcome.wrong += failed
     if thread.is_alive():
-        outcome.wrong.append(f"the attack hangs: no end within {attack.limit_s:.0f} s")
+        outcome.wrong.append(f"the attack hangs: no end within {limit_s:.0f} s")
 
 
 def _judge(window: Window, bound: Bound, outcome: Outcome) -> None:
@@ -170,8 +171,9 @@ def _stop(attack: Attack, broker: BrokerProcess, outcome: Outcome) -> None:
         outcome.wrong.append(f"the broker ended: {broker.log_tail()}")
     lines = broker.log_lines()
     outcome.log_lines = len(lines)
-    if len(lines) > bound.log_lines:
-        outcome.wrong.append(f"{len(lines)} log lines, allowed {bound.log_lines}: {lines[-1]}")
+    allowed = bound.log_lines + round(bound.log_lines_a_minute * outcome.seconds / 60)
+    if len(lines) > allowed:
+        outcome.wrong.append(f"{len(lines)} log lines, allowed {allowed}: {lines[-1]}")
     broken = [line for line in lines if _is_internal_fault(line)]
     if broken:
         outcome.wrong.append(f"an internal fault: {broken[0][-600:]}")

@@ -34,7 +34,7 @@ def malformed_frames(scene: Scene) -> None:
     deadline_s = time.monotonic() + 60 * max(scene.scale, 0.15)
     sent = 0
     while sent < count and time.monotonic() < deadline_s:
-        burst = [_damaged(scene.random, scene.random.choice(valid)) for _ in range(_IN_A_BURST)]
+        burst = [damaged(scene.random, scene.random.choice(valid)) for _ in range(_IN_A_BURST)]
         # A malformed frame closes its connection, so most of them need a connection of their own.
         for each in burst if sent // _IN_A_BURST % 2 else [b"".join(burst)]:
             with suppress(OSError), scene.socket(timeout_s=5) as connection:
@@ -45,9 +45,9 @@ def malformed_frames(scene: Scene) -> None:
     scene.notes.append(f"{sent} frames of {len(valid)} APIs and versions")
 
 
-def _damaged(chance: random.Random, frame: bytes) -> bytes:
+def damaged(chance: random.Random, frame: bytes) -> bytes:
     """A frame damaged in one of several ways; its size field is mostly right."""
-    body = bytearray(frame[4:])
+    body = bytearray(frame[4:]) or bytearray(1)
     kind = chance.randrange(6)
     if kind == 0:
         body = body[: chance.randrange(len(body))]

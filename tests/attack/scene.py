@@ -44,6 +44,11 @@ class Scene:
         assert self.broker is not None
         return self.broker
 
+    @property
+    def attacked(self) -> Address:
+        """The listener that is attacked: one with TLS or logins, or that of `address`."""
+        return self.process.attacked
+
     def count(self, whole: int, least: int = 1) -> int:
         """`whole` in the long form, a share of it in the short form."""
         return max(least, int(whole * self.scale))
