@@ -249,7 +249,7 @@ def unfinished_logins(scene: Scene) -> None:
     begun = struct.pack(">i", 500_000) + header(36, 2) + bytes(300_000)
     opened: list[socket.socket] = []
     costs = _Costs(scene)
-    count = scene.count(1000)
+    count = min(1000, scene.count(1000))
     try:
         for number in range(count):
             connection = socket.create_connection(scene.attacked, timeout=10)
