@@ -1,0 +1,1 @@
+"""Stock clients on listeners of every protocol and mechanism: `python -m tests.secured_clients`."""
