@@ -72,7 +72,7 @@ mutants: setup ## plant bugs one at a time; the tests must find each (minutes; o
 attack: .venv/.installed ## attack a broker while a good client works, 10 minutes (ARGS=--short)
 	@$(PY) -m tests.attack $(ARGS)
 
-# Ten times as long as in `make attack`: 20 minutes.
+# Ten times as long as in `make attack`: a quarter of an hour.
 fuzz-logins: .venv/.installed ## a million frames or 100,000 handshakes for each kind of listener with TLS or logins
 	@$(PY) -m tests.attack --scale 10 --only frames_before_a_login --only frames_before_a_login_by_tls \
 		--only frames_by_tls --only broken_handshakes --only wrong_logins --only unfinished_logins $(ARGS)

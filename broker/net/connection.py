@@ -189,6 +189,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._busy is None and self._ahead is None and not self._frames.is_empty
 
     @property
+    def reads_little(self) -> bool:
+        """Whether memory for requests is so scarce that bytes should wait in the socket."""
+        return self._requests.is_scarce
+
+    @property
     def unsent_bytes(self) -> int:
         """The bytes of answers in memory that the socket has not taken yet."""
         unsent = self._transport.get_write_buffer_size()

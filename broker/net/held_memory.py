@@ -73,6 +73,11 @@ class RequestMemory:
         self._seen: dict[Holder, int] = {}
         self._timer: Timer | None = None
 
+    @property
+    def is_scarce(self) -> bool:
+        """Whether half of the limit is in use."""
+        return self.used_bytes > self._limit_bytes // 2
+
     def holds(self, one: Holder, size_bytes: int) -> bool:
         """Set the bytes that a connection holds; return whether they count."""
         before, now = self._held.get(one, 0), size_bytes if size_bytes > SMALL_BYTES else 0

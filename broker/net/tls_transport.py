@@ -29,6 +29,8 @@ from .tls_failures import explained
 
 RECEIVED_BYTES: Final = 1 << 18
 """The size of the buffer for TLS records."""
+LITTLE_BYTES: Final = 1 << 14
+"""The bytes that are received at once in a handshake, and while memory for requests is scarce."""
 _JOINED_BYTES: Final = 1 << 14  # of pieces that become one TLS record
 
 _NO_BYTES: Final = ssl.MemoryBIO()  # that of lost connections
@@ -84,8 +86,11 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._deadline = self._handshakes.began(self)
         self._connection.connection_made(self)
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return self._received
+    def get_buffer(self, sizehint: int) -> bytearray | memoryview:
+        if self._is_open and not self._connection.reads_little:
+            return self._received
+        # What is received stays in memory while the connection wants no bytes.
+        return memoryview(self._received)[:LITTLE_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._is_closing:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.net.sockets import NodeSockets
+from ottla.broker.net.tls_transport import LITTLE_BYTES, RECEIVED_BYTES, TlsTransport
 from ottla.broker.node import Node
 from ottla.broker.requests.config_changes import check
 from ottla.broker.settings.definitions import BadSetting
@@ -242,6 +243,24 @@ async def test_plain_text_on_a_tls_port_has_one_clear_line(
         await reader.read()
         writer.close()
     assert reasons(log_lines) == [f"TLS handshake failed: {reason}"]
+
+
+@in_a_loop
+async def test_little_is_received_at_once_while_memory_for_requests_is_scarce(
+    tmp_path: Path,
+) -> None:
+    async with tls_node(tmp_path) as (_, sockets):
+        reader, writer = await connected(sockets, context())
+        writer.write(REQUEST)
+        await reader.readexactly(4)
+        (connection,) = sockets._connections
+        transport, memory = connection._transport, connection._requests
+        assert isinstance(transport, TlsTransport)
+        assert len(transport.get_buffer(-1)) == RECEIVED_BYTES
+        memory.used_bytes = 120 << 20  # of 224 MiB
+        assert len(transport.get_buffer(-1)) == LITTLE_BYTES
+        memory.used_bytes = 0
+        writer.close()
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
