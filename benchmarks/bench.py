@@ -25,7 +25,7 @@ from benchmarks import flame_graphs
 from benchmarks.goals import GOALS, Goal
 from benchmarks.machine_limits import limits
 from benchmarks.peers import Peer, running_peers
-from benchmarks.stock_clients import MEASURES, Sample
+from benchmarks.stock_clients import BY_TLS, MEASURES, Sample
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "PERFORMANCE.md"
@@ -62,6 +62,7 @@ def sampled(peer: Peer, measure: str, seconds: float) -> Sample:
     for _ in range(ATTEMPTS):
         command = [sys.executable, str(HERE / "stock_clients.py"), peer.bootstrap]
         command += [str(peer.process_id), measure, str(seconds)]
+        command += [] if peer.tls is None else [peer.tls, peer.authority]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S)
         if done.returncode != 0:
             raise LoadFailed(f"{measure} on {peer.name}: {done.stderr[-1500:]}")
@@ -82,7 +83,7 @@ def run(peers: list[Peer], measures: list[str], rounds: int, seconds: float) -> 
         failed: set[str] = set()
         for number in range(-1, rounds):  # the first round warms up
             for peer in peers[:: 1 if number % 2 == 0 else -1]:
-                if peer.name in failed:
+                if peer.name in failed or (measure.endswith(BY_TLS) and peer.tls is None):
                     continue
                 try:
                     sample = sampled(peer, measure, seconds if number >= 0 else seconds / 2)

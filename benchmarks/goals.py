@@ -39,6 +39,10 @@ GOALS: dict[str, list[Goal]] = {
     "java produce 1 KB": _goals(kafka_per_s=1.2),
     "librdkafka fetch 1 KB": _goals(kafka_per_s=1.2, kafka_broker_us=0.6),
     "java fetch 1 KB": _goals(kafka_per_s=1.2),
+    "librdkafka produce 1 KB by TLS": _goals(kafka_per_s=1.0),
+    "java produce 1 KB by TLS": _goals(kafka_per_s=1.0),
+    "librdkafka fetch 1 KB by TLS": _goals(kafka_per_s=1.0),
+    "java fetch 1 KB by TLS": _goals(kafka_per_s=1.0),
     "transactions of 1": _goals(
         kafka_per_s=2.5, kafka_broker_us=0.25, kfake_per_s=1.0, kfake_broker_us=1.0
     ),

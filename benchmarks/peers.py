@@ -7,6 +7,7 @@ cache directory once.
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -19,9 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ottla.certificate_files import AUTHORITY, Names, server_settings, write_certificates
+from ottla.ports import PORTS
 from ottla.testing import running_broker
 from tests.kafka.installation import NotInstalled, cache_directory
-from tests.kafka.node import free_pair, running_kafka
+from tests.kafka.node import free_pair, start, stop
 from tests.kafka.processes import listener
 
 KFAKE = Path(__file__).resolve().parent / "kfake"
@@ -32,57 +35,100 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A broker under load: its name, "HOST:PORT", and process id."""
+    """A broker under load.
+
+    Attributes:
+        bootstrap: HOST:PORT of its listener without TLS.
+        tls: HOST:PORT of its listener with TLS; None if it has none.
+        authority: the file with the certificate that clients by TLS trust.
+    """
 
     name: str
     bootstrap: str
     process_id: int
+    tls: str | None = None
+    authority: str = ""
 
 
-def _peer(name: str, bootstrap: str) -> Peer:
+Started = tuple[str, str | None]  # the listener without TLS, and the one with it
+
+
+def _peer(name: str, started: Started, authority: Path) -> Peer:
+    bootstrap, tls = started
     process_id = listener(int(bootstrap.rsplit(":", 1)[1]))
     assert process_id is not None, f"no process listens at {bootstrap}"
-    return Peer(name, bootstrap, process_id)
+    return Peer(name, bootstrap, process_id, tls, str(authority))
 
 
 @contextmanager
 def running_peers(names: list[str]) -> Iterator[list[Peer]]:
     """Run the named brokers: "ottla", "kafka", "kfake". One that is not installed is left out."""
-    start = {"ottla": _ottla, "kafka": _kafka, "kfake": _kfake}
+    starts = {"ottla": _ottla, "kafka": _kafka, "kfake": _kfake}
     with ExitStack() as stack:
+        certificates = Path(stack.enter_context(TemporaryDirectory(prefix="certificates-")))
+        write_certificates(certificates, Names())
         peers = []
         for name in names:
             try:
-                peers.append(_peer(name, stack.enter_context(start[name]())))
+                started = stack.enter_context(starts[name](certificates))
+                peers.append(_peer(name, started, certificates / f"{AUTHORITY}.pem"))
             except NotInstalled as missing:
                 print(f"without {name}: {missing}", file=sys.stderr)
         yield peers
 
 
 @contextmanager
-def _ottla() -> Iterator[str]:
-    with running_broker(settings=SETTINGS) as broker:
-        yield broker.bootstrap
+def _ottla(certificates: Path) -> Iterator[Started]:
+    plain, tls = f"127.0.0.1:{_free_port()}", f"127.0.0.1:{_free_port()}"
+    listeners = {"listeners": f"PLAINTEXT://{plain},TLS://{tls}"}
+    with running_broker(settings=SETTINGS | _with_tls(certificates) | listeners):
+        yield plain, tls
 
 
 @contextmanager
-def _kafka() -> Iterator[str]:
+def _kafka(certificates: Path) -> Iterator[Started]:
     if "OTTLA_KAFKA" in os.environ:
-        yield os.environ["OTTLA_KAFKA"]
+        yield os.environ["OTTLA_KAFKA"], None
         return
-    with running_kafka() as bootstrap:
-        yield bootstrap
+    port, tls = free_pair(), f"127.0.0.1:{_free_port()}"
+    plain = f"127.0.0.1:{port}"
+    both = f"PLAINTEXT://{plain},TLS://{tls}"
+    listeners = {
+        "listeners": f"{both},CONTROLLER://127.0.0.1:{port + 1}",
+        "advertised.listeners": both,
+    }
+    with TemporaryDirectory(prefix="kafka-") as scratch:
+        try:
+            start(port, Path(scratch), _with_tls(certificates) | listeners)
+            yield plain, tls
+        finally:
+            stop(Path(scratch), kill=True)
+
+
+def _with_tls(certificates: Path) -> dict[str, str]:
+    protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL"
+    return {"listener.security.protocol.map": protocols} | server_settings(certificates)
+
+
+def _free_port() -> int:
+    for port in random.sample(PORTS, len(PORTS)):
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
+    raise NotInstalled("no port is free")
 
 
 @contextmanager
-def _kfake() -> Iterator[str]:
+def _kfake(certificates: Path) -> Iterator[Started]:
     program = _built_kfake()
     with TemporaryDirectory(prefix="kfake-") as directory:
         port = free_pair()
         process = subprocess.Popen([str(program), f"127.0.0.1:{port}", directory])
         try:
             _wait_for(port, process)
-            yield f"127.0.0.1:{port}"
+            yield f"127.0.0.1:{port}", None
         finally:
             process.send_signal(signal.SIGTERM)
             try:

@@ -1,7 +1,7 @@
 """Load by stock clients, one measure per process: librdkafka and Kafka's Java tools.
 
-`stock_clients.py HOST:PORT PROCESS_ID MEASURE SECONDS` prints one JSON object, a `Sample`. Only the
-measured interval counts for CPU: topics are made and filled before it.
+`stock_clients.py HOST:PORT PROCESS_ID MEASURE SECONDS [TLS_HOST:PORT CA_FILE]` prints one JSON
+object, a `Sample`. Only the measured interval counts for CPU: topics are made and filled before it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -51,11 +52,34 @@ MANY = 1000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The broker under load, and how long a load lasts."""
+    """The broker under load, and how long a load lasts.
+
+    Attributes:
+        bootstrap: HOST:PORT of the listener without TLS.
+        tls: HOST:PORT of the listener by which the load goes, and the file of the CA that its
+            clients trust; None: the load goes by `bootstrap`.
+    """
 
     bootstrap: str
     process_id: int
     seconds: float
+    tls: tuple[str, str] | None = None
+
+    def librdkafka(self) -> dict[str, str | int | bool]:
+        """The settings of librdkafka with which the load connects."""
+        if self.tls is None:
+            return {"bootstrap.servers": self.bootstrap}
+        address, authority = self.tls
+        secured = {"security.protocol": "ssl", "ssl.ca.location": authority}
+        return {"bootstrap.servers": address, **secured}
+
+    def java(self) -> dict[str, str]:
+        """The properties of Java's clients."""
+        if self.tls is None:
+            return {"bootstrap.servers": self.bootstrap}
+        address, authority = self.tls
+        store = {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
+        return {"bootstrap.servers": address, "security.protocol": "SSL", **store}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +135,7 @@ def delete_topics(target: Target, *topics: str) -> None:
 
 def _large_batches(target: Target) -> Producer:
     settings = {
-        "bootstrap.servers": target.bootstrap,
+        **target.librdkafka(),
         "acks": "all",
         "batch.size": LARGE_BATCH_BYTES,
         "linger.ms": 20,
@@ -154,7 +178,7 @@ def java_produce(target: Target, size: int) -> Sample:
     count = int(150_000 * target.seconds) if size < 500 else int(60_000 * target.seconds)
     arguments = ["--topic", topic, "--num-records", str(count), "--record-size", str(size)]
     arguments += ["--throughput", "-1", "--producer-props"]
-    arguments += [f"bootstrap.servers={target.bootstrap}"]
+    arguments += [f"{name}={value}" for name, value in target.java().items()]
     with used(target.process_id) as usage:
         printed = _java_tool("ProducerPerformance", *arguments)
     delete_topics(target, topic)
@@ -176,7 +200,7 @@ def librdkafka_fetch(target: Target, size: int) -> Sample:
     topic = new_topic(target.bootstrap, 1)
     filled = _fill(target, topic, size)
     settings = {
-        "bootstrap.servers": target.bootstrap,
+        **target.librdkafka(),
         "group.id": f"load-{uuid.uuid4().hex[:12]}",
         "enable.auto.commit": False,
         "queued.min.messages": 1_000_000,
@@ -205,10 +229,14 @@ def java_fetch(target: Target, size: int) -> Sample:
     """ConsumerPerformance over a log of 256 MB; records per second of its fetch time."""
     topic = new_topic(target.bootstrap, 1)
     filled = _fill(target, topic, size)
-    arguments = ["--bootstrap-server", target.bootstrap, "--topic", topic]
+    properties = target.java()
+    arguments = ["--bootstrap-server", properties["bootstrap.servers"], "--topic", topic]
     arguments += ["--messages", str(filled), "--hide-header", "--timeout", "30000"]
-    with used(target.process_id) as usage:
-        printed = _java_tool("ConsumerPerformance", *arguments)
+    with NamedTemporaryFile("w", suffix=".properties") as file:
+        file.writelines(f"{name}={value}\n" for name, value in properties.items())
+        file.flush()
+        with used(target.process_id) as usage:
+            printed = _java_tool("ConsumerPerformance", *arguments, "--consumer.config", file.name)
     delete_topics(target, topic)
     fields = [field.strip() for field in printed.strip().splitlines()[-1].split(",")]
     count = int(fields[4])
@@ -401,6 +429,9 @@ def _wait(is_done: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline, "not visible in time"
 
 
+BY_TLS = " by TLS"
+"""The end of the names of measures whose load goes by TLS."""
+
 MEASURES: dict[str, Callable[[Target], Sample]] = {
     "librdkafka produce 100 B": lambda target: librdkafka_produce(target, 100),
     "librdkafka produce 1 KB": lambda target: librdkafka_produce(target, 1000),
@@ -409,6 +440,10 @@ MEASURES: dict[str, Callable[[Target], Sample]] = {
     "java produce 1 KB": lambda target: java_produce(target, 1000),
     "librdkafka fetch 1 KB": lambda target: librdkafka_fetch(target, 1000),
     "java fetch 1 KB": lambda target: java_fetch(target, 1000),
+    "librdkafka produce 1 KB by TLS": lambda target: librdkafka_produce(target, 1000),
+    "java produce 1 KB by TLS": lambda target: java_produce(target, 1000),
+    "librdkafka fetch 1 KB by TLS": lambda target: librdkafka_fetch(target, 1000),
+    "java fetch 1 KB by TLS": lambda target: java_fetch(target, 1000),
     "transactions of 1": transactions,
     "8 producers of 1": lambda target: transactions(target, producers=8),
     "100 records on 10": lambda target: transactions(target, records=100, partitions=10),
@@ -423,8 +458,10 @@ MEASURES: dict[str, Callable[[Target], Sample]] = {
 
 def main() -> int:
     """Run one measure, as the command line says."""
-    bootstrap, process_id, measure, seconds = sys.argv[1:]
+    bootstrap, process_id, measure, seconds, *tls = sys.argv[1:]
     target = Target(bootstrap, int(process_id), float(seconds))
+    if measure.endswith(BY_TLS):
+        target = replace(target, tls=(tls[0], tls[1]))
     print(json.dumps(asdict(MEASURES[measure](target))))
     return 0
 
