@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack fuzz-logins check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit
+.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -76,6 +76,10 @@ attack: .venv/.installed ## attack a broker while a good client works, 10 minute
 fuzz-logins: .venv/.installed ## a million frames or 100,000 handshakes for each kind of listener with TLS or logins
 	@$(PY) -m tests.attack --scale 10 --only frames_before_a_login --only frames_before_a_login_by_tls \
 		--only frames_by_tls --only broken_handshakes --only wrong_logins --only unfinished_logins $(ARGS)
+
+# With --broker kafka it needs Java, and Maven for the jars of Kafka.
+secured-clients: .venv/.installed ## stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka')
+	@$(PY) -m tests.secured_clients $(ARGS)
 
 check: style types test ## style, types and tests
 
