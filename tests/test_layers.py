@@ -25,10 +25,14 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"protocol", "metadata", "security", "storage", "coordinator"},
         {"uvloop", "structlog", "prometheus_client"},
     ),
+    "lab": (
+        {"protocol", "metadata", "security", "storage", "coordinator", "broker"},
+        {"msgspec"},
+    ),
     # `ottla log` reads directories without a broker.
     "facade": (
         {
-            *("audit", "broker", "spark", "storage", "coordinator", "security"),
+            *("audit", "broker", "lab", "spark", "storage", "coordinator", "security"),
             *("metadata", "protocol", "facade"),
         },
         {"pytest", "rich", "typer"},

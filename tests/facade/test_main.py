@@ -145,6 +145,7 @@ def test_without_a_command_the_usage_is_shown() -> None:
 
 # Each costs a starting broker more than it may: see benchmarks/bench_start.py.
 NOT_AT_START = {
+    "msgspec",
     "confluent_kafka",
     "cramjam",
     "hypothesis",

@@ -1,0 +1,1 @@
+"""The lab: faults in a running broker, its trace, its clock and given states, for tests."""
