@@ -165,15 +165,16 @@ class Authenticator:
             api_key = ApiKey(header.api_key)
         except (Malformed, ValueError):
             why = "the first bytes are no request, and GSSAPI is not supported"
-            is_first = self._phase is _Phase.INITIAL_REQUEST
-            return Step(None, End.CLOSE_LATER if is_first else End.CLOSE_NOW, why)
+            return Step(None, End.CLOSE_NOW, why)
         if self._phase is _Phase.INITIAL_REQUEST:
             self._phase = _Phase.HANDSHAKE_OR_VERSIONS_REQUEST
         if api_key is ApiKey.SASL_HANDSHAKE:
             return self._handshake(header, frame)
         if api_key is not ApiKey.API_VERSIONS:
             why = f"Unexpected Kafka request of type {api_key.name} during SASL handshake."
-            return Step(None, End.CLOSE_LATER, why)
+            return Step(
+                None, End.CLOSE_NOW, why
+            )  # no failed login: Kafka's InvalidRequestException
         if self._phase is not _Phase.HANDSHAKE_OR_VERSIONS_REQUEST:
             return Step(None, End.CLOSE_NOW, "Unexpected ApiVersions request")
         try:

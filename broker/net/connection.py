@@ -440,7 +440,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._end is not None:
             is_answered = self._busy is None and self._outgoing is None and self._ahead is None
             if is_answered and not self._draining:
-                self._abort(self._end)
+                self._refuse_size(self._end)
         elif (
             not self._reading
             and self._holds == 0
@@ -520,6 +520,15 @@ class Connection(asyncio.BufferedProtocol):
         else:
             close()
 
+    def _refuse_size(self, bad: Malformed) -> None:
+        """Close it because of a frame that is too large; in a login after the delay of failures."""
+        delay_ms = self._dispatch.size_delay_ms
+        if delay_ms > 0:
+            self._complain(bad, {})
+            self._close_after(DelayedClose(str(bad), None, delay_ms))
+        else:
+            self._abort(bad)
+
     def _unmute(self) -> None:
         self._muted = None
         if not self._transport.is_closing():
@@ -545,10 +554,13 @@ class Connection(asyncio.BufferedProtocol):
         if not self._writable:
             self._counts[1] = self._answers.holds(self, self.unsent_bytes)
 
-    def _abort(self, reason: BaseException, **fields: object) -> None:
+    def _complain(self, reason: BaseException, fields: Mapping[str, object]) -> None:
         kind, why = _explained(reason, fields, self._listener.protocol)
         if self._complaints.may_log(self.info.host, kind):
             _log.warning("connection closed", **{"connection": self.info.id, **fields}, reason=why)
+
+    def _abort(self, reason: BaseException, **fields: object) -> None:
+        self._complain(reason, fields)
         self._draining = True
         self._outgoing = None
         self._drop_requests()

@@ -208,6 +208,11 @@ class Login:
         """As Dispatch.refusal_ms."""
         return self.dispatch.refusal_ms(host)
 
+    @property
+    def size_delay_ms(self) -> int:
+        """As Dispatch.size_delay_ms: a frame that is too large is a failed login."""
+        return 0 if self._machine is None else self._logins.delay_ms
+
     def serve(
         self, frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:

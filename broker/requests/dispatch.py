@@ -133,6 +133,11 @@ class Dispatch:
         """Whether a login has not ended that began before a time: there is none."""
         return False
 
+    @property
+    def size_delay_ms(self) -> int:
+        """The delay before a connection is closed whose frame is too large."""
+        return 0
+
     def refusal_ms(self, host: str) -> int:
         """The delay before a refused connection of an address is closed; 0 if it is not refused."""
         quotas = self._node.quotas

@@ -47,18 +47,49 @@ async def test_a_login_gives_the_connection_its_principal(door: Door) -> None:
     assert str(client.connection.info.principal) == "User:alice"
 
 
-@pytest.mark.parametrize("bad", [handshake("GSSAPI"), METADATA])
-async def test_a_failed_login_is_answered_and_closed_after_the_delay(door: Door, bad: Ask) -> None:
-    client = door.connect()
+async def test_a_failed_login_is_answered_and_closed_after_the_delay(door: Door) -> None:
+    client, bad = door.connect(), handshake("GSSAPI")
     await client.send(bad)
     await client.clock.advance_ms(DELAY_MS - 1)
     assert not client.transport.closed
     assert client.received(bad) is None
     await client.send(handshake("PLAIN"))
     await client.clock.advance_ms(1)
-    if bad is not METADATA:
-        assert client.received(bad)["error_code"] == 33
+    assert client.received(bad)["error_code"] == 33
     assert client.received(bad) == CLOSED
+
+
+async def test_a_request_before_the_handshake_is_closed_at_once(door: Door) -> None:
+    client = door.connect()
+    await client.send(METADATA)
+    assert client.received(METADATA) == CLOSED
+
+
+@pytest.mark.parametrize("size", [b"\x00\x08\x00\x01", b"\xff\xff\xff\xff", b"GET "])
+@pytest.mark.parametrize("has_session", [False, True])
+async def test_a_frame_of_a_wrong_size_is_a_failed_login(
+    door: Door, log_lines: LogLines, size: bytes, has_session: bool
+) -> None:
+    client = door.connect()
+    if has_session:
+        await client.log_in()
+        await client.ask(handshake("PLAIN"))
+    deliver(client.connection, size)
+    await client.clock.advance_ms(DELAY_MS - 1)
+    assert not client.transport.closed
+    await client.clock.advance_ms(1)
+    assert client.transport.closed
+    assert [event for level, event, _ in log_lines.lines if level == "warning"] == [
+        "connection closed"
+    ]
+
+
+async def test_a_frame_of_a_wrong_size_on_a_session_is_closed_at_once(door: Door) -> None:
+    client = door.connect()
+    await client.log_in()
+    deliver(client.connection, b"\xff\xff\xff\xff")
+    await at_rest()
+    assert client.transport.closed
 
 
 async def test_a_failed_login_that_the_client_ends_leaves_no_timer(door: Door) -> None:

@@ -1,0 +1,50 @@
+"""Clients of a secured Ottla see what those of Apache Kafka 4.1.1 see, right and wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from .broker import answers, kafka, ottla
+from .differences import expected, unused
+from .listeners import Listeners
+
+RECORDED: Final = json.loads(Path(__file__).with_name("kafka-4.1.1.json").read_text())
+
+
+def differing(found: dict[str, list[object]], wanted: dict[str, list[object]]) -> list[str]:
+    plain = json.loads(json.dumps(found))
+    return [
+        f"{name}\n  expected {wanted.get(name)}\n  found    {plain.get(name)}"
+        for name in sorted(plain.keys() | wanted.keys())
+        if plain.get(name) != wanted.get(name)
+    ]
+
+
+@pytest.mark.slow
+def test_every_refusal_is_that_of_kafka(tmp_path: Path) -> None:
+    listeners = Listeners(tmp_path)
+    with ottla(listeners):
+        found = answers(listeners)
+    wrong = differing(found, expected(RECORDED))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_known_difference_exists() -> None:
+    assert not unused(RECORDED)
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_running_kafka_answers_as_recorded(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    if "kafka" not in pytestconfig.getoption("-m"):
+        pytest.skip("starts an Apache Kafka: -m kafka")
+    listeners = Listeners(tmp_path)
+    with kafka(listeners):
+        answers(listeners, wanted="certificate by")  # the first handshakes of a JVM are slow
+        found = answers(listeners)
+    wrong = differing(found, RECORDED)
+    assert not wrong, "\n".join(wrong)
