@@ -62,9 +62,10 @@ crash-campaign: setup ## stop the storage at every file operation, flip every bi
 sink-campaign: setup ## kill driver, executor and broker of the Spark sink, 100 rounds (ARGS='--broker kafka --seed 2')
 	@$(PY) -m tests.sink_campaign $(ARGS)
 
-simulate: .venv/.installed ## 10,000 random histories of transactions and of groups, with faults (ARGS=--first=N)
+simulate: .venv/.installed ## 10,000 random histories of transactions, of groups and of logins, with faults (ARGS=--first=N)
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
 	@$(PY) -m tests.simulation.groups --seeds 10000 $(ARGS)
+	@$(PY) -m tests.simulation.logins --seeds 10000 $(ARGS)
 
 mutants: setup ## plant bugs one at a time; the tests must find each (minutes; one room: ARGS=storage)
 	@$(PY) -m tests.mutants $(ARGS)

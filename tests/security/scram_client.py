@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from base64 import b64decode, b64encode
+from functools import cache
 
 from ottla.metadata.scram import MECHANISMS, ScramCredential, keys_of
 from ottla.security.scram import NUMBERS
@@ -22,6 +23,11 @@ def credential_of(
     number = NUMBERS[mechanism]
     salted = hashlib.pbkdf2_hmac(MECHANISMS[number], password.encode(), salt, iterations)
     return ScramCredential(salt, *keys_of(number, salted), iterations)
+
+
+@cache
+def _salted(hash_name: str, password: str, salt: str, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac(hash_name, password.encode(), b64decode(salt), iterations)
 
 
 class ScramClient:
@@ -47,9 +53,7 @@ class ScramClient:
     def final(self, challenge: bytes, channel: bytes = b"n,,") -> bytes:
         """The final message, which answers the challenge of the server."""
         fields = dict(each.split("=", 1) for each in challenge.decode().split(","))
-        salted = hashlib.pbkdf2_hmac(
-            self._hash, self._password.encode(), b64decode(fields["s"]), int(fields["i"])
-        )
+        salted = _salted(self._hash, self._password, fields["s"], int(fields["i"]))
         client_key = hmac.digest(salted, b"Client Key", self._hash)
         stored_key = hashlib.new(self._hash, client_key).digest()
         unproved = f"c={b64encode(channel).decode()},r={fields['r']}"

@@ -302,4 +302,28 @@ MUTANTS: Final = (
         "10,000 broken handshakes keep 24 MB",
         ("tests/broker/net/test_tls.py",),
     ),
+    Mutant(
+        "requests-are-served-after-the-session",
+        "broker/net/logins.py",
+        "if self._ends_s is not None and now_s > self._ends_s:",
+        "if self._ends_s is not None and now_s > self._ends_s + 60:",
+        "a client whose token has expired goes on for a minute",
+        ("tests/simulation/logins/test_logins.py",),
+    ),
+    Mutant(
+        "a-re-authentication-forgets-the-user",
+        "broker/net/logins.py",
+        "self._begin(self._session)",
+        "self._begin(None)",
+        "a connection of alice becomes one of bob",
+        ("tests/simulation/logins/test_logins.py",),
+    ),
+    Mutant(
+        "a-frame-of-a-wrong-size-is-no-failed-login",
+        "broker/net/logins.py",
+        "return 0 if self._machine is None else self._logins.delay_ms",
+        "return 0",
+        "an attacker may try again at once",
+        ("tests/broker/net/test_logins.py",),
+    ),
 )

@@ -18,7 +18,7 @@ from .listeners import Listeners, with_handlers
 from .peer import events_of
 from .scenarios import all_scenarios
 
-_TOGETHER: Final = 48  # clients at a time; most of their time is waiting
+_TOGETHER: Final = 128  # clients at a time; most of their time is waiting
 _ALLOWED: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
