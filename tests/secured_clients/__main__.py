@@ -1,8 +1,9 @@
 """`python -m tests.secured_clients`: stock clients connect by every protocol and mechanism.
 
-Each client writes numbers with an idempotent producer, reads them, and commits a transaction; on
-listeners with a short connections.max.reauth.ms it does so through several re-authentications. No
-number may be lost or doubled. The exit status is 1 if a client failed.
+Each client writes numbers with an idempotent producer, reads them, aborts a transaction and
+commits one; on listeners with a short connections.max.reauth.ms it does so through several
+re-authentications. No number may be lost or doubled, and no aborted record may be read. The exit
+status is 1 if a client failed.
 """
 
 from __future__ import annotations
@@ -29,12 +30,8 @@ from tests.kafka import node
 
 from .job import Job
 from .listeners import CLIENT, NAME, PASSWORD, REAUTH_MS, WAYS, Listeners, Way, with_handler
+from .programs import CLIENTS, program
 
-CLIENTS: Final = {
-    "confluent-kafka": "librdkafka", "kafka-python": "pure_python", "aiokafka": "asynchronous",
-    "franz-go": "go",
-}  # fmt: skip
-HERE: Final = Path(__file__).resolve().parent
 _REAUTHENTICATIONS: Final = 4
 _TIMEOUT_S: Final = 90.0
 
@@ -56,7 +53,7 @@ def main() -> int:
                 for way in WAYS:
                     outcome = result_of(client, way, listeners, admin)
                     failed += not outcome.startswith("ok")
-                    sys.stdout.write(f"{client:16} {way!s:46} {outcome}\n")
+                    sys.stdout.write(f"{client:17} {way!s:46} {outcome}\n")
                     sys.stdout.flush()
     sys.stdout.write(f"{failed} failed\n")
     return 1 if failed else 0
@@ -88,16 +85,6 @@ def make_credentials(admin: Any) -> None:
         wanted = UserScramCredentialUpsertion(NAME, info, PASSWORD.encode())
         for done in admin.alter_user_scram_credentials([wanted]).values():
             done.result(10)
-
-
-def program(client: str) -> list[str]:
-    """The command line of a client, without a job; a program in Go is built first."""
-    if CLIENTS[client] != "go":
-        return [sys.executable, "-m", "tests.secured_clients.python_client", CLIENTS[client]]
-    binary = HERE.parents[1] / ".cache/secured-clients/franz-go"
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["go", "build", "-o", str(binary), "."], cwd=HERE / "go", check=True)
-    return [str(binary)]
 
 
 def result_of(client: str, way: Way, listeners: Listeners, admin: Any) -> str:

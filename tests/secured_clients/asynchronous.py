@@ -34,6 +34,7 @@ def run(job: Job) -> Report:
 async def _run(job: Job) -> Report:
     producer = AIOKafkaProducer(**settings(job), enable_idempotence=True, linger_ms=1)
     reading = {"auto_offset_reset": "earliest", "group_id": job.topic}
+    reading["isolation_level"] = "read_committed"
     consumer = AIOKafkaConsumer(job.topic, **settings(job), **reading)
     numbers, ends_s = Numbers(), time.monotonic() + job.seconds
     promises: list[Any] = []
@@ -44,7 +45,7 @@ async def _run(job: Job) -> Report:
             promises.append(await producer.send(job.topic, str(len(promises)).encode()))
             await _read(consumer, numbers, 1)
         await asyncio.wait_for(asyncio.gather(*promises), _ANSWER_S)
-        await _commit(job)
+        await _write_transactions(job)
         ends_s = time.monotonic() + _ANSWER_S
         while not (numbers.count == len(promises) and numbers.has_transaction):
             assert time.monotonic() < ends_s, f"read {numbers.count} of {len(promises)}"
@@ -52,15 +53,20 @@ async def _run(job: Job) -> Report:
     finally:
         await producer.stop()
         await consumer.stop()
-    return Report(sent=len(promises), read=numbers.count, transaction=True)
+    return Report(sent=len(promises), read=numbers.count)
 
 
-async def _commit(job: Job) -> None:
+async def _write_transactions(job: Job) -> None:
     writer = AIOKafkaProducer(**settings(job), transactional_id=job.topic)
     await writer.start()
     try:
-        async with writer.transaction():
-            await writer.send(job.topic, b"committed")
+        for value in (b"aborted", b"committed"):
+            await writer.begin_transaction()
+            await writer.send_and_wait(job.topic, value)
+            if value == b"aborted":
+                await writer.abort_transaction()
+            else:
+                await writer.commit_transaction()
     finally:
         await writer.stop()
 

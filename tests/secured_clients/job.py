@@ -10,7 +10,7 @@ VALUES = 20  # of a run without re-authentication
 
 
 class Job(NamedTuple):
-    """One run of a client: write numbers, read them, write one more in a transaction.
+    """One run of a client: write numbers, read them, abort a transaction and commit one.
 
     Attributes:
         bootstrap: HOST:PORT.
@@ -37,12 +37,10 @@ class Report(TypedDict):
     Attributes:
         sent: how many numbers it sent, all acknowledged.
         read: how many numbers it read, in order.
-        transaction: whether it committed one; None if it has no transactions.
     """
 
     sent: int
     read: int
-    transaction: bool | None
 
 
 def unsecured_token(name: str, lifetime_s: int = 3600) -> tuple[str, float]:

@@ -17,6 +17,7 @@ def run(job: Job) -> Report:
     """Carry out a job."""
     producer = Producer({**settings(job), "enable.idempotence": True, "linger.ms": 1})
     group = {"group.id": job.topic, "auto.offset.reset": "earliest"}
+    # librdkafka reads committed records alone by default.
     consumer = Consumer({**settings(job), **group})
     consumer.subscribe([job.topic])
     failures: list[KafkaError] = []
@@ -33,18 +34,23 @@ def run(job: Job) -> Report:
         _read(consumer, numbers, 0)
     assert producer.flush(_ANSWER_S) == 0
     assert not failures, failures[0]
-    _commit(job)
+    _write_transactions(job)
     _read_until(consumer, numbers, sent)
     consumer.close()
-    return Report(sent=sent, read=numbers.count, transaction=True)
+    return Report(sent=sent, read=numbers.count)
 
 
-def _commit(job: Job) -> None:
+def _write_transactions(job: Job) -> None:
     writer = Producer({**settings(job), "transactional.id": job.topic})
     writer.init_transactions(_ANSWER_S)
-    writer.begin_transaction()
-    writer.produce(job.topic, b"committed")
-    writer.commit_transaction(_ANSWER_S)
+    for value in (b"aborted", b"committed"):
+        writer.begin_transaction()
+        writer.produce(job.topic, value)
+        assert writer.flush(_ANSWER_S) == 0  # an abort drops what was not sent
+        if value == b"aborted":
+            writer.abort_transaction(_ANSWER_S)
+        else:
+            writer.commit_transaction(_ANSWER_S)
 
 
 def _read_until(consumer: Consumer, numbers: Numbers, sent: int) -> None:

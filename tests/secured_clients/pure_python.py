@@ -29,6 +29,7 @@ def run(job: Job) -> Report:
     """Carry out a job."""
     producer = KafkaProducer(**settings(job), enable_idempotence=True, linger_ms=1)
     reading: dict[str, Any] = {"auto_offset_reset": "earliest", "group_id": job.topic}
+    reading["isolation_level"] = "read_committed"
     consumer = KafkaConsumer(job.topic, **settings(job), **reading)
     numbers, ends_s = Numbers(), time.monotonic() + job.seconds
     promises: list[Any] = []
@@ -38,21 +39,25 @@ def run(job: Job) -> Report:
     for promise in promises:
         promise.get(_ANSWER_S)
     producer.close()
-    _commit(job)
+    _write_transactions(job)
     ends_s = time.monotonic() + _ANSWER_S
     while not (numbers.count == len(promises) and numbers.has_transaction):
         assert time.monotonic() < ends_s, f"read {numbers.count} of {len(promises)}"
         _read(consumer, numbers, 200)
     consumer.close()
-    return Report(sent=len(promises), read=numbers.count, transaction=True)
+    return Report(sent=len(promises), read=numbers.count)
 
 
-def _commit(job: Job) -> None:
+def _write_transactions(job: Job) -> None:
     writer = KafkaProducer(**settings(job), transactional_id=job.topic)
     writer.init_transactions()
-    writer.begin_transaction()
-    writer.send(job.topic, b"committed")
-    writer.commit_transaction()
+    for value in (b"aborted", b"committed"):
+        writer.begin_transaction()
+        writer.send(job.topic, value).get(_ANSWER_S)
+        if value == b"aborted":
+            writer.abort_transaction()
+        else:
+            writer.commit_transaction()
     writer.close()
 
 

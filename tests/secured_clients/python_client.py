@@ -13,5 +13,4 @@ if __name__ == "__main__":
     fields: dict[str, Any] = dict(zip(Job._fields, texts, strict=True))
     fields["seconds"] = float(fields["seconds"])
     report = import_module(f".{module}", __package__).run(Job(**fields))
-    transaction = "with a transaction" if report["transaction"] else "no transactions"
-    sys.stdout.write(f"{report['sent']} sent, {report['read']} read, {transaction}\n")
+    sys.stdout.write(f"{report['sent']} sent, {report['read']} read, with transactions\n")

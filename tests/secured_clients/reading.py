@@ -14,10 +14,10 @@ class Numbers:
         self.has_transaction = False
 
     def take(self, value: bytes) -> None:
-        """Take the next value. Raises AssertionError if one is lost or doubled."""
+        """Take the next value. Raises AssertionError if one is lost, doubled or aborted."""
         if value == b"committed":
             assert not self.has_transaction, "the record of the transaction is doubled"
             self.has_transaction = True
             return
-        assert int(value) == self.count, f"read {int(value)} instead of {self.count}"
+        assert value == b"%d" % self.count, f"read {value.decode()} instead of {self.count}"
         self.count += 1
