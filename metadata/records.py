@@ -27,6 +27,7 @@ _VERSION_SIZE: Final = 2  # size of the version that `encode_data` puts in front
 NO_LEADER: Final = -1
 LEADER_UNCHANGED: Final = -2
 ZERO_ID: Final = UUID(int=0)
+_BROKER: Final = 4  # ResourceType.BROKER, which needs this module
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,20 @@ class PartitionChangeRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class ConfigRecord(MetadataRecord):
-    """One setting of one resource (ConfigResource.Type); None removes it."""
+    """One setting of one resource (ConfigResource.Type); None removes it.
+
+    Its `repr` hides the values of brokers: some are passwords and keys.
+    """
 
     resource_type: int
     resource_name: str
     name: str
     value: str | None
+
+    def __repr__(self) -> str:
+        value = "hidden" if self.resource_type == _BROKER and self.value else repr(self.value)
+        resource = f"{self.resource_type!r}, {self.resource_name!r}"
+        return f"ConfigRecord({resource}, {self.name!r}, {value})"
 
 
 @dataclass(frozen=True, slots=True)

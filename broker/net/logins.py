@@ -113,7 +113,7 @@ class Logins:
         if name == "PLAIN":
             from ...security.plain import PlainServer
 
-            return partial(PlainServer, module.options)
+            return lambda: PlainServer(module.options)  # the repr of a partial has the passwords
         if name == "OAUTHBEARER":
             from ...security.oauthbearer import OAuthServer
 

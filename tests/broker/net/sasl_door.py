@@ -58,8 +58,9 @@ class Door:
             AnswerMemory(), Complaints(clock), clock,
         )  # fmt: skip
 
-    def connect(self) -> Client:
-        return Client(self)
+    def connect(self, dispatch: Dispatch | None = None) -> Client:
+        """A connection; its requests are served by a dispatch of its own, or a usual one."""
+        return Client(self, dispatch or Dispatch(self.it.node))
 
     async def logged_in(self, name: str) -> Client:
         """A client that has logged in by PLAIN."""
@@ -71,10 +72,10 @@ class Door:
 class Client:
     """One connection."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, dispatch: Dispatch) -> None:
         self.clock = door.clock
         self.connection = Connection(
-            Dispatch(door.it.node), door.shared, size_limit_bytes=1 << 20, number=1,
+            dispatch, door.shared, size_limit_bytes=1 << 20, number=1,
             listener=LISTENER, on_closed=lambda _: None, logins=door.logins,
         )  # fmt: skip
         self.transport = FakeTransport(self.connection)

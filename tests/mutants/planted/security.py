@@ -326,4 +326,12 @@ MUTANTS: Final = (
         "an attacker may try again at once",
         ("tests/broker/net/test_logins.py",),
     ),
+    Mutant(
+        "events-show-the-passwords-of-settings",
+        "metadata/records.py",
+        'value = "hidden" if self.resource_type == _BROKER and self.value else repr(self.value)',
+        "value = repr(self.value)",
+        "an observer that logs events logs passwords",
+        ("tests/broker/net/test_hidden_secrets.py",),
+    ),
 )
