@@ -14,6 +14,8 @@ from ..protocol.errors import Malformed
 
 _SEQUENCE: Final = 0x30
 _EXPLICIT_VERSION: Final = 0xA0
+_EXTENSIONS: Final = 0xA3
+_ALTERNATIVE_NAMES: Final = "2.5.29.17"
 # sun.security.x509.AVAKeyword, those of RFC 2253.
 _KEYWORDS: Final = {
     "2.5.4.3": "CN",
@@ -54,6 +56,30 @@ def subject_of(certificate: bytes) -> str:
         return name_of(_subject(certificate))
     except (IndexError, ValueError, StopIteration) as wrong:
         raise Malformed(f"not a certificate: {wrong}") from None
+
+
+def alternative_names_of(certificate: bytes) -> frozenset[bytes]:
+    """The host names and addresses of a certificate in DER, each in DER; empty without any.
+
+    Raises:
+        Malformed: the bytes are no certificate.
+    """
+    try:
+        to_be_signed = next(_values(_only(certificate).content))
+        for field in _values(to_be_signed.content):
+            if field.tag == _EXTENSIONS:
+                return _alternative_names(_only(field.content).content)
+    except (IndexError, ValueError, StopIteration) as wrong:
+        raise Malformed(f"not a certificate: {wrong}") from None
+    return frozenset()
+
+
+def _alternative_names(extensions: bytes) -> frozenset[bytes]:
+    for extension in _values(extensions):
+        kind, *_, value = _values(extension.content)
+        if _oid(kind.content) == _ALTERNATIVE_NAMES:
+            return frozenset(each.whole for each in _values(_only(value.content).content))
+    return frozenset()
 
 
 def name_of(name: bytes) -> str:

@@ -404,19 +404,20 @@ def _check_with_the_rest(node: Node, name: str, wanted: Mapping[str, str]) -> No
         words = KAFKAS_WORDS.get(bad.name)
         why = str(bad) if words is None else f"{REQUIRED} {words}"
         raise Refused(Code.INVALID_REQUEST, why) from None
-    _check_tls(candidate, wanted)
+    _check_tls(candidate, node.config, wanted)
 
 
-def _check_tls(candidate: BrokerConfig, wanted: Mapping[str, str]) -> None:
+def _check_tls(candidate: BrokerConfig, present: BrokerConfig, wanted: Mapping[str, str]) -> None:
     """Read the stores of listeners whose settings change, so that a wrong one changes nothing."""
     protocols = candidate.protocols
     for listener in candidate.listeners:
         protocol, prefix = protocols[listener.name], prefix_of(listener.name) + "ssl."
         if protocol.has_tls and any(key.startswith(prefix) for key in wanted):
-            from ..settings.tls import check_tls
+            from ..settings.tls import check_names, check_tls
 
             try:
                 check_tls(candidate, listener.name, protocol)
+                check_names(candidate, present, listener.name, protocol)
             except BadSetting as bad:
                 raise Refused(Code.INVALID_REQUEST, f"{bad.name}: {bad.allowed}") from None
 

@@ -355,8 +355,8 @@ socket.listen.backlog.size int 50 1.. static works
 socket.receive.buffer.bytes int 102400 - static works
 socket.request.max.bytes int 104857600 1.. static works
 socket.send.buffer.bytes int 102400 - static works
-ssl.allow.dn.changes boolean false - static refused
-ssl.allow.san.changes boolean false - static refused
+ssl.allow.dn.changes boolean false - static works
+ssl.allow.san.changes boolean false - static works
 ssl.cipher.suites list "" - broker works
 ssl.client.auth string none one:required|requested|none broker works
 ssl.enabled.protocols list TLSv1.2,TLSv1.3 - broker works

@@ -336,6 +336,13 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The maximum size of a request; a larger one closes its connection."
     ),
     "socket.send.buffer.bytes": "The send buffer of a connection; -1 means the system's default.",
+    "ssl.allow.dn.changes": (
+        "Whether IncrementalAlterConfigs may set a key store whose certificate has another subject."
+    ),
+    "ssl.allow.san.changes": (
+        "Whether IncrementalAlterConfigs may set a key store whose certificate lacks host names of "
+        "the present one."
+    ),
     "ssl.cipher.suites": "The cipher suites by their names in Java; empty means all of OpenSSL's.",
     "ssl.client.auth": (
         "Whether clients need a certificate: none, requested or required. For SASL_SSL it counts "

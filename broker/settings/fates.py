@@ -45,7 +45,6 @@ REASONS: Final = (
     ("sasl.oauthbearer.", "nodes of Ottla need no login to each other"),
     ("sasl.server.callback.handler.", "Ottla has no other"),
     ("sasl.", "nodes of Ottla need no login to each other"),
-    ("ssl.allow.", "Ottla does not compare a new certificate with the old one"),
     ("ssl.protocol", "ssl.enabled.protocols has the versions that Ottla speaks"),
     ("ssl.", "Ottla has the TLS of OpenSSL, not of Java"),
     ("unstable.feature.", "Ottla has no features of a future Kafka"),

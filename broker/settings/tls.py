@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from ...security.distinguished_names import alternative_names_of, subject_of
 from ...security.jks import WrongStore
 from ...security.key_files import load_key_pair
 from ...security.key_stores import (
@@ -132,6 +133,31 @@ def check_tls(config: BrokerConfig, listener: str, protocol: SecurityProtocol) -
     settings = tls_settings(config, listener, protocol)
     mapping_of(settings)
     checked(listener, lambda: server_context(settings))
+
+
+def check_names(
+    config: BrokerConfig, present: BrokerConfig, listener: str, protocol: SecurityProtocol
+) -> None:
+    """Check that a new certificate has the names of the present one.
+
+    Follows SslFactory.CertificateEntries.ensureCompatible.
+
+    Raises:
+        BadSetting: it has not, and ssl.allow.dn.changes or ssl.allow.san.changes is false.
+    """
+    try:
+        old = key_pair_of(tls_settings(present, listener, protocol)).chain[0]
+    except (BadSetting, WrongStore, OSError, ValueError):
+        return  # there is nothing to compare with
+    new = key_pair_of(tls_settings(config, listener, protocol)).chain[0]
+    name = prefix_of(listener) + "ssl.keystore.location"
+    before, after = subject_of(old), subject_of(new)
+    if not config["ssl.allow.dn.changes"] and before.lower() != after.lower():
+        why = f"the new certificate must have the subject of the old one, {before}, not {after}"
+        raise BadSetting(name, "", why)
+    has_all = alternative_names_of(new) >= alternative_names_of(old)
+    if not config["ssl.allow.san.changes"] and not has_all:
+        raise BadSetting(name, "", "the new certificate must have all host names of the old one")
 
 
 def mapping_of(settings: TlsSettings) -> PrincipalMapping:

@@ -22,7 +22,7 @@ from ottla.metadata.catalog import ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.requests import read_answer, request_frame
-from ottla.security.certificates import Issued, pkcs12_key_store, pkcs12_trust_store
+from ottla.security.certificates import Issued, issue, pkcs12_key_store, pkcs12_trust_store
 from ottla.security.jks import JksStore, KeyEntry, write_jks
 from tests.broker.fakes import framed
 from tests.broker.net.listening_node import REQUEST, listening_node
@@ -32,6 +32,7 @@ from tests.certificates import (
     HOSTS,
     NOT_YET_VALID,
     OURS,
+    VALID,
     authority,
     client,
     server,
@@ -457,3 +458,22 @@ async def test_nodes_send_markers_over_tls(tmp_path: Path) -> None:
         context = it.nodes[2].between_nodes_tls()
         assert context is not None
         assert it.nodes[2].between_nodes == ("127.0.0.1", it.doors[2].advertised[0].port)
+
+
+@in_a_loop
+async def test_a_new_certificate_has_the_names_of_the_old_one_unless_others_are_allowed(
+    tmp_path: Path,
+) -> None:
+    name = "listener.name.ssl.ssl.keystore.location"
+    other = write_pem(tmp_path / "other.pem", issue(authority(), "other", VALID, hosts=HOSTS))
+    fewer = write_pem(tmp_path / "fewer.pem", issue(authority(), "server", VALID, hosts=HOSTS[:1]))
+    async with tls_node(tmp_path) as (node, _):
+        with pytest.raises(Refused, match="must have the subject of the old one, CN=server"):
+            check(node, ResourceType.BROKER, "1", {name: str(other)})
+        with pytest.raises(Refused, match="must have all host names of the old one"):
+            check(node, ResourceType.BROKER, "1", {name: str(fewer)})
+    (tmp_path / "data").rename(tmp_path / "before")
+    async with tls_node(tmp_path, ssl_allow_dn_changes="true") as (node, _):
+        check(node, ResourceType.BROKER, "1", {name: str(other)})
+        with pytest.raises(Refused, match="host names"):
+            check(node, ResourceType.BROKER, "1", {name: str(fewer)})

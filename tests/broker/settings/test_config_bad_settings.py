@@ -113,7 +113,6 @@ sasl.mechanism.inter.broker.protocol=X | sasl.mechanism.inter.broker.protocol | 
 listener.name.a.sasl.login.class=x | listener.name.a.sasl.login.class | left out
 ssl.provider=BC                | ssl.provider | left out: Ottla has the TLS of OpenSSL, not of Java
 ssl.protocol=TLSv1.1           | ssl.protocol | must be TLS, TLSv1.2, TLSv1.3
-ssl.allow.dn.changes=true      | ssl.allow.dn.changes | Ottla does not compare a new certificate
 listener.name.internal.ssl.provider=BC | listener.name.internal.ssl.provider | left out
 unstable.feature.versions.enable=true | unstable.feature.versions.enable | false, its default
 listeners=PLAINTEXT://:99999   | listeners | from 0 to 65535

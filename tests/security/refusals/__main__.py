@@ -18,6 +18,7 @@ from .broker import answers, kafka, ottla
 from .clients import delegation_tokens, java_outcomes, librdkafka_outcomes
 from .differences import expected
 from .listeners import Listeners
+from .reloads import reloads
 
 RECORDED: Final = Path(__file__).with_name("kafka-4.1.1.json")
 CLIENTS: Final = Path(__file__).with_name("clients-4.1.1.json")
@@ -61,11 +62,12 @@ def main() -> int:
 def _record_clients(listeners: Listeners) -> None:
     scratch = listeners.directory / "clients"
     scratch.mkdir()
-    found = {
+    found: dict[str, object] = {
         "librdkafka": librdkafka_outcomes(listeners, scratch),
         "java": java_outcomes(listeners, scratch),
         "tokens": delegation_tokens(listeners),
     }
+    found["reloads"] = reloads(listeners)
     CLIENTS.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -11,8 +11,11 @@ import pytest
 from .broker import answers, kafka, ottla
 from .differences import expected, unused
 from .listeners import Listeners
+from .reloads import reloads
 
 RECORDED: Final = json.loads(Path(__file__).with_name("kafka-4.1.1.json").read_text())
+
+CLIENTS: Final = json.loads(Path(__file__).with_name("clients-4.1.1.json").read_text())
 
 
 def differing(found: dict[str, list[object]], wanted: dict[str, list[object]]) -> list[str]:
@@ -35,6 +38,12 @@ def test_every_refusal_is_that_of_kafka(tmp_path: Path) -> None:
 
 def test_every_known_difference_exists() -> None:
     assert not unused(RECORDED)
+
+
+def test_new_certificates_are_used_or_refused_as_by_kafka(tmp_path: Path) -> None:
+    listeners = Listeners(tmp_path)
+    with ottla(listeners):
+        assert reloads(listeners) == CLIENTS["reloads"]
 
 
 @pytest.mark.kafka
