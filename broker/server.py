@@ -94,7 +94,8 @@ def serve(
     directory, is_temporary = _directory(config, data_dir)
     if (is_temporary or data_dir is not None) and "," not in str(directory):
         # DescribeConfigs shows this path; a comma would make it two.
-        config = BrokerConfig({**config.given, "log.dirs": str(directory)}, config.source)
+        given_now = {**config.given, "log.dirs": str(directory)}
+        config = BrokerConfig(given_now, config.source, config.login_sections)
     try:
         server = _Server(config, directory, is_temporary, cluster_id)
         server.on_ready = on_ready

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ottla.command_line import (
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ottla.broker.server import Ready
-    from ottla.broker.settings.config import BrokerConfig
+    from ottla.broker.settings.config import BrokerConfig, LoginSections
 
     OnReady = Callable[[Mapping[str, object]], None]
 
 
 LOG_LEVEL = "OTTLA_LOG_LEVEL"
 LOG_FORMAT = "OTTLA_LOG_FORMAT"
+KAFKA_OPTS = "KAFKA_OPTS"
+_LOGIN_FILE = "-Djava.security.auth.login.config="
 
 
 @cache
@@ -84,7 +87,8 @@ def broker_config(given: argparse.Namespace) -> BrokerConfig:
             raise CannotRun(f"--set {pair}: NAME=VALUE was expected")
         settings[name.strip()] = value.strip()
     try:
-        return BrokerConfig.from_settings(settings, source=str(given.config or ""))
+        sections = _login_sections() if given.environment else {}
+        return BrokerConfig.from_settings(settings, str(given.config or ""), sections)
     except BadSetting as error:
         raise CannotRun(str(error)) from None
 
@@ -112,6 +116,31 @@ def _known_variables() -> dict[str, str]:
         message = "these variables are no settings of Kafka 4.1 and change nothing"
         sys.stderr.write(f"ottla: {message}: {', '.join(unknown)}\n")
     return known
+
+
+def _login_sections() -> LoginSections:
+    """The JAAS file that KAFKA_OPTS names. Raises CannotRun.
+
+    One line names the other flags, without their values: they are for Java.
+    """
+    import os
+
+    path, others = None, []
+    for word in os.environ.get(KAFKA_OPTS, "").split():
+        if word.startswith(_LOGIN_FILE):
+            path = word.removeprefix(_LOGIN_FILE).lstrip("=").removeprefix("file:")
+        else:
+            others.append(word.partition("=")[0])
+    if others:
+        sys.stderr.write(f"ottla: {KAFKA_OPTS}: for Java, changes nothing: {' '.join(others)}\n")
+    if not path:
+        return {}
+    from ottla.security.jaas import parse_sections
+
+    try:
+        return parse_sections(Path(path).read_text())
+    except (OSError, ValueError) as wrong:
+        raise CannotRun(f"{KAFKA_OPTS}: cannot read the JAAS file {path}: {wrong}") from None
 
 
 def _cluster_id() -> str | None:

@@ -5,6 +5,10 @@
 Follows org.apache.kafka.common.security.JaasConfig, which splits the text by a
 java.io.StreamTokenizer, so that the same texts are accepted. Errors never contain the text: it has
 passwords.
+
+A JAAS file (java.security.auth.login.config) has such modules in sections:
+
+    KafkaServer { org.apache.kafka.common.security.plain.PlainLoginModule required; };
 """
 
 from __future__ import annotations
@@ -89,6 +93,34 @@ def parse_modules(text: str) -> list[LoginModule]:
     if not modules:
         raise BadJaas("Login module not specified in JAAS config")
     return modules
+
+
+def parse_sections(text: str) -> dict[str, tuple[LoginModule, ...]]:
+    """The login modules of a JAAS file, by section.
+
+    Raises:
+        BadJaas: the text is no such file, or has a section twice.
+    """
+    tokens = _tokens(text)
+    found: dict[str, tuple[LoginModule, ...]] = {}
+    for token in tokens:
+        opening = next(tokens, None)
+        if not token.text or opening is None or opening.kind != "{":
+            raise BadJaas("a section was expected: NAME { ... };")
+        if token.text in found:
+            raise BadJaas(f"the section {token.text} is there twice")
+        modules = []
+        for first in tokens:
+            if first.kind == "}":
+                break
+            modules.append(_module(first, tokens))
+        else:
+            raise BadJaas(f"the section {token.text} does not end with '}};'")
+        closing = next(tokens, None)
+        if closing is None or closing.kind != ";":
+            raise BadJaas(f"the section {token.text} does not end with '}};'")
+        found[token.text] = tuple(modules)
+    return found
 
 
 def _module(first: _Token, tokens: Iterator[_Token]) -> LoginModule:

@@ -393,7 +393,7 @@ def _check_elr(node: Node, name: str, wanted: Mapping[str, str], named: Collecti
 def _check_with_the_rest(node: Node, name: str, wanted: Mapping[str, str]) -> None:
     overrides = node.catalog.overrides
     other = overrides(ResourceType.BROKER, "" if name else str(node.node_id))
-    candidate = BrokerConfig(node.config.given)
+    candidate = BrokerConfig(node.config.given, login_sections=node.config.login_sections)
     candidate.use_dynamic(*((other, wanted) if name else (wanted, other)))
     buffer_bytes, threads = candidate[CLEANER_BUFFER], candidate[CLEANER_THREADS]
     if wanted.keys() & {CLEANER_BUFFER, CLEANER_THREADS} and buffer_bytes <= threads << 20:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...storage.log_config import LogConfig
@@ -29,6 +29,11 @@ from .listeners import (
 )
 from .topic_settings import BROKER_NAMES, GROUP_BROKER_NAMES, GROUP_SETTINGS, TOPIC_SETTINGS
 
+if TYPE_CHECKING:
+    from ...security.jaas import LoginModule
+
+    LoginSections = Mapping[str, tuple[LoginModule, ...]]
+
 __all__ = [
     "BadSetting",
     "BrokerConfig",
@@ -39,6 +44,7 @@ __all__ = [
     "validate_topic_configs",
 ]
 
+_NO_FILE: LoginSections = {}
 LOG_CONFIG_FIELDS = frozenset(LogConfig.__dataclass_fields__)
 
 
@@ -69,13 +75,17 @@ class BrokerConfig:
     Attributes:
         given: the static settings, as text by name.
         source: the name of their file, for error messages.
+        login_sections: the login modules of the JAAS file, by section.
         dynamic: the dynamic settings in force: those of this broker, above the cluster's defaults.
         passed_over: names of settings in the metadata log that Ottla refuses; they have no effect.
     """
 
-    def __init__(self, given: Mapping[str, str], source: str = "") -> None:
+    def __init__(
+        self, given: Mapping[str, str], source: str = "", login_sections: LoginSections = _NO_FILE
+    ) -> None:
         self.given = dict(given)
         self.source = source
+        self.login_sections = login_sections
         self.dynamic: Mapping[str, str] = {}
         self.passed_over: frozenset[str] = frozenset()
         self._layers = self._layered({}, {})
@@ -83,7 +93,9 @@ class BrokerConfig:
         self._log_config: LogConfig | None = None
 
     @classmethod
-    def from_settings(cls, given: Mapping[str, str], source: str = "") -> BrokerConfig:
+    def from_settings(
+        cls, given: Mapping[str, str], source: str = "", login_sections: LoginSections = _NO_FILE
+    ) -> BrokerConfig:
         """The configuration with these static settings.
 
         Raises:
@@ -91,7 +103,7 @@ class BrokerConfig:
         """
         for name, text in given.items():
             _check_one(name, text)
-        config = cls(_with_both_ids(given), source)
+        config = cls(_with_both_ids(given), source, login_sections)
         from .rules import check_together
 
         check_together(config)

@@ -48,7 +48,7 @@ def _shifted(
         if text is not None:
             moved = [_moved(name, each, ports) for each in parse_listeners(name, text)]
             given[name] = ",".join(moved)
-    return BrokerConfig.from_settings(given, source=config.source)
+    return BrokerConfig.from_settings(given, config.source, config.login_sections)
 
 
 def _moved(name: str, listener: Listener, ports: int) -> str:

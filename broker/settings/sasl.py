@@ -1,13 +1,14 @@
 """The settings of SASL listeners: mechanisms, JAAS lines, and their checks at the start.
 
 A setting of a mechanism is looked up as listener.name.NAME.MECHANISM.SETTING, then as
-listener.name.NAME.SETTING, then without a prefix. A JAAS line needs both prefixes, as in Kafka
+listener.name.NAME.SETTING, then without a prefix. A JAAS line needs both prefixes; without it the
+JAAS file counts, with its section `name.KafkaServer` or else `KafkaServer`, as in Kafka
 (JaasContext.loadServerContext).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ...security.jaas import (
@@ -34,6 +35,7 @@ MODULES: Final = {
 """The login module of each mechanism that Ottla has."""
 ENABLED: Final = "sasl.enabled.mechanisms"
 JAAS: Final = "sasl.jaas.config"
+_SECTION: Final = "KafkaServer"
 _HIDDEN: Final = "(hidden)"
 _HANDLER: Final = "sasl.server.callback.handler.class"
 _SIGNED: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
@@ -45,6 +47,10 @@ _NEEDS_LIBRARY: Final = "needs the library PyJWT: pip install 'ottla[oauth]'"
 
 class Settings(Protocol):
     """What this module uses of `BrokerConfig`."""
+
+    @property
+    def login_sections(self) -> Mapping[str, Sequence[LoginModule]]:
+        """The login modules of the JAAS file, by section."""
 
     def is_given(self, name: str) -> bool:
         """Whether a setting is set."""
@@ -80,7 +86,7 @@ def login_module(config: Settings, listener: str, mechanism: str) -> LoginModule
     name = f"{prefix_of(listener)}{mechanism.lower()}.{JAAS}"
     text, class_name = config.text(name), MODULES[mechanism]
     if text is None:
-        raise BadSetting(name, None, f"must be set: {class_name} required ...;")
+        return _module_of_file(config, listener, name, class_name)
     try:
         module = parse_jaas(text)
     except BadJaas as bad:
@@ -88,6 +94,21 @@ def login_module(config: Settings, listener: str, mechanism: str) -> LoginModule
     if module.name != class_name:
         raise BadSetting(name, _HIDDEN, f"must begin with {class_name}: Ottla has no other")
     return module
+
+
+def _module_of_file(config: Settings, listener: str, name: str, class_name: str) -> LoginModule:
+    """The options of all modules of the class; the first of several values of one option counts."""
+    sections = config.login_sections
+    own = f"{listener.lower()}.{_SECTION}"
+    modules = sections.get(own, sections.get(_SECTION))
+    if modules is None:
+        why = f"must be set: {class_name} required ...; or the JAAS file in KAFKA_OPTS must have a"
+        raise BadSetting(name, None, f"{why} section {own} or {_SECTION}")
+    options: dict[str, str] = {}
+    for each in modules:
+        if each.name == class_name:
+            options = {**each.options, **options}
+    return LoginModule(class_name, "REQUIRED", options)
 
 
 class KeySource(NamedTuple):

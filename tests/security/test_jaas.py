@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.security.jaas import PLAIN_MODULE, BadJaas, LoginModule, parse_jaas, parse_modules
+from ottla.security.jaas import (
+    PLAIN_MODULE,
+    BadJaas,
+    LoginModule,
+    parse_jaas,
+    parse_modules,
+    parse_sections,
+)
 
 WORDS = st.from_regex(r"[A-Za-z_$][-A-Za-z0-9._$]{0,12}", fullmatch=True)
 BLANKS = st.sampled_from([" ", "\n  ", "\t", " /* a = b; */ ", " // note\n", " / note\n"])
@@ -101,3 +108,34 @@ def test_an_error_does_not_show_a_value(line: str) -> None:
     with pytest.raises(BadJaas) as raised:
         parse_jaas(line)
     assert "topsecret" not in str(raised.value)
+
+
+def test_a_jaas_file_has_modules_in_sections() -> None:
+    text = """
+    // of all listeners
+    KafkaServer {
+      a.Module required user_bob="{secret};";
+      b.Module optional;
+    };
+    sasl_ssl.KafkaServer { };
+    """
+    first = LoginModule("a.Module", "REQUIRED", {"user_bob": "{secret};"})
+    second = LoginModule("b.Module", "OPTIONAL", {})
+    assert parse_sections(text) == {"KafkaServer": (first, second), "sasl_ssl.KafkaServer": ()}
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("KafkaServer", "a section was expected"),
+        ("a.Module required;", "a section was expected"),
+        ("S { a.Module required;", "section S does not end"),
+        ("S { a.Module required; }", "section S does not end"),
+        ("S { a.Module required x='secret' };", "Value not specified"),
+        ("S { }; S { };", "section S is there twice"),
+    ],
+)
+def test_a_wrong_jaas_file_is_refused(text: str, error: str) -> None:
+    with pytest.raises(BadJaas, match=error) as caught:
+        parse_sections(text)
+    assert "secret" not in str(caught.value)
