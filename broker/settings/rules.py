@@ -23,6 +23,8 @@ from .listeners import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...security.jaas import LoginModule
+
 INT_MAX = 0x7FFFFFFF
 # The first setting of each pair must not be above the second.
 IN_ORDER = (
@@ -54,6 +56,10 @@ KEY_IN_THE_CLEANER_BYTES = 24
 
 class Settings(Protocol):
     """What the rules use of `BrokerConfig`."""
+
+    @property
+    def login_sections(self) -> Mapping[str, Sequence[LoginModule]]:
+        """The login modules of the JAAS file, by section."""
 
     def __getitem__(self, name: str, /) -> Any:  # Any: the type that the setting has in its table
         """The typed value of a setting."""

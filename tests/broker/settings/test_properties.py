@@ -77,6 +77,7 @@ def test_variables_become_settings_as_in_kafkas_image() -> None:
     environ = {
         "KAFKA_LOG_SEGMENT_BYTES": "1",
         "KAFKA_SOME__NAME___WITH_ALL": "2",
+        "KAFKA_LISTENER_NAME_SASL__SSL_SCRAM___SHA___512_SASL_JAAS_CONFIG": "line",
         "KAFKA_HEAP_OPTS": "-Xmx1g",
         "KAFKA_VERSION": "4.1.1",
         "LOG_SEGMENT_BYTES": "3",
@@ -84,4 +85,5 @@ def test_variables_become_settings_as_in_kafkas_image() -> None:
     assert settings_from_environment(environ) == {
         "log.segment.bytes": "1",
         "some_name-with.all": "2",
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": "line",
     }
