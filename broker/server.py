@@ -11,11 +11,11 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..metadata.catalog import ResourceType
 from ..metadata.features import is_served
@@ -29,8 +29,28 @@ from .scheduling.garbage import Garbage
 from .settings.config import BrokerConfig
 from .settings.fates import is_tiered, lines_at_start
 
+if TYPE_CHECKING:
+    from ..storage.files import Files
+
 _log = Log("nodes")
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+class Control(Protocol):
+    """Takes orders of tests.
+
+    Attributes:
+        files: the operations on files that the storage uses.
+    """
+
+    @property
+    def files(self) -> Files: ...
+
+    async def open(self, served: Mapping[Node, NodeSockets], /) -> None:
+        """Begin to take orders. Raises OSError."""
+
+    async def close(self) -> None:
+        """Take no more orders: the broker stops."""
 
 
 class Ready(NamedTuple):
@@ -67,7 +87,7 @@ def serve(
     data_dir: Path | None,
     ready_file: Path | None,
     nodes: int = 1,
-    control: Path | None = None,
+    control: Control | None = None,
     metrics: tuple[str, int] | None = None,
     cluster_id: str | None = None,
     on_ready: Callable[[Ready], None] = print_ready,
@@ -81,7 +101,7 @@ def serve(
         ready_file: gets one line, HOST:PORT of each node, separated by commas, when they answer.
         nodes: the number of brokers that share the directory; `config` is that of the first one,
             the others have the next ids and ports.
-        control: the path of a Unix socket for commands of tests (control_socket.py).
+        control: takes orders of tests, and has the files that the storage uses.
         metrics: host and port of the page for Prometheus (metrics.py).
         cluster_id: the id for the cluster of a new directory; a directory with another id is
             refused.
@@ -178,7 +198,7 @@ class _Server:
         *,
         nodes: int,
         ready_file: Path | None,
-        control: Path | None,
+        control: Control | None,
         metrics: tuple[str, int] | None,
     ) -> int:
         loop = asyncio.get_running_loop()
@@ -192,7 +212,8 @@ class _Server:
             configs = configs_of(self._config, nodes)
         clock = SystemClock()
         doors = [NodeSockets(config, clock) for config in configs]
-        first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id)
+        files = None if control is None else control.files
+        first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id, files=files)
         first.cluster.holds = getattr(loop, "holds", None)
         others = [
             Node(config, self._directory, clock, cluster=first.cluster) for config in configs[1:]
@@ -211,11 +232,8 @@ class _Server:
             node.begin()
         for node, door in served.items():
             await door.open(node)
-        control_server = None  # holds a reference, or uvloop would close it
         if control is not None:
-            from .control_socket import ControlSocket
-
-            control_server = await ControlSocket(served).open(control)
+            await control.open(served)
         garbage = Garbage(clock)  # modules and settings stay: no collection visits them
         garbage.start()
         self._say_what_does_nothing(first)
@@ -225,8 +243,8 @@ class _Server:
         garbage.stop()
         if page is not None:
             await asyncio.to_thread(page.close)
-        if control_server is not None:
-            control_server.close()
+        if control is not None:
+            await control.close()
         await self._stop(served)
         first.close(clean=not self._is_temporary)  # a temporary directory needs no flush
         _log.info("the broker has stopped")

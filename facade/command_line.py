@@ -78,7 +78,11 @@ SERVE_OPTIONS = (
         "--nodes", "brokers in this process, on one storage, at consecutive ports (default 1)",
         "N", int, 1, most=MOST_NODES,
     ),
-    Option("--control", "Unix socket that stops and starts nodes", "SOCKET", Path),
+    Option(
+        "--control", "faults, trace and nodes, for tests: by HTTP, or lines on a Unix socket",
+        "HOST:PORT|SOCKET",
+    ),
+    Option("--control-anywhere", "let --control listen on an address that others reach"),
     Option("--metrics", "serve /metrics for Prometheus, /health and /ready", "HOST:PORT"),
     Option(
         "--log-level", "default info; or of a logger: kafka.request.logger=trace; repeatable",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ottla.broker.server import Ready
     from ottla.broker.settings.config import BrokerConfig, LoginSections
+    from ottla.lab.control import Control
 
     OnReady = Callable[[Mapping[str, object]], None]
 
@@ -185,6 +186,7 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
     config = broker_config(given)
     _set_up_log(given)
     metrics = None if given.metrics is None else address(given.metrics)
+    control = _control(given.control, anywhere=given.control_anywhere)
     if given.until_stdin_ends:
         from ottla.lifeline import end_with_stdin
 
@@ -207,13 +209,33 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
             data_dir=given.data_dir,
             ready_file=given.ready_file,
             nodes=given.nodes,
-            control=given.control,
+            control=control,
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
             on_ready=announce,
         )
     except BadSetting as error:
         raise CannotRun(str(error)) from None
+
+
+def _control(given: str | None, *, anywhere: bool) -> Control | None:
+    """The control of tests. Raises CannotRun if others could reach it."""
+    if given is None:
+        return None
+    from pathlib import Path
+
+    from ottla.lab.control import Control
+
+    host, _, port = given.rpartition(":")
+    if "/" in given or not port.isdecimal():
+        return Control(Path(given), None)
+    host = host.strip("[]") or "127.0.0.1"
+    if not anywhere and host not in ("127.0.0.1", "::1", "localhost"):
+        raise CannotRun(
+            f"--control {given}: others could reach it, and stop the broker; if that is meant, "
+            "add --control-anywhere"
+        )
+    return Control(None, (host, int(port)), takes_any_host=anywhere)
 
 
 def _ready_content(ready: Ready) -> dict[str, object]:

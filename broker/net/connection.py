@@ -263,8 +263,7 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """The client has closed its sending side: serve its earlier requests, then close."""
         self._is_at_end, self._reading = True, False
-        if self._context is not None and self._context.hasten is not None:
-            self._context.hasten()
+        self._end_wait(is_stopping=False)
         if not self._has_work():
             self._turns.end(self._read_on)
         return True
@@ -295,8 +294,18 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._busy is None:
             self._close_when_sent()
-        elif self._context is not None and self._context.hasten is not None:
-            self._context.hasten()
+        else:
+            self._end_wait(is_stopping=True)
+
+    def _end_wait(self, *, is_stopping: bool) -> None:
+        """Answer a waiting request at once, or end it, if it can be."""
+        context = self._context
+        if context is None:
+            return
+        if context.on_end is not None:
+            context.on_end(is_stopping)
+        elif context.hasten is not None:
+            context.hasten()
 
     def cut(self) -> None:
         """Close it now, without an answer to the current request."""
@@ -471,7 +480,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         context = self._context
         self._set_free()
-        if failure is not None and not self._transport.is_closing():
+        if failure is None or self._transport.is_closing():
+            return
+        if isinstance(failure, DelayedClose):
+            self._close_after(failure)
+        else:
             self._abort(failure, **context.log_fields())
 
     def _set_free(self) -> None:

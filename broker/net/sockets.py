@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Container
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ...protocol.receive_buffers import ReceiveBuffers
 from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
@@ -147,7 +147,7 @@ class NodeSockets:
     async def open(self, node: Node) -> None:
         """Accept connections for a node."""
         self._dispatch = _dispatch_of(node)
-        self._unobserve = on_levels_changed(partial(self._change_dispatch, node))
+        self._unobserve = on_levels_changed(partial(self._log_requests, node))
         self._nodes = node.cluster.peers
         node.between_nodes = self.between_nodes
         node.between_nodes_tls = self._between_nodes_tls
@@ -172,9 +172,14 @@ class NodeSockets:
 
         return {each.name: Logins(node, each) for each in listeners}
 
-    def _change_dispatch(self, node: Node) -> None:
+    def _log_requests(self, node: Node) -> None:
         """Let a dispatch that logs requests serve the clients, or one that does not."""
         if _logs_requests() != self._dispatch.logs_requests:
+            self.change_dispatch(node)
+
+    def change_dispatch(self, node: Node) -> None:
+        """Let a new dispatch serve the clients, after what it is made of has changed."""
+        if self.is_open:
             self._dispatch = _dispatch_of(node)
             for connection in self._connections:
                 connection.serve_by(self._dispatch)
@@ -357,16 +362,18 @@ def _logs_requests() -> bool:
 
 
 def _dispatch_of(node: Node) -> Dispatch:
-    holds = node.cluster.holds
-    if _logs_requests():
-        from ..requests.request_log import LoggedDispatch, MeasuredLoggedDispatch
-
-        return LoggedDispatch(node) if holds is None else MeasuredLoggedDispatch(node, holds)
-    if holds is None:
+    holds, extend = node.cluster.holds, node.cluster.extend_dispatch
+    logs = _logs_requests()
+    if holds is None and not logs and extend is None:
         return Dispatch(node)
-    from ..requests.measured_dispatch import MeasuredDispatch
-
-    return MeasuredDispatch(node, holds)
+    usual: type[Dispatch] = Dispatch
+    if holds is not None and logs:
+        from ..requests.request_log import MeasuredLoggedDispatch as usual
+    elif holds is not None:
+        from ..requests.measured_dispatch import MeasuredDispatch as usual
+    elif logs:
+        from ..requests.request_log import LoggedDispatch as usual
+    return (usual if extend is None else cast("type[Dispatch]", extend(usual))).of(node)
 
 
 def _bound(listener: Listener) -> socket.socket:

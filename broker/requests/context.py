@@ -94,11 +94,15 @@ class Context:
         on_release: lets the next large request begin.
         on_answer: takes the answer of a request that waited, before its future is done; None if the
             future is awaited.
+        on_end: called when the client has closed its sending side (False) or the node stops
+            (True), while the request waits; set by a fault that holds it.
+        frame: the request as it was received; set only while faults are possible.
     """
 
     __slots__ = (
-        "_turns", "api_key", "client_id", "connection", "correlation_id", "hasten", "is_large",
-        "on_answer", "on_release", "size_bytes", "started_s", "throttle_time_ms", "version",
+        "_turns", "api_key", "client_id", "connection", "correlation_id", "frame", "hasten",
+        "is_large", "on_answer", "on_end", "on_release", "size_bytes", "started_s",
+        "throttle_time_ms", "version",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +126,8 @@ class Context:
         self._turns: RequestTurns | None = None
         self.on_release: Callable[[], None] | None = None
         self.on_answer: Callable[[bytearray | Pieces | None], None] | None = None
+        self.on_end: Callable[[bool], None] | None = None
+        self.frame: memoryview | None = None
 
     @property
     def turns(self) -> RequestTurns:

@@ -99,6 +99,11 @@ class Dispatch:
             for key, served in HANDLERS.items()
         }
 
+    @classmethod
+    def of(cls, node: Node) -> Dispatch:
+        """A dispatch of this class for a node."""
+        return cls(node)
+
     def _header_of(self, frame: memoryview) -> tuple[ApiKey, RequestHeader]:
         """The API and header of a frame.
 
@@ -222,7 +227,7 @@ class Dispatch:
         if _is_large(context, body):
             return self._begun(context, self._later(context, _returned(body)))
         try:
-            return _encoded(context, body)
+            return encode_answer(context, body)
         except Exception as bug:
             return _unexpected(context, bug)
 
@@ -263,7 +268,7 @@ class Dispatch:
         try:
             body = await rest
             if not _is_large(context, body):
-                encoded = _encoded(context, body)
+                encoded = encode_answer(context, body)
             elif context.api_key is ApiKey.FETCH and body is not None:
                 encoded = await _large_fetch_answer(context, body)
             else:
@@ -332,7 +337,8 @@ def _is_large(context: Context, body: Body | None) -> bool:
     return has_more_elements(body, MOST_ELEMENTS)
 
 
-def _encoded(context: Context, body: Body | None) -> Answer:
+def encode_answer(context: Context, body: Body | None) -> Answer:
+    """The answer with this body; None for none."""
     key, version = context.api_key, context.version
     if body is None:
         return None
@@ -358,7 +364,7 @@ async def _large_fetch_answer(context: Context, body: Body) -> Answer:
 
 
 def _large_answer(context: Context, body: Body | None) -> Answer:
-    encoded = _encoded(context, body)
+    encoded = encode_answer(context, body)
     free_in_steps(body)
     return encoded
 

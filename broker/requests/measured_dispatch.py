@@ -30,6 +30,12 @@ class MeasuredDispatch(Dispatch):
         self._holds = holds
         self._names = {int(key): key.name for key in ApiKey}
 
+    @classmethod
+    def of(cls, node: Node) -> MeasuredDispatch:
+        """A dispatch of this class for a node whose time is measured."""
+        assert node.cluster.holds is not None
+        return cls(node, node.cluster.holds)
+
     def serve(
         self, frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:

@@ -23,20 +23,27 @@ _HIDDEN: Final = "(hidden)"
 _TABLES: Final = (BROKER_SETTINGS, TOPIC_SETTINGS, GROUP_SETTINGS, METRICS_SETTINGS)
 
 
-def shown(body: object, most_characters: int = MOST_CHARACTERS) -> object:
+def shown(
+    body: object, most_characters: int = MOST_CHARACTERS, most_elements: int = MOST_ELEMENTS
+) -> object:
     """The fields of a decoded request, or of the body of an answer, for a log line.
+
+    Args:
+        most_characters: the size of all names and values.
+        most_elements: the number of elements of one list that are shown.
 
     Returns:
         Dicts, lists, strings, numbers, bools and None; what is left out is counted in the text.
     """
-    return _Fields(most_characters).of(body)
+    return _Fields(most_characters, most_elements).of(body)
 
 
 class _Fields:
     """Copies values until the characters are used up."""
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int, most_elements: int) -> None:
         self._left = left
+        self._most_elements = most_elements
 
     def of(self, value: object) -> object:
         if value is None or isinstance(value, bool):
@@ -80,7 +87,7 @@ class _Fields:
     def _list(self, values: list[object] | tuple[object, ...] | Iterable[object]) -> list[object]:
         elements = values if isinstance(values, list | tuple) else list(values)
         copied: list[object] = []
-        for value in islice(elements, MOST_ELEMENTS):
+        for value in islice(elements, self._most_elements):
             if self._left <= 0:
                 break
             copied.append(self.of(value))

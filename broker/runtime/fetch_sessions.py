@@ -199,6 +199,13 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def partitions_of(self, session_id: int) -> list[tuple[str, int]]:
+        """Topic and index of each partition of a session; empty if there is no such session."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            return []
+        return [(cached.name, key[1]) for key, cached in session.partitions.items()]
+
     def begin(self, wanted: list[Item], *, uses_topic_ids: bool, now_ms: int) -> Session | None:
         """A new session; None if there is no room, so that the consumer does without."""
         session = self.begin_empty(len(wanted), uses_topic_ids=uses_topic_ids, now_ms=now_ms)

@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.control_socket import ControlSocket
+from ottla.broker.node_orders import NodeOrders
 
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def no_http() -> str:
+    raise OSError("there is no control by HTTP")
 
 
 @asynccontextmanager
@@ -20,7 +25,7 @@ async def controlled(directory: Path) -> AsyncIterator[Peer]:
     failures: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, told: failures.append(told))
     path = directory / "control"
-    server = await ControlSocket({}).open(path)
+    server = await ControlSocket(NodeOrders({}), no_http).open(path)
     reader, writer = await asyncio.open_unix_connection(str(path))
     try:
         yield reader, writer

@@ -1,0 +1,101 @@
+"""Orders to the nodes of a cluster: stop, kill and start one, and move leaders."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from ..protocol.errors import Code, Refused
+from .net.sockets import NodeSockets
+from .node import Node
+
+
+class WrongOrder(Exception):
+    """An order that cannot be carried out; the text says why in one sentence."""
+
+
+class NodeOrders:
+    """Carries out orders, one after the other.
+
+    Args:
+        served: the nodes and their sockets.
+    """
+
+    def __init__(self, served: Mapping[Node, NodeSockets]) -> None:
+        self.nodes = {node.node_id: node for node in served}
+        self._sockets = {node.node_id: door for node, door in served.items()}
+        self._one_at_a_time = asyncio.Lock()
+
+    def node_id(self, text: str) -> int:
+        """The id of a node. Raises WrongOrder if there is none."""
+        if not text.isdecimal() or int(text) not in self.nodes:
+            raise WrongOrder(f"node {text} does not exist; nodes: {_listed(self.nodes)}")
+        return int(text)
+
+    async def stop(self, node_id: int, *, at_once: bool = False) -> None:
+        """Stop a node; other nodes take over its partitions.
+
+        Args:
+            at_once: cut its connections, as a kill does, instead of answering current requests.
+
+        Raises:
+            WrongOrder: it does not run.
+        """
+        async with self._one_at_a_time:
+            node, door = self.nodes[node_id], self._sockets[node_id]
+            if not node.runs:
+                raise WrongOrder(f"node {node_id} does not run")
+            door.refuse()
+            if at_once:
+                door.cut()
+            else:
+                door.begin_drain()
+            node.leave()
+            await door.drained()
+            with suppress(OSError):
+                door.bind()  # without listening: no other socket gets the port meanwhile
+
+    async def start(self, node_id: int) -> None:
+        """Start a node again. Raises WrongOrder if it runs, OSError if its port is taken."""
+        async with self._one_at_a_time:
+            node, door = self.nodes[node_id], self._sockets[node_id]
+            if node.runs:
+                raise WrongOrder(f"node {node_id} runs")
+            door.bind()
+            node.come_back(door.advertised)
+            await door.open(node)
+
+    def lead(self, topic: str, partition: str, node_id: int) -> None:
+        """Make a node the leader of a partition, or of all partitions of a topic.
+
+        Args:
+            partition: its index; * means all.
+
+        Raises:
+            WrongOrder: there is no such partition, or the node is not in sync with it.
+        """
+        controller = self.nodes[node_id].controller
+        known = controller.catalog.topics.get(topic)
+        if known is None:
+            raise WrongOrder(f"topic {topic} does not exist")
+        count = len(known.partitions)
+        if partition != "*" and not (partition.isdecimal() and int(partition) < count):
+            numbers = "0" if count == 1 else f"0 to {count - 1}"
+            raise WrongOrder(f"partition {topic}-{partition} does not exist; partitions: {numbers}")
+        for index in range(count) if partition == "*" else [int(partition)]:
+            try:
+                controller.change_leader(topic, index, node_id)
+            except Refused as refused:
+                if refused.code == Code.ELIGIBLE_LEADERS_NOT_AVAILABLE:
+                    isr = _listed(known.partitions[index].isr)
+                    why = (
+                        f"node {node_id} is not in sync with {topic}-{index}; nodes in sync: {isr}"
+                    )
+                    raise WrongOrder(why) from None
+                if refused.code != Code.ELECTION_NOT_NEEDED:  # the node leads it
+                    raise WrongOrder(str(refused)) from None
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers)) or "none"

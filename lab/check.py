@@ -1,0 +1,125 @@
+"""Refuses rules that can never fire: unknown APIs, errors without a place, fields without sense."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from ..broker.requests.served_apis import HANDLERS
+from ..protocol.api_keys import ApiKey
+from . import rules
+from .corruption import KINDS
+from .error_answers import why_no_place
+from .rules import Match, RuleSpec, WrongRule, code_of
+from .sights import api_name
+
+if TYPE_CHECKING:
+    from ..broker.cluster import Cluster
+
+_OF_LOGIN: Final = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
+_OF_STEPS: Final = {
+    rules.Crash: {"node_id", "topic", "partition", "transactional_id", "producer_id", "group"},
+    rules.Disk: {"topic", "partition"},
+}
+_OF_ANY: Final = {"nth", "every", "after_ms", "probability", "seed", "times"}
+
+
+def check_rule(spec: RuleSpec, cluster: Cluster) -> None:
+    """Raises WrongRule if a rule can never fire on this cluster."""
+    match, action = spec.match, spec.action
+    _check_numbers(match, cluster)
+    if isinstance(action, tuple(_OF_STEPS)):
+        _check_step(match, action)
+        return
+    keys = _keys_of(match)
+    if isinstance(action, rules.Error):
+        _check_error(match, action, keys)
+    elif isinstance(action, rules.Corrupt):
+        _check_corrupt(action, keys)
+    elif isinstance(action, rules.ForgetSession):
+        _check_api(keys, {ApiKey.FETCH}, "forget_session", "Fetch")
+    elif isinstance(action, rules.MoveLeader | rules.MoveCoordinator):
+        _check_move(action, cluster)
+    elif isinstance(action, rules.Delay) and (action.up_to_ms or action.ms) < action.ms:
+        raise WrongRule(f"up_to_ms must be at least ms, {action.ms}")
+
+
+def _check_numbers(match: Match, cluster: Cluster) -> None:
+    if match.versions is not None and match.versions[0] > match.versions[1]:
+        raise WrongRule("match.versions: the lowest version comes first")
+    if match.node_id is not None and match.node_id not in cluster.nodes:
+        known = ", ".join(map(str, cluster.nodes))
+        raise WrongRule(f"match.node_id: node {match.node_id} does not exist; nodes: {known}")
+    if match.probability == 0:
+        raise WrongRule("match.probability: a rule with probability 0 can never fire")
+    if match.nth is not None and match.every is not None and match.nth % match.every:
+        raise WrongRule(f"match: the {match.nth}. is none of every {match.every}.")
+
+
+def _given(match: Match) -> set[str]:
+    return {name for name in match.__struct_fields__ if getattr(match, name) is not None}
+
+
+def _check_step(match: Match, action: rules.Action) -> None:
+    kind = rules.kind_of(action)
+    allowed = _OF_STEPS[type(action)] | _OF_ANY
+    wrong = sorted(_given(match) - allowed)
+    if wrong:
+        allowed_names = ", ".join(sorted(allowed))
+        raise WrongRule(
+            f"match.{wrong[0]}: {kind} acts on steps of the broker, which {allowed_names} can match"
+        )
+
+
+def _keys_of(match: Match) -> dict[ApiKey, tuple[int, int]]:
+    """The APIs that a match can hold for, with the versions. Raises WrongRule."""
+    found = {}
+    pattern = match.api or "*"
+    for key, served in HANDLERS.items():
+        low, high = served.lowest, max(served.highest, served.highest_unstable)
+        if match.versions is not None:
+            low, high = max(low, match.versions[0]), min(high, match.versions[1])
+        if fnmatchcase(api_name(key), pattern):
+            found[key] = (low, high)
+    if not found:
+        names = ", ".join(sorted(map(api_name, HANDLERS)))
+        raise WrongRule(f"match.api: no API fits {pattern}; the APIs are {names}")
+    if all(key in _OF_LOGIN for key in found):
+        raise WrongRule(f"match.api: rules act on requests after the login, and {pattern} is of it")
+    served_versions = {key: span for key, span in found.items() if span[0] <= span[1]}
+    if not served_versions:
+        low, high = match.versions or (0, 0)
+        raise WrongRule(f"match.versions: {pattern} has no served version from {low} to {high}")
+    return served_versions
+
+
+def _check_error(match: Match, action: rules.Error, keys: dict[ApiKey, tuple[int, int]]) -> None:
+    code = code_of(action.code)
+    has_parts = match.topic is not None or match.partition is not None
+    reasons = [why_no_place(key, span, code, has_parts) for key, span in keys.items()]
+    if all(reason is not None for reason in reasons):
+        raise WrongRule(f"action: {reasons[0]}")
+
+
+def _check_corrupt(action: rules.Corrupt, keys: dict[ApiKey, tuple[int, int]]) -> None:
+    if action.what not in KINDS:
+        raise WrongRule(f"action.what: {action.what} is none of {', '.join(sorted(KINDS))}")
+    apis = KINDS[action.what].apis
+    if apis:
+        names = ", ".join(map(api_name, sorted(apis)))
+        _check_api(keys, set(apis), f"corrupt {action.what}", names)
+
+
+def _check_api(
+    keys: dict[ApiKey, tuple[int, int]], needed: set[ApiKey], action: str, names: str
+) -> None:
+    if not needed & keys.keys():
+        raise WrongRule(f"match.api: {action} acts on {names} alone")
+
+
+def _check_move(action: rules.MoveLeader | rules.MoveCoordinator, cluster: Cluster) -> None:
+    if len(cluster.nodes) < 2:
+        raise WrongRule(f"action: {rules.kind_of(action)} needs a broker with several nodes")
+    if action.node_id is not None and action.node_id not in cluster.nodes:
+        known = ", ".join(map(str, cluster.nodes))
+        raise WrongRule(f"action.node_id: node {action.node_id} does not exist; nodes: {known}")

@@ -1,0 +1,78 @@
+"""The control of a broker for tests: a Unix socket with lines, and HTTP with JSON.
+
+It imports the lab when the HTTP part is opened: a broker that only has the socket starts as fast
+as one without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..broker.control_socket import ControlSocket
+from ..broker.node_orders import NodeOrders
+from .files import LabFiles
+
+if TYPE_CHECKING:
+    from ..broker.net.sockets import NodeSockets
+    from ..broker.node import Node
+    from .control_http import HttpControl
+    from .lab import Lab
+
+
+class Control:
+    """The control of the nodes of a process.
+
+    Args:
+        socket: path of a Unix socket for lines; None for none.
+        http: host and port for HTTP; None: it is opened when the socket is asked for it.
+        takes_any_host: whether the HTTP part takes requests with any Host header.
+
+    Attributes:
+        files: what the storage uses, so that faults and crashes can hit its operations.
+    """
+
+    def __init__(
+        self, socket: Path | None, http: tuple[str, int] | None, *, takes_any_host: bool = False
+    ) -> None:
+        self._socket = socket
+        self._wanted = http
+        self._takes_any_host = takes_any_host
+        self.files = LabFiles()
+        self._server: asyncio.Server | None = None
+        self._http: HttpControl | None = None
+        self._lab: Lab | None = None
+        self._orders: NodeOrders
+        self._served: Mapping[Node, NodeSockets]
+
+    async def open(self, served: Mapping[Node, NodeSockets]) -> None:
+        """Open what was asked for. Raises OSError."""
+        self._served = served
+        self._orders = NodeOrders(served)
+        if self._socket is not None:  # the reference keeps it open
+            self._server = await ControlSocket(self._orders, self.http).open(self._socket)
+        if self._wanted is not None:
+            await self.http()
+
+    async def http(self) -> str:
+        """HOST:PORT of the HTTP part, which is opened now if it is not yet. Raises OSError."""
+        if self._http is None:
+            from .control_http import HttpControl
+            from .lab import Lab
+
+            self._lab = Lab(self._served, self._orders)
+            host, port = self._wanted or ("127.0.0.1", 0)
+            self._http = HttpControl(self._lab, takes_any_host=self._takes_any_host)
+            self._http.open(host, port)
+        return self._http.address
+
+    async def close(self) -> None:
+        """Take no more orders, and let go what rules hold."""
+        if self._server is not None:
+            self._server.close()
+        if self._lab is not None:
+            await self._lab.close()
+        if self._http is not None:
+            await asyncio.to_thread(self._http.close)

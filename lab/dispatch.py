@@ -1,0 +1,110 @@
+"""Dispatch with faults and a trace. It serves clients only while there is a rule or a trace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Final, cast, get_args
+
+from ..broker.requests.context import ConnectionInfo, Context
+from ..broker.requests.dispatch import Answer, Dispatch
+from ..broker.requests.handler import Body
+from .actions import ACTS, Site, WholeAnswer
+from .rules import AnyAction, OfRequest
+from .sights import RequestSight
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from ..protocol.messages import RequestHeader
+    from .faults import Rule
+    from .state import LabState
+
+OF_REQUEST: Final = get_args(OfRequest)
+
+
+def _is_of_request(action: AnyAction) -> bool:
+    return isinstance(action, OF_REQUEST)
+
+
+class LabDispatch(Dispatch):
+    """Lets rules act on requests, and traces them; for a cluster with a lab.
+
+    It is mixed with the dispatch that would serve otherwise (`with_lab`).
+    """
+
+    __slots__ = ()
+
+    @property
+    def _lab(self) -> LabState:
+        return cast("LabState", self._node.cluster.lab)
+
+    def serve(
+        self, frame: memoryview, connection: ConnectionInfo
+    ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
+        self._lab.frame = frame
+        try:
+            return super().serve(frame, connection)
+        except WholeAnswer as whole:
+            return whole.context, whole.data
+        finally:
+            self._lab.frame = None
+
+    def _handle(self, context: Context, request: object) -> Answer | asyncio.Future[Answer]:
+        context.frame = self._lab.frame
+        return super()._handle(context, request)
+
+    async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
+        context.frame = frame
+        return await super()._large(context, header, frame)
+
+    async def _later(self, context: Context, rest: Awaitable[Body | None]) -> Answer:
+        try:
+            return await super()._later(context, rest)
+        except WholeAnswer as whole:
+            return whole.data
+        finally:
+            context.frame = None
+
+    def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
+        return self._watched(context, request)
+
+    async def _watched(self, context: Context, request: object) -> Body | None:
+        """Apply a request under the rules that act on it, and trace both."""
+        lab, node = self._lab, self._node
+        tracer = lab.tracer
+        number = tracer.request(node, context, request) if tracer.is_on else 0
+        sight = RequestSight(node, context, request)
+        rules = lab.faults.acting_on(sight, node.clock.monotonic_ms(), _is_of_request)
+        began_s = node.clock.monotonic_s()
+        site = Site(lab, node, context, number, self._apply)
+        running = self._apply(context, request) if not rules else self._acted(site, rules, request)
+        try:
+            body = await tracer.caused(number, running)
+        except BaseException as ended:
+            if tracer.is_on:
+                tracer.ended(number, context, ended, began_s)
+            raise
+        if tracer.is_on:
+            tracer.answer(number, context, body, began_s)
+        return body
+
+    def _apply(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
+        return super()._handling(context, request)
+
+    async def _acted(self, site: Site, rules: list[Rule], request: object) -> Body | None:
+        """Let rules act, the first one outermost."""
+        if not rules:
+            return await site.apply(request)
+        rule, *others = rules
+        site.fired(rule)
+
+        async def proceed(changed: object) -> Body | None:
+            return await self._acted(site, others, changed)
+
+        return await ACTS[type(rule.spec.action)](site, rule, request, proceed)
+
+
+def with_lab(served_by: type[object]) -> type[object]:
+    """A dispatch with faults and a trace in front of another one."""
+    return type(f"Lab{served_by.__name__}", (LabDispatch, served_by), {"__slots__": ()})

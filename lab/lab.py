@@ -1,0 +1,183 @@
+"""The lab of a running cluster: its rules, its trace, its nodes. Control and tests use this class.
+
+While there is a rule for requests, or a trace, `LabDispatch` serves all connections; otherwise
+nothing of the lab is in the way of a request.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from .check import check_rule
+from .dispatch import OF_REQUEST, with_lab
+from .faults import Rule, can_be_released
+from .rules import OfStep, RuleSpec, WrongRule, read_rule
+from .state import LabState
+from .steps import Steps
+from .trace import MOST_RING, RING
+
+if TYPE_CHECKING:
+    from ..broker.net.sockets import NodeSockets
+    from ..broker.node import Node
+    from ..broker.node_orders import NodeOrders
+
+OF_STEP: Final = get_args(OfStep)
+
+
+class NotThere(LookupError):
+    """There is no rule with this id."""
+
+
+class NotNow(RuntimeError):
+    """The lab is in no state for this; the text says why in one sentence."""
+
+
+class Lab:
+    """Faults, trace and nodes of a cluster.
+
+    Args:
+        served: the nodes and their sockets.
+        orders: stops, kills and starts nodes, and moves leaders.
+
+    Attributes:
+        faults: the rules.
+        tracer: the trace.
+        state: what its parts share.
+    """
+
+    def __init__(self, served: Mapping[Node, NodeSockets], orders: NodeOrders) -> None:
+        self._served = dict(served)
+        self._cluster = next(iter(served)).cluster
+        self._clock = self._cluster.clock
+        self.orders = orders
+        self.state = LabState(self._cluster.events, self._clock)
+        self.faults, self.tracer = self.state.faults, self.state.tracer
+        self._steps = Steps(self.state, self._cluster)
+        self._is_active = False
+        self.faults.on_change = self.tracer.on_change = self._changed
+        self._cluster.lab = self.state
+
+    def add_fault(self, given: object) -> dict[str, Any]:
+        """Add a rule; return its id. Raises WrongRule."""
+        spec = read_rule(given)
+        check_rule(spec, self._cluster)
+        return {"id": self._added(spec).number}
+
+    def _added(self, spec: RuleSpec) -> Rule:
+        return self.faults.add(spec, self._clock.monotonic_ms())
+
+    def list_faults(self) -> list[dict[str, Any]]:
+        """All rules with their counts, in their order."""
+        return [rule.shown() for rule in self.faults]
+
+    def show_fault(self, number: int) -> dict[str, Any]:
+        """A rule with its counts. Raises NotThere."""
+        return self._rule(number).shown()
+
+    def release_fault(self, number: int) -> dict[str, Any]:
+        """Let go what a rule holds; return how many requests. Raises NotThere, NotNow."""
+        rule = self._rule(number)
+        if not can_be_released(rule):
+            raise NotNow(f"rule {number} holds nothing: its action is no hold and no apply_late")
+        return {"released": rule.release()}
+
+    def remove_fault(self, number: int) -> dict[str, Any]:
+        """Remove a rule; return its last counts. Raises NotThere."""
+        self._rule(number)
+        return self.faults.remove(number).shown()
+
+    def clear_faults(self) -> dict[str, Any]:
+        """Remove all rules; return their number."""
+        return {"removed": self.faults.clear()}
+
+    def _rule(self, number: int) -> Rule:
+        try:
+            return self.faults.get(number)
+        except KeyError:
+            raise NotThere(f"there is no rule {number}") from None
+
+    def set_trace(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """Switch the trace on or off, and say where it goes.
+
+        Args:
+            given: `ring`, the number of events in memory; `file`, a path that gets all of them;
+                `on`, False to switch it off.
+
+        Raises:
+            WrongRule: a field is wrong. NotNow: the file cannot be opened.
+        """
+        unknown = given.keys() - {"ring", "file", "on"}
+        if unknown:
+            raise WrongRule(f"unknown field {min(unknown)}; the fields are ring, file, on")
+        ring, file, on = given.get("ring", RING), given.get("file"), given.get("on", True)
+        if not isinstance(ring, int) or isinstance(ring, bool) or not 1 <= ring <= MOST_RING:
+            raise WrongRule(f"ring must be a number from 1 to {MOST_RING}")
+        if file is not None and (not isinstance(file, str) or not file or "\0" in file):
+            raise WrongRule("file must be a path")
+        if not isinstance(on, bool):
+            raise WrongRule("on must be true or false")
+        if not on:
+            self.tracer.stop()
+        else:
+            try:
+                self.tracer.start(ring=ring, file=None if file is None else Path(file))
+            except OSError as failed:
+                raise NotNow(f"{file} cannot be opened: {failed.strerror}") from None
+        return {"on": self.tracer.is_on, "last": self.tracer.last}
+
+    def list_nodes(self) -> list[dict[str, Any]]:
+        """The nodes, running or not, with the number of partitions that each leads."""
+        leaders = Counter(
+            partition.leader_id
+            for topic in self._cluster.catalog.topics.values()
+            for partition in topic.partitions
+        )
+        return [
+            {
+                "node_id": node.node_id,
+                "is_running": node.runs,
+                "leads": leaders[node.node_id],
+                "listeners": [each._asdict() for each in door.advertised],
+            }
+            for node, door in self._served.items()
+        ]
+
+    def move_leader(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """Make a node the leader of a partition.
+
+        Args:
+            given: `topic`, `partition` (all of them without it), `node_id`.
+
+        Raises:
+            WrongRule: a field is wrong. WrongOrder: the node cannot lead it.
+        """
+        unknown = given.keys() - {"topic", "partition", "node_id"}
+        if unknown:
+            raise WrongRule(f"unknown field {min(unknown)}; they are topic, partition, node_id")
+        topic, node_id = given.get("topic"), given.get("node_id")
+        partition = given.get("partition")
+        if not isinstance(topic, str):
+            raise WrongRule("topic must be a name")
+        if partition is not None and (not isinstance(partition, int) or partition is True):
+            raise WrongRule("partition must be a number")
+        if not isinstance(node_id, int) or node_id not in self.orders.nodes:
+            raise WrongRule(f"node_id must be one of {', '.join(map(str, self.orders.nodes))}")
+        self.orders.lead(topic, "*" if partition is None else str(partition), node_id)
+        return dict(given)
+
+    def _changed(self) -> None:
+        """Serve by the lab's dispatch, or by the usual one again."""
+        is_active = self.tracer.is_on or self.faults.has(OF_REQUEST)
+        self._steps.watch(self.faults.has(OF_STEP))
+        if is_active is not self._is_active:
+            self._is_active = is_active
+            self._cluster.extend_dispatch = with_lab if is_active else None
+            for node, door in self._served.items():
+                door.change_dispatch(node)
+
+    async def close(self) -> None:
+        """Let all go, because the broker stops."""
+        await self.state.close()

@@ -1,0 +1,144 @@
+"""The description of the control in OpenAPI 3.1, made of its operations and of the rules' types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from .operation import Operation
+from .rules import RuleSpec
+from .trace import MOST_AT_ONCE, MOST_RING
+
+_REF: Final = "#/components/schemas/{name}"
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_TEXT: Final = {"type": "string"}
+
+
+def _object(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _list_of(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"$ref": _REF.format(name=name)}}
+
+
+_NODE: Final = _object(
+    ["node_id", "is_running", "leads", "listeners"],
+    node_id=_COUNT,
+    is_running={"type": "boolean"},
+    leads=_COUNT,
+    listeners={"type": "array", "items": {"type": "object"}},
+)
+_FAULT: Final = _object(
+    ["id", "name", "match", "action", "continue", "matched", "fired", "held"],
+    id=_COUNT, name=_TEXT, match={"type": "object"}, action={"type": "object"},
+    **{"continue": {"type": "boolean"}}, matched=_COUNT, fired=_COUNT, held=_COUNT,
+)  # fmt: skip
+_SCHEMAS: Final[dict[str, Any]] = {
+    "Any": {"type": "object"},
+    "Error": _object(["error"], error=_TEXT),
+    "Added": _object(["id"], id=_COUNT),
+    "Released": _object(["released"], released=_COUNT),
+    "Removed": _object(["removed"], removed=_COUNT),
+    "Fault": _FAULT,
+    "Faults": _list_of("Fault"),
+    "Node": _NODE,
+    "Nodes": _list_of("Node"),
+    "Leader": _object(
+        ["topic", "node_id"], topic=_TEXT, partition=_COUNT | {"maximum": 2**31 - 1}, node_id=_COUNT
+    ),
+    "TraceSettings": _object(
+        [],
+        on={"type": "boolean"},
+        ring={"type": "integer", "minimum": 1, "maximum": MOST_RING},
+        file={"type": "string", "minLength": 1},
+    ),
+    "TraceState": _object(["on", "last"], on={"type": "boolean"}, last=_COUNT),
+    "Trace": _object(
+        ["events", "next"], events={"type": "array", "items": {"type": "object"}}, next=_COUNT
+    ),
+}
+_ERRORS: Final = {
+    "400": "The request is wrong; the answer says why.",
+    "403": "The request may come from a page of another site.",
+    "404": "There is no such rule, node or path.",
+    "409": "It is not possible now; the answer says why.",
+    "413": "The body is too large.",
+    "415": "The body is no JSON by its type.",
+    "503": "The broker does not answer in time.",
+}
+
+
+def description(operations: Sequence[Operation]) -> dict[str, Any]:
+    """The whole description."""
+    (rule,), components = msgspec.json.schema_components((RuleSpec,), ref_template=_REF)
+    paths: dict[str, Any] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Ottla's control",
+            "version": "1",
+            "description": "Faults, trace and nodes of a broker for tests.",
+        },
+        "paths": paths,
+        "components": {"schemas": {**components, **_SCHEMAS, "Rule": rule}},
+    }
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [*_of_path(operation), *_of_query(operation)],
+        "responses": {
+            str(operation.status): {
+                "description": operation.summary,
+                "content": _json(operation.answer),
+            },
+            **{
+                status: {"description": text, "content": _json("Error")}
+                for status, text in _ERRORS.items()
+            },
+        },
+    }
+    if operation.takes_body:
+        described["requestBody"] = {
+            "required": operation.needs_body, "content": _json(operation.body),
+        }  # fmt: skip
+    return described
+
+
+def _json(name: str) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _REF.format(name=name)}}}
+
+
+def _of_path(operation: Operation) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name, "in": "path", "required": True,
+            "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+        }
+        for name in re.findall(r"\{(\w+)\}", operation.path)
+    ]  # fmt: skip
+
+
+def _of_query(operation: Operation) -> list[dict[str, Any]]:
+    found = []
+    for name, kind in operation.query.items():
+        schema: dict[str, Any] = {"type": "string"}
+        if kind is int:
+            schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+        if name == "limit":
+            schema |= {"minimum": 1, "maximum": MOST_AT_ONCE}
+        found.append({"name": name, "in": "query", "required": False, "schema": schema})
+    return found

@@ -1,0 +1,63 @@
+"""What the parts of a lab share: its rules, its trace, and the requests that run on their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING
+
+from ..broker.requests.handler import Body
+from .faults import Faults, Rule
+from .rules import shown
+from .trace import Tracer
+
+if TYPE_CHECKING:
+    from ..broker.clock import Clock
+    from ..broker.event_stream import Events
+
+
+class LabState:
+    """The state of a lab.
+
+    Args:
+        events: of the cluster.
+        clock: the time.
+
+    Attributes:
+        faults: the rules.
+        tracer: the trace.
+        frame: the request that is being dispatched.
+    """
+
+    def __init__(self, events: Events, clock: Clock) -> None:
+        self.faults = Faults()
+        self.tracer = Tracer(events, clock)
+        self.frame: memoryview | None = None
+        self._tasks: set[asyncio.Task[Body | None]] = set()
+
+    def traced(self, rule: Rule, cause: int | None = None) -> None:
+        """Note in the trace that a rule acts."""
+        self.tracer.add(
+            "fault", cause=cause, id=rule.number, name=rule.spec.name,
+            action=shown(rule.spec)["action"],
+        )  # fmt: skip
+
+    def run(self, running: Coroutine[object, None, Body | None]) -> asyncio.Task[Body | None]:
+        """Run a request to its end, whether its connection is still there or not."""
+        task = asyncio.get_running_loop().create_task(running)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Body | None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # is the client's, which may be gone
+
+    async def close(self) -> None:
+        """Let all go, because the broker stops: held requests end without an answer."""
+        self.faults.clear(ends=True)
+        self.tracer.stop()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,284 @@
+"""Rules on steps of the broker: crashes at named points, and disks that fail or are slow.
+
+The end of a step is an event of the broker. The moment before an append, a roll, a snapshot or a
+swap is a hook of `files.py`, which sees the bytes that are about to be written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import threading
+from collections.abc import Collection, Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ..broker.events import (
+    DecisionAppended,
+    MarkerAppended,
+    OffsetsMaterialized,
+    RecordsAppended,
+    RequestAnswered,
+)
+from ..broker.log_output import Log
+from ..coordinator.transactions.records import decode
+from ..coordinator.transactions.states import PREPARED, State, Transaction
+from ..metadata.catalog import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    TRANSACTION_STATE,
+)
+from ..protocol.api_keys import ApiKey
+from ..protocol.batch import headers_in
+from ..protocol.errors import Malformed
+from ..protocol.records import records_in
+from ..storage.file_events import (
+    ProducerSnapshotWritten,
+    SegmentRolled,
+    SegmentsSwapped,
+    SnapshotWritten,
+)
+from .files import LabFiles, path_of
+from .rules import Crash, Disk
+
+if TYPE_CHECKING:
+    from ..protocol.batch import BatchHeader, Bytes
+    from .faults import Rule
+    from .state import LabState
+
+_COMPLETE: Final = frozenset({State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+_NO_TOPICS: Final = frozenset({*INTERNAL_TOPICS, CLUSTER_METADATA})
+_SNAPSHOTS: Final = (".snapshot", ".checkpoint")
+_ERRORS: Final = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
+_log = Log("control")
+
+
+class Step(NamedTuple):
+    """A step of the broker, as `faults.Sight`."""
+
+    point: str
+    node_id: int | None = None
+    partitions: Collection[tuple[str, int]] = ()
+    transactional_ids: Collection[str] = ()
+    producer_ids: Collection[int] = ()
+    groups: Collection[str] = ()
+    api: str = ""
+    version: int = -1
+    client_id: str | None = None
+    principal: str | None = None
+    connection: str | None = None
+    listener: str | None = None
+    members: Collection[str] = ()
+
+    @property
+    def topics(self) -> Collection[str]:
+        return {topic for topic, _ in self.partitions}
+
+
+class Steps:
+    """Watches the steps of a cluster while there are rules for them."""
+
+    def __init__(self, lab: LabState, cluster: Any) -> None:
+        self._lab = lab
+        self._cluster = cluster
+        self._is_watching = False
+        self._prepared: Collection[str] = ()
+        self._producers: Collection[int] = ()
+
+    def watch(self, is_needed: bool) -> None:
+        """Begin or end to watch."""
+        if is_needed is self._is_watching:
+            return
+        self._is_watching = is_needed
+        files = self._cluster.log_directory.files
+        hooks = isinstance(files, LabFiles)
+        if is_needed:
+            self._cluster.events.add(self._observe)
+            if hooks:
+                files.before_append, files.before_sync = self._before_append, self._before_sync
+                files.before_rename, files.before_open = self._before_rename, self._before_open
+        else:
+            self._cluster.events.remove(self._observe)
+            if hooks:
+                files.before_append = files.before_sync = None
+                files.before_rename = files.before_open = None
+
+    def _observe(self, event: object) -> None:
+        for step in self._ended(event):
+            self._reached(step)
+
+    def _ended(self, event: object) -> Iterator[Step]:
+        """The steps that an event ends."""
+        if isinstance(event, DecisionAppended):
+            yield from self._decided(event)
+        elif isinstance(event, RequestAnswered) and event.api_key is ApiKey.END_TXN:
+            about = Step("", event.node_id, (), self._prepared, self._producers)
+            yield about._replace(point="before_prepare_answer")
+            yield about._replace(point="prepare_answer")
+        elif isinstance(event, MarkerAppended):
+            at = (event.topic, event.partition)
+            node_id = self._leader(*at)
+            yield Step("marker", node_id, (at,), (), (event.producer.producer_id,))
+        elif isinstance(event, OffsetsMaterialized):
+            at = (CONSUMER_OFFSETS, event.partition)
+            node_id = self._leader(*at)
+            yield Step("offsets_materialized", node_id, (at,), (), (event.producer.producer_id,))
+        elif isinstance(event, RecordsAppended) and event.topic not in _NO_TOPICS:
+            at = (event.topic, event.partition)
+            yield Step("produce_append", self._leader(*at), (at,))
+        elif isinstance(event, SegmentRolled | SegmentsSwapped):
+            point = "segment_roll" if isinstance(event, SegmentRolled) else "swap"
+            yield self._of_path(point, event.path)
+        elif isinstance(event, SnapshotWritten | ProducerSnapshotWritten):
+            yield self._of_path("snapshot", event.path)
+
+    def _decided(self, event: DecisionAppended) -> Iterator[Step]:
+        at = ((event.topic, event.partition),)
+        changed = [each for each in event.outcome.records if isinstance(each, Transaction)]
+        for point, states in (("prepare_append", PREPARED), ("complete_append", _COMPLETE)):
+            those = [each for each in changed if each.state in states]
+            if those:
+                step = _of_transactions(point, event.node_id, at, those)
+                if point == "prepare_append":
+                    self._prepared = step.transactional_ids
+                    self._producers = step.producer_ids
+                yield step
+        if event.topic == CONSUMER_OFFSETS and event.outcome.records:
+            groups = {getattr(each, "group_id", "") for each in event.outcome.records}
+            yield Step("group_append", event.node_id, at, (), (), groups)
+
+    def _before_append(self, descriptor: int, data: Bytes) -> None:
+        found = _topic_of(path_of(descriptor))
+        if found is None:
+            return
+        self._fail(found)
+        node_id = self._leader(*found)
+        for step in _about_to_append(found, node_id, data):
+            self._reached(step)
+
+    def _before_sync(self, descriptor: int) -> None:
+        found = _topic_of(path_of(descriptor))
+        if found is not None:
+            for rule in self._acting(Step("sync", None, (found,)), "slow_fsync"):
+                action = rule.spec.action
+                assert isinstance(action, Disk)
+                threading.Event().wait(action.ms / 1000)
+
+    def _before_rename(self, source: str, target: str) -> None:
+        if target.endswith(_SNAPSHOTS):
+            self._reached(self._of_path("before_snapshot", target))
+        elif source.endswith(".swap"):
+            self._reached(self._of_path("before_swap", target))
+
+    def _before_open(self, path: str) -> None:
+        if path.endswith(".log") and not os.path.exists(path):
+            self._reached(self._of_path("before_segment_roll", path))
+
+    def _fail(self, found: tuple[str, int]) -> None:
+        for rule in self._acting(Step("append", None, (found,)), "ENOSPC", "EIO"):
+            action = rule.spec.action
+            assert isinstance(action, Disk)
+            number = _ERRORS[action.error]
+            raise OSError(number, os.strerror(number))
+
+    def _acting(self, step: Step, *errors: str) -> list[Rule]:
+        """The rules for disks that act on a step."""
+        rules = self._lab.faults.acting_on(
+            step,
+            self._cluster.clock.monotonic_ms(),
+            lambda action: isinstance(action, Disk) and action.error in errors,
+        )
+        self._traced(rules)
+        return rules
+
+    def _reached(self, step: Step) -> None:
+        rules = self._lab.faults.acting_on(
+            step,
+            self._cluster.clock.monotonic_ms(),
+            lambda action: isinstance(action, Crash) and action.point == step.point,
+        )
+        self._traced(rules)
+        for rule in rules:
+            self._crash(rule, step)
+
+    def _traced(self, rules: list[Rule]) -> None:
+        for rule in rules:
+            self._lab.traced(rule)
+
+    def _crash(self, rule: Rule, step: Step) -> None:
+        if step.point != "prepare_answer":
+            _kill()
+        # The event comes before the answer is written; two turns later it is in the socket.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, _kill)
+
+    def _leader(self, topic: str, partition: int) -> int | None:
+        known = self._cluster.catalog.topics.get(topic)
+        if known is None or partition >= len(known.partitions):
+            return None
+        leader_id: int = known.partitions[partition].leader_id
+        return leader_id
+
+    def _of_path(self, point: str, path: str) -> Step:
+        found = _topic_of(path)
+        return Step(point) if found is None else Step(point, self._leader(*found), (found,))
+
+
+def _kill() -> None:
+    _log.warning("a rule kills the broker")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _of_transactions(
+    point: str, node_id: int | None, at: Collection[tuple[str, int]], those: list[Transaction]
+) -> Step:
+    partitions = {*at, *(partition for each in those for partition in each.partitions)}
+    ids = {each.transactional_id for each in those}
+    return Step(point, node_id, partitions, ids, {each.producer_id for each in those})
+
+
+def _about_to_append(found: tuple[str, int], node_id: int | None, data: Bytes) -> Iterator[Step]:
+    """The steps that an append begins."""
+    topic, _ = found
+    at = (found,)
+    try:
+        headers = list(headers_in(data))
+    except Malformed:
+        return
+    if topic == TRANSACTION_STATE:
+        changed = _transactions_in(data, headers)
+        for point, states in (
+            ("before_prepare_append", PREPARED), ("before_complete_append", _COMPLETE),
+        ):  # fmt: skip
+            those = [each for each in changed if each.state in states]
+            if those:
+                yield _of_transactions(point, node_id, at, those)
+    producers = {header.producer_id for _, header in headers}
+    if any(header.is_control and header.is_transactional for _, header in headers):
+        yield Step("before_marker", node_id, at, (), producers)
+    elif topic == CONSUMER_OFFSETS:
+        yield Step("before_group_append", node_id, at, (), producers)
+    elif topic not in _NO_TOPICS:
+        yield Step("before_produce_append", node_id, at, (), producers)
+
+
+def _transactions_in(data: Bytes, headers: list[tuple[int, BatchHeader]]) -> list[Transaction]:
+    found = []
+    for position, header in headers:
+        for record in records_in(data, position, header):
+            decoded = None if record.key is None else decode(record.key, record.value)
+            if isinstance(decoded, Transaction):
+                found.append(decoded)
+    return found
+
+
+def _topic_of(path: str) -> tuple[str, int] | None:
+    """The partition of a log's file."""
+    name = PurePath(path)
+    if name.suffix not in (".log", ".snapshot", ".checkpoint", ".swap"):
+        return None
+    topic, _, index = name.parent.name.rpartition("-")
+    return (topic, int(index)) if topic and index.isdecimal() else None

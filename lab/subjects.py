@@ -1,0 +1,152 @@
+"""What a decoded request names: topics, partitions, ids and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from ..protocol.api_keys import ApiKey
+from ..protocol.batch import headers_in
+from ..protocol.errors import Malformed
+
+TopicName = Callable[[UUID], "str | None"]
+
+# The lists of topics of each API, with the list of partitions of a topic; "" for none.
+_TOPICS: Final[dict[ApiKey, tuple[str, str]]] = {
+    ApiKey.PRODUCE: ("topic_data", "partition_data"),
+    ApiKey.FETCH: ("topics", "partitions"),
+    ApiKey.LIST_OFFSETS: ("topics", "partitions"),
+    ApiKey.METADATA: ("topics", ""),
+    ApiKey.OFFSET_COMMIT: ("topics", "partitions"),
+    ApiKey.OFFSET_FETCH: ("topics", "partition_indexes"),
+    ApiKey.TXN_OFFSET_COMMIT: ("topics", "partitions"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: ("v3_and_below_topics", "partitions"),
+    ApiKey.CREATE_TOPICS: ("topics", ""),
+    ApiKey.DELETE_TOPICS: ("topics", ""),
+    ApiKey.DELETE_RECORDS: ("topics", "partitions"),
+    ApiKey.CREATE_PARTITIONS: ("topics", ""),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: ("topics", "partitions"),
+    ApiKey.OFFSET_DELETE: ("topics", "partitions"),
+    ApiKey.DESCRIBE_PRODUCERS: ("topics", "partition_indexes"),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("topics", ""),
+    ApiKey.ELECT_LEADERS: ("topic_partitions", "partitions"),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("topics", "partitions"),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: ("topics", "partition_indexes"),
+    ApiKey.DESCRIBE_LOG_DIRS: ("topics", "partitions"),
+}
+_NESTED: Final[dict[ApiKey, str]] = {
+    ApiKey.OFFSET_FETCH: "groups",
+    ApiKey.ADD_PARTITIONS_TO_TXN: "transactions",
+    ApiKey.WRITE_TXN_MARKERS: "markers",
+}
+_NAMES: Final[dict[ApiKey, tuple[str, str]]] = {
+    ApiKey.DELETE_TOPICS: ("topics", "topic_names"),
+    ApiKey.DESCRIBE_GROUPS: ("groups", "groups"),
+    ApiKey.DELETE_GROUPS: ("groups", "groups_names"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ("groups", "group_ids"),
+    ApiKey.DESCRIBE_TRANSACTIONS: ("transactional_ids", "transactional_ids"),
+    ApiKey.LIST_TRANSACTIONS: ("producer_ids", "producer_id_filters"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("topics", "subscribed_topic_names"),
+}
+
+
+class Subjects(NamedTuple):
+    """The names in a request.
+
+    Attributes:
+        topics: names; partitions: of them, with their index.
+        members: member ids and group instance ids.
+    """
+
+    topics: frozenset[str]
+    partitions: frozenset[tuple[str, int]]
+    transactional_ids: frozenset[str]
+    producer_ids: frozenset[int]
+    groups: frozenset[str]
+    members: frozenset[str]
+
+
+def subjects_of(api_key: ApiKey, version: int, request: Any, topic_name: TopicName) -> Subjects:
+    """What a request names.
+
+    Args:
+        topic_name: the name of a topic by its id; None if there is none.
+    """
+    found: dict[str, set[Any]] = {name: set() for name in Subjects._fields}
+    _add(api_key, request, topic_name, found)
+    if api_key in _NAMES:
+        kind, field = _NAMES[api_key]
+        found[kind].update(getattr(request, field, None) or ())
+    if api_key is ApiKey.FIND_COORDINATOR:
+        keys = getattr(request, "coordinator_keys", None) or [getattr(request, "key", "")]
+        named = {0: "groups", 1: "transactional_ids"}.get(getattr(request, "key_type", 0) or 0)
+        if named is not None:
+            found[named].update(keys)
+    if api_key is ApiKey.PRODUCE:
+        found["producer_ids"].update(_producer_ids(request))
+    if api_key is ApiKey.LEAVE_GROUP:
+        for member in getattr(request, "members", None) or ():
+            found["members"].update(_texts(member, "member_id", "group_instance_id"))
+    return Subjects(**{name: frozenset(values) for name, values in found.items()})
+
+
+def _add(api_key: ApiKey, request: Any, topic_name: TopicName, found: dict[str, set[Any]]) -> None:
+    found["transactional_ids"].update(
+        _texts(request, "transactional_id", "v3_and_below_transactional_id")
+    )
+    for field in ("producer_id", "v3_and_below_producer_id"):
+        producer_id = getattr(request, field, -1)
+        if producer_id is not None and producer_id >= 0:
+            found["producer_ids"].add(producer_id)
+    found["groups"].update(_texts(request, "group_id"))
+    found["members"].update(_texts(request, "member_id", "group_instance_id", "instance_id"))
+    of_topics, of_partitions = _TOPICS.get(api_key, ("topics", "partition_indexes"))
+    lists = [getattr(request, of_topics, None)]
+    if api_key in _NESTED:
+        if not hasattr(request, of_topics):
+            lists.append(getattr(request, "topics", None))
+        for each in getattr(request, _NESTED[api_key], None) or ():
+            _add(api_key, each, topic_name, found)
+    for topics in lists:
+        for topic in topics or ():
+            name = _name(topic, topic_name)
+            if name:
+                found["topics"].add(name)
+                indexes = getattr(topic, of_partitions, None) if of_partitions else ()
+                found["partitions"].update((name, _index(each)) for each in indexes or ())
+
+
+def _name(topic: Any, topic_name: TopicName) -> str | None:
+    name: str | None = getattr(topic, "name", None) or getattr(topic, "topic", None)
+    if name:
+        return name
+    topic_id = getattr(topic, "topic_id", None)
+    return topic_name(topic_id) if topic_id is not None and topic_id.int else None
+
+
+def _index(partition: Any) -> int:
+    if isinstance(partition, int):
+        return partition
+    for field in ("partition_index", "index", "partition"):
+        index = getattr(partition, field, None)
+        if index is not None:
+            return int(index)
+    return -1
+
+
+def _texts(request: Any, *fields: str) -> set[str]:
+    return {text for field in fields if (text := getattr(request, field, None))}
+
+
+def _producer_ids(request: Any) -> set[int]:
+    found = set()
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            try:
+                for _, header in headers_in(partition.records or b""):
+                    if header.producer_id >= 0:
+                        found.add(header.producer_id)
+            except Malformed:
+                continue
+    return found

@@ -1,0 +1,256 @@
+"""The trace: each request and answer, and what they changed, as events with sequence numbers.
+
+Events are dicts that become JSON lines. They have `seq`, `at_ms` (wall time), `kind`, and mostly
+`cause`: the `seq` of the request in whose steps they happened; work of timers has none. Values are
+bounded in size, and secrets never appear (`broker/requests/request_fields.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
+
+from ..broker.clock import Clock
+from ..broker.event_stream import Events
+from ..broker.log_output import Log
+from ..protocol.errors import Refused
+from .sights import api_name
+from .trace_events import answer_fields, as_fields, is_traced_with_its_request, request_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from ..broker.node import Node
+    from ..broker.requests.context import Context
+
+Event = dict[str, Any]
+RING: Final = 10_000
+MOST_RING: Final = 1_000_000
+MOST_AT_ONCE: Final = 10_000
+_MOST_STATES: Final = 10_000
+_Result = TypeVar("_Result")
+_log = Log("events")
+
+
+class Tracer:
+    """Keeps the newest events in memory, and may write all of them to a file.
+
+    Args:
+        events: the broker's events.
+        clock: the time.
+
+    Attributes:
+        is_on: whether events are kept.
+        on_change: called when it was switched on or off.
+        cause: the number of the request that runs now; None for timers.
+    """
+
+    def __init__(self, events: Events, clock: Clock) -> None:
+        self._stream = events
+        self._clock = clock
+        self._ring: deque[Event] = deque(maxlen=RING)
+        self._file: IO[str] | None = None
+        self._last = 0
+        self._states: OrderedDict[str, str] = OrderedDict()
+        self.is_on = False
+        self.cause: int | None = None
+        self.on_change: Callable[[], None] = lambda: None
+
+    @property
+    def last(self) -> int:
+        """The sequence number of the newest event; 0 before the first."""
+        return self._last
+
+    def start(self, *, ring: int = RING, file: Path | None = None) -> None:
+        """Trace from now on; events that are in memory stay, as far as the ring has room.
+
+        Args:
+            ring: the number of events in memory.
+            file: gets all further events, a line of JSON each; an existing one grows.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        opened = None if file is None else file.open("a", encoding="utf-8", buffering=1)
+        self._ring = deque(self._ring, maxlen=ring)
+        if self._file is not None:
+            self._file.close()
+        self._file = opened
+        if not self.is_on:
+            self.is_on = True
+            self._stream.add(self._observe)
+            self.on_change()
+
+    def stop(self) -> None:
+        """Trace no more; the events in memory stay."""
+        if self.is_on:
+            self.is_on = False
+            self._stream.remove(self._observe)
+            self.on_change()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def clear(self) -> None:
+        """Forget the events in memory; sequence numbers go on."""
+        self._ring.clear()
+
+    def add(self, kind: str, *, cause: int | None = None, **fields: object) -> int:
+        """Add an event; return its sequence number, 0 if the trace is off.
+
+        Args:
+            cause: the number of its request; None for the request that runs now, if there is one.
+        """
+        if not self.is_on:
+            return 0
+        self._last += 1
+        event: Event = {"seq": self._last, "at_ms": self._clock.now_ms(), "kind": kind}
+        cause = self.cause if cause is None else cause
+        if cause is not None:
+            event["cause"] = cause
+        event |= fields
+        self._ring.append(event)
+        if self._file is not None:
+            try:
+                self._file.write(json.dumps(event, default=str, ensure_ascii=False) + "\n")
+            except OSError as failed:
+                self._file = None
+                _log.error("the file of the trace cannot be written and is given up", reason=failed)
+        return self._last
+
+    def request(self, node: Node, context: Context, request: object) -> int:
+        """Add a decoded request; return its number."""
+        connection = context.connection
+        self.cause = None
+        return self.add(
+            "request", node_id=node.node_id, connection=connection.id,
+            listener=connection.listener.name, principal=context.principal.text,
+            client_id=context.client_id, api=api_name(context.api_key), version=context.version,
+            correlation_id=context.correlation_id, request=request_fields(context, request),
+        )  # fmt: skip
+
+    def answer(self, number: int, context: Context, body: object, began_s: float) -> None:
+        """Add the answer to a request, or that there is none (acks=0)."""
+        fields = {} if body is None else {"response": answer_fields(body)}
+        self._answered(number, context, began_s, fields)
+
+    def ended(self, number: int, context: Context, ended: BaseException, began_s: float) -> None:
+        """Add that a request got an error instead of a body, or that its connection is closed."""
+        if isinstance(ended, Refused):
+            self._answered(number, context, began_s, {"error": ended.code.name})
+        else:
+            self._answered(number, context, began_s, {"unanswered": str(ended) or "cancelled"})
+
+    def _answered(
+        self, number: int, context: Context, began_s: float, fields: dict[str, object]
+    ) -> None:
+        took_us = round((self._clock.monotonic_s() - began_s) * 1_000_000)
+        api = api_name(context.api_key)
+        self.add("answer", cause=number or None, api=api, took_us=took_us, **fields)
+
+    def find(
+        self, *, after: int = 0, limit: int = MOST_AT_ONCE, **wanted: object
+    ) -> tuple[list[Event], int]:
+        """Events in memory after a sequence number.
+
+        Args:
+            wanted: values of fields; texts are patterns with *. A request, and what it caused, is
+                found by the fields of the request.
+
+        Returns:
+            The events, and the number to continue after.
+        """
+        found: list[Event] = []
+        requests: set[int] = set()
+        reached = after
+        for event in self._from(after, requests, wanted):
+            if len(found) == limit:
+                break
+            reached = event["seq"]
+            if _fits(event, wanted) or event.get("cause") in requests:
+                if event["kind"] == "request":
+                    requests.add(event["seq"])
+                found.append(event)
+        else:
+            reached = max(reached, self._last)
+        return found, reached
+
+    def _from(self, after: int, requests: set[int], wanted: dict[str, object]) -> Iterator[Event]:
+        """The events after a number; requests before it are noted, for what they cause."""
+        for event in islice(self._ring, 0, None):
+            if event["seq"] > after:
+                yield event
+            elif event["kind"] == "request" and _fits(event, wanted):
+                requests.add(event["seq"])
+
+    async def caused(self, number: int, running: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine; the events of its steps get a request as their cause."""
+        if not number:
+            return await running
+        result: _Result = await _Steps(self, number, running)
+        return result
+
+    def _observe(self, event: object) -> None:
+        if is_traced_with_its_request(event):
+            return
+        kind, fields = as_fields(event, self._before)
+        self.add(kind, **fields)  # type: ignore[arg-type]  # none is named `cause`
+
+    def _before(self, transactional_id: str, state: str) -> str | None:
+        """The state that a transactional id had before this one, if the trace saw it."""
+        before = self._states.pop(transactional_id, None)
+        self._states[transactional_id] = state
+        if len(self._states) > _MOST_STATES:
+            self._states.popitem(last=False)
+        return before
+
+
+class _Steps:
+    """Sets the tracer's cause in each step of a coroutine."""
+
+    def __init__(self, tracer: Tracer, number: int, running: Coroutine[Any, Any, Any]) -> None:
+        self._tracer = tracer
+        self._number = number
+        self._running = running
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step: Callable[[], Any] = lambda: self._running.send(None)  # noqa: E731
+        try:
+            while True:
+                waited_for = self._take(step)
+                try:
+                    yield waited_for
+                except BaseException as thrown:
+                    step = _thrower(self._running, thrown)
+                else:
+                    step = lambda: self._running.send(None)  # noqa: E731
+        except StopIteration as done:
+            return done.value
+        finally:
+            self._running.close()
+
+    def _take(self, step: Callable[[], Any]) -> Any:
+        before, self._tracer.cause = self._tracer.cause, self._number
+        try:
+            return step()
+        finally:
+            self._tracer.cause = before
+
+
+def _thrower(running: Coroutine[Any, Any, Any], thrown: BaseException) -> Callable[[], Any]:
+    return lambda: running.throw(thrown)
+
+
+def _fits(event: Event, wanted: dict[str, object]) -> bool:
+    return all(_has(event.get(name), value) for name, value in wanted.items())
+
+
+def _has(value: object, wanted: object) -> bool:
+    if isinstance(wanted, str) and isinstance(value, str):
+        return fnmatchcase(value, wanted)
+    return value == wanted

@@ -1,0 +1,138 @@
+"""The events of the broker as fields of the trace: JSON values only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from ..broker.events import (
+    DecisionAppended,
+    DecisionRefused,
+    MetadataDecisionAppended,
+    RequestAnswered,
+    RequestReceived,
+)
+from ..broker.requests.request_fields import shown
+from ..coordinator.transactions.states import Transaction
+from ..protocol.api_keys import ApiKey
+from ..protocol.batch import Bytes, read_header
+from ..protocol.errors import Malformed
+
+if TYPE_CHECKING:
+    from ..broker.requests.context import Context
+
+Before = Callable[[str, str], "str | None"]
+MOST_CHARACTERS: Final = 20_000
+MOST_ELEMENTS: Final = 1000
+_WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def is_traced_with_its_request(event: object) -> bool:
+    """Whether the dispatch traces it itself, with all its fields."""
+    return isinstance(event, RequestReceived | RequestAnswered)
+
+
+def as_fields(event: Any, before: Before) -> tuple[str, dict[str, object]]:
+    """The kind of an event, and its fields.
+
+    Args:
+        event: one of `broker/events.py` or `storage/file_events.py`, which are NamedTuples.
+        before: the state that a transactional id had before its new one; it takes both.
+    """
+    if isinstance(event, DecisionAppended):
+        return "decision", _decision(event, before)
+    if isinstance(event, DecisionRefused):
+        fields = _plain(event._asdict())
+        return "decision_refused", {**fields, "code": event.code.name}
+    if isinstance(event, MetadataDecisionAppended):
+        return "metadata_decision", {
+            "base_offset": event.base_offset,
+            "records": [_record(record) for record in event.records[:100]],
+            "count": len(event.records),
+        }
+    return _WORD.sub("_", type(event).__name__).lower(), _plain(event._asdict())
+
+
+def request_fields(context: Context, request: Any) -> object:
+    """The fields of a decoded request; records appear as the headers of their batches."""
+    fields = shown(request, MOST_CHARACTERS, MOST_ELEMENTS)
+    if context.api_key is ApiKey.PRODUCE and isinstance(fields, dict):
+        fields["batches"] = [
+            [topic.name or str(topic.topic_id), partition.index, *_batch(partition.records)]
+            for topic in request.topic_data[:MOST_ELEMENTS]
+            for partition in topic.partition_data[:MOST_ELEMENTS]
+        ]
+    return fields
+
+
+def _batch(records: Bytes | None) -> list[object]:
+    """The header of the first batch: producer id, epoch, base sequence, records, transactional."""
+    try:
+        header = read_header(records or b"")
+    except Malformed as malformed:
+        return [str(malformed)]
+    return [
+        header.producer_id, header.producer_epoch, header.base_sequence, header.record_count,
+        header.is_transactional,
+    ]  # fmt: skip
+
+
+def answer_fields(body: object) -> object:
+    """The fields of the body of an answer."""
+    return shown(body, MOST_CHARACTERS, MOST_ELEMENTS)
+
+
+def _decision(event: DecisionAppended, before: Before) -> dict[str, object]:
+    records = event.outcome.records
+    return {
+        "node_id": event.node_id,
+        "topic": event.topic,
+        "partition": event.partition,
+        "by_timer": event.by_timer,
+        "count": len(records),
+        "records": [
+            _transaction(record, before) if isinstance(record, Transaction) else _record(record)
+            for record in records[:100]
+        ],
+    }
+
+
+def _transaction(record: Transaction, before: Before) -> dict[str, object]:
+    state = record.state.title
+    return {
+        "type": "Transaction",
+        "transactional_id": record.transactional_id,
+        "producer_id": record.producer_id,
+        "producer_epoch": record.producer_epoch,
+        "before": before(record.transactional_id, state),
+        "after": state,
+        "partitions": sorted(map(list, record.partitions))[:1000],
+    }
+
+
+def _record(record: Any) -> dict[str, object]:
+    if isinstance(record, tuple) and hasattr(record, "_asdict"):
+        fields: object = shown(record._asdict(), MOST_CHARACTERS)
+    else:
+        names = getattr(type(record), "__slots__", None) or getattr(record, "__dict__", {})
+        fields = shown({name: getattr(record, name, None) for name in names}, MOST_CHARACTERS)
+    assert isinstance(fields, dict)
+    return {"type": type(record).__name__, **fields}
+
+
+def _plain(fields: Mapping[str, object]) -> dict[str, object]:
+    return {name: _value(value) for name, value in fields.items()}
+
+
+def _value(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, tuple):
+        if hasattr(value, "_asdict"):
+            return _plain(value._asdict())
+        return [_value(each) for each in value]
+    if isinstance(value, int | str | float) or value is None:
+        return value
+    return str(value)
