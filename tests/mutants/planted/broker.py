@@ -494,9 +494,8 @@ MUTANTS: Final = (
     Mutant(
         "a-failed-request-leaves-its-connection",
         "broker/net/connection.py",
-        "if failure is not None and not self._transport.is_closing():\n"
-        "            self._abort(failure, **context.log_fields())",
-        "if failure is not None and not self._transport.is_closing():\n            pass",
+        "        else:\n            self._abort(failure, **context.log_fields())",
+        "        else:\n            pass",
         "a client waits for ever for an answer that will not come",
         ("tests/broker/net/test_connection.py",),
     ),
