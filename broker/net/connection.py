@@ -15,7 +15,6 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.batch import Bytes
 from ...protocol.errors import Malformed
 from ...protocol.frames import BadLength, Frames
-from ...protocol.messages import read_request_header
 from ...protocol.receive_buffers import ReceiveBuffers
 from ..clock import Clock, Timer
 from ..complaints import Complaints
@@ -27,6 +26,7 @@ from ..settings.listeners import ServedListener
 from .fair_turns import FairTurns
 from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
 from .outgoing import Outgoing, is_in_memory
+from .refused_frames import fields_of
 
 if TYPE_CHECKING:
     from .logins import Login, Logins
@@ -352,7 +352,7 @@ class Connection(asyncio.BufferedProtocol):
                 return False
             except (Malformed, Disconnect) as reason:
                 self._write(answers)
-                self._abort(reason, **_named(frame))
+                self._abort(reason, **fields_of(frame))
                 return False
             if isinstance(reply, bytearray):
                 answers.append(reply)
@@ -590,17 +590,3 @@ def _explained(
         return f"connections closed: {looks}", f"{looks}, and this listener is {protocol}: {why}"
     api = fields.get("api")
     return (f"{kind} in {api}" if isinstance(api, str) else kind), why
-
-
-def _named(frame: memoryview) -> dict[str, object]:
-    """The log fields of a request that cannot be served; empty if its header cannot be read."""
-    try:
-        header = read_request_header(frame)
-    except Malformed:
-        return {}
-    known = {int(key): key.name for key in ApiKey}
-    return {
-        "client_id": header.client_id,
-        "api": known.get(header.api_key, header.api_key),
-        "version": header.api_version,
-    }
