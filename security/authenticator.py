@@ -36,6 +36,19 @@ HANDSHAKE_VERSIONS: Final = (0, 1)
 AUTHENTICATE_VERSIONS: Final = (0, 2)
 _LENGTH: Final = struct.Struct(">i")
 _ERROR_AT: Final = 8  # in an answer to ApiVersions: behind the size and the correlation id
+_GENERAL: Final = "Request is not valid given the current SASL state."
+# Error messages in Kafka's refusals of requests within a login, if it is not that of all.
+_MESSAGES: Final[Mapping[ApiKey, str | None]] = {
+    ApiKey.ADD_RAFT_VOTER: _GENERAL,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _GENERAL,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: None,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _GENERAL,
+    ApiKey.DESCRIBE_QUORUM: _GENERAL,
+    ApiKey.REMOVE_RAFT_VOTER: _GENERAL,
+    ApiKey.SHARE_ACKNOWLEDGE: None,
+    ApiKey.SHARE_FETCH: None,
+    ApiKey.SHARE_GROUP_HEARTBEAT: None,
+}
 _SHOWN: Final = 100  # characters of a client's text in a reason
 
 
@@ -312,5 +325,5 @@ def _illegal_state(api_key: ApiKey, header: RequestHeader, why: str) -> bytearra
         return None
     fields: dict[str, object] = {"error_code": Code.ILLEGAL_SASL_STATE}
     if has_field(api_key, version, "error_message"):
-        fields["error_message"] = why
+        fields["error_message"] = _MESSAGES.get(api_key, why)
     return answer(api_key, version, header.correlation_id, fields)

@@ -38,6 +38,12 @@ class Bytes(NamedTuple):
     data: bytes
 
 
+class Stray(NamedTuple):
+    """A request out of place; of its answer only the error is noted."""
+
+    ask: Raw
+
+
 class Ahead(NamedTuple):
     """A request that is sent together with the next one.
 
@@ -124,6 +130,9 @@ class Peer:
                 self.events.append(found)
             case Ahead():
                 self._ahead.append(step)
+            case Stray(ask):
+                self._send(framed(ask))
+                return self._answer(ask, only=("error_code", "error_message"))
             case Ask() | Raw():
                 self._send(b"".join(framed(each.ask) for each in self._ahead) + framed(step))
                 waiting, self._ahead = self._ahead, []
@@ -133,7 +142,7 @@ class Peer:
                 return self._answer(step)
         return None
 
-    def _answer(self, ask: Ask | Raw) -> Answer | bytes | str:
+    def _answer(self, ask: Ask | Raw, only: tuple[str, ...] = ()) -> Answer | bytes | str:
         (size_bytes,) = LENGTH.unpack(self._read(LENGTH.size))
         frame = self._read(size_bytes)
         try:
@@ -141,6 +150,8 @@ class Peer:
         except (ValueError, struct.error):
             answer = frame
         shown = seen(answer, ask)
+        if only and isinstance(answer, dict):
+            shown = {name: answer[name] for name in only if name in answer}
         moment = self._moment()
         if moment:
             shown = {"answer" + moment: shown}

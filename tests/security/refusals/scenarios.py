@@ -6,10 +6,14 @@ those of TLS are in tls_scenarios.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from ottla.broker.requests.served_apis import HANDLERS
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.codec import api_name
+from ottla.protocol.requests import request_frame
 from tests.security import conversations
 from tests.security.conversations import (
     CLOSED,
@@ -26,10 +30,10 @@ from tests.security.conversations import (
 )  # fmt: skip
 from tests.security.scram_client import ScramClient
 from tests.security.signed_tokens import FAR_S, ISSUED_S, ISSUER, keys, signed_by
-from tests.wire.client import header
+from tests.wire.client import LENGTH, header
 
 from .listeners import AUDIENCE, BRIEF_MS, SIGNED
-from .peer import Ahead, Bytes, Pause, Tls
+from .peer import Ahead, Bytes, Pause, Stray, Tls
 from .tls_scenarios import TLS, TLS_SCENARIOS
 
 METADATA: Final = Ask("Metadata", 1, {"topics": []})
@@ -64,9 +68,33 @@ def all_scenarios() -> dict[str, Scenario]:
     for name, talk in _WITHOUT_LOGINS.items():
         found[f"no logins: {name}"] = Scenario("PLAINTEXT", talk)
         found[f"no logins, by TLS: {name}"] = Scenario("TLS", talk, TLS)
+    for name, raw in _requests():
+        found[f"in a login: {name}"] = Scenario("LOGIN", _said(handshake("PLAIN"), Stray(raw)))
     for name, claims in _CLAIMS.items():
         found[f"signed token: {name}"] = Scenario(SIGNED, partial(_by_token, claims))
     return found
+
+
+# Kafka closes the connection at once if it cannot read the request, or needs no answer.
+_FIELDS: Final[dict[ApiKey, dict[str, object]]] = {
+    ApiKey.PRODUCE: {"acks": 1},
+    ApiKey.DESCRIBE_ACLS: {
+        "resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1,
+    },
+}  # fmt: skip
+
+
+def _requests() -> Iterator[tuple[str, Raw]]:
+    """A request of each API, of the first and of the last version."""
+    for key, served in HANDLERS.items():
+        if key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS):
+            continue
+        for version in sorted({max(served.lowest, served.closed_below), served.highest}):
+            frame = bytes(request_frame(key, version, 7, "wire", _FIELDS.get(key, {})))
+            yield (
+                f"{api_name(key)} {version}",
+                Raw(frame[LENGTH.size :], api_name(key), version),
+            )
 
 
 def _each(steps: tuple[Any, ...]) -> Talk:

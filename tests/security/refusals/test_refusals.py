@@ -18,22 +18,28 @@ RECORDED: Final = json.loads(Path(__file__).with_name("kafka-4.1.1.json").read_t
 CLIENTS: Final = json.loads(Path(__file__).with_name("clients-4.1.1.json").read_text())
 
 
-def differing(found: dict[str, list[object]], wanted: dict[str, list[object]]) -> list[str]:
+def differing(
+    found: dict[str, list[object]], wanted: dict[str, list[object]]
+) -> dict[str, tuple[object, object]]:
+    """What was found and wanted, by the scenarios that differ."""
     plain = json.loads(json.dumps(found))
-    return [
-        f"{name}\n  expected {wanted.get(name)}\n  found    {plain.get(name)}"
+    return {
+        name: (plain.get(name), wanted.get(name))
         for name in sorted(plain.keys() | wanted.keys())
         if plain.get(name) != wanted.get(name)
-    ]
+    }
 
 
 @pytest.mark.slow
 def test_every_refusal_is_that_of_kafka(tmp_path: Path) -> None:
     listeners = Listeners(tmp_path)
+    wanted = expected(RECORDED)
     with ottla(listeners):
         found = answers(listeners)
-    wrong = differing(found, expected(RECORDED))
-    assert not wrong, "\n".join(wrong)
+        for name in differing(found, wanted):  # again alone: times differ on a busy machine
+            if name in found:
+                found |= answers(listeners, wanted=name)
+    assert not differing(found, wanted)
 
 
 def test_every_known_difference_exists() -> None:
@@ -53,7 +59,6 @@ def test_a_running_kafka_answers_as_recorded(pytestconfig: pytest.Config, tmp_pa
         pytest.skip("starts an Apache Kafka: -m kafka")
     listeners = Listeners(tmp_path)
     with kafka(listeners):
-        answers(listeners, wanted="certificate by")  # the first handshakes of a JVM are slow
+        answers(listeners)  # the first handshakes of a JVM are slow
         found = answers(listeners)
-    wrong = differing(found, RECORDED)
-    assert not wrong, "\n".join(wrong)
+    assert not differing(found, RECORDED)
