@@ -334,4 +334,12 @@ MUTANTS: Final = (
         "an observer that logs events logs passwords",
         ("tests/broker/net/test_hidden_secrets.py",),
     ),
+    Mutant(
+        "a-new-certificate-may-have-another-subject",
+        "broker/settings/tls.py",
+        'if not config["ssl.allow.dn.changes"] and before.lower() != after.lower():',
+        "if False:",
+        "a wrong key store is taken, and clients refuse the broker",
+        ("tests/broker/net/test_tls.py",),
+    ),
 )

@@ -142,9 +142,10 @@ def _key_store(listeners: Listeners) -> Iterator[str]:
     with _connected(address, None) as live:
         for name, file in files.items():
             before = certificate()
-            yield f"{name}: {_alter(listeners, setting, str(file))}"
+            error = _alter(listeners, setting, str(file))
+            yield f"{name}: {error}"
             is_new = partial(_is_other, before)
-            seen = until(certificate, is_new, limit_s=1.0)
+            seen = until(certificate, is_new, limit_s=_APPLIED_S if error == "NONE" else 0.1)
             yield f"{name}: new connections see {'the new one' if is_new(seen) else 'the old one'}"
         yield f"another authority: {_alter(listeners, setting, str(last))}"
         yield f"another authority: new connections are {_new_of(address)}"
@@ -153,7 +154,7 @@ def _key_store(listeners: Listeners) -> Iterator[str]:
 
 def _new_of(address: tuple[str, int]) -> str:
     """Whether a client that trusts our authority still connects."""
-    return until(lambda: _new(address, None), lambda it: it == "closed", limit_s=1.0)
+    return until(lambda: _new(address, None), lambda it: it == "closed", limit_s=_APPLIED_S)
 
 
 def _is_other(before: bytes, now: bytes) -> bool:
