@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from ..metadata.catalog import CLUSTER_METADATA, Catalog
-from ..metadata.records import MetadataRecord, decode, encode, encode_all
+from ..metadata.records import (
+    MetadataRecord,
+    UserScramCredentialRecord,
+    decode,
+    encode,
+    encode_all,
+)
 from ..protocol.batch import BatchHeader, Framed, build, headers_in
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.lazy_dataclass import dataclass
@@ -28,6 +34,7 @@ from .metadata_snapshot import (
     ToWrite,
     controls_in,
     last_contained_ms,
+    read_bootstrap,
     read_snapshot,
     remove_parts,
     snapshots_in,
@@ -222,14 +229,24 @@ class MetadataLog:
         log.leader_epoch = epoch
         self._append_control(leader_change_batch(state, timestamp_ms=now_ms), now_ms)
 
-    def write_bootstrap(self, records: Sequence[MetadataRecord], *, now_ms: int) -> None:
-        """Write the cluster's initial features to Kafka's file, for tools that format with it."""
-        write_bootstrap_checkpoint(
-            self._data_directory.files,
-            self._data_directory.path,
-            [encode(record) for record in records],
-            timestamp_ms=now_ms,
-        )
+    def write_bootstrap(
+        self, features: Sequence[MetadataRecord], *, now_ms: int
+    ) -> list[MetadataRecord]:
+        """Write the initial records of the cluster to Kafka's file, for tools that format with it.
+
+        Returns:
+            The records: the features, and the credentials that `kafka-storage format` left there.
+
+        Raises:
+            Refused: CORRUPT_MESSAGE, with file and position.
+        """
+        files, directory = self._data_directory.files, self._data_directory.path
+        left = read_bootstrap(files, directory)
+        credentials = [each for each in left if isinstance(each, UserScramCredentialRecord)]
+        records = [*features, *credentials]
+        content = [encode(record) for record in records]
+        write_bootstrap_checkpoint(files, directory, content, timestamp_ms=now_ms)
+        return records
 
     def replay_into(self, catalog: Catalog) -> None:
         """Bring a catalog to the end of the log, batch by batch.

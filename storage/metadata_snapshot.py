@@ -17,8 +17,8 @@ from ..metadata.records import MetadataRecord, decode, encode
 from ..protocol.batch import BatchHeader, build, crc_is_right, headers_in
 from ..protocol.errors import Code, Refused
 from ..protocol.records import records_in
-from .files import Files, append_whole
-from .quorum import KRAFT_VERSION_TYPE, VOTERS_TYPE
+from .files import Files, append_whole, read_if_exists
+from .quorum import BOOTSTRAP_CHECKPOINT, KRAFT_VERSION_TYPE, VOTERS_TYPE
 
 SUFFIX: Final = ".checkpoint"
 PART_SUFFIX: Final = ".checkpoint.part"
@@ -131,6 +131,18 @@ def remove_parts(files: Files, directory: str) -> None:
             files.remove(f"{directory}/{name}")
 
 
+def read_bootstrap(files: Files, directory: str) -> list[MetadataRecord]:
+    """The records that `kafka-storage format` left for the first start; none without its file.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE, with file and position.
+    """
+    data = read_if_exists(files, f"{directory}/{BOOTSTRAP_CHECKPOINT}")
+    if data is None:
+        return []
+    return list(_checked(f"{directory}/{BOOTSTRAP_CHECKPOINT}", data, 0).records())
+
+
 def read_snapshot(files: Files, directory: str, name: SnapshotName) -> Snapshot:
     """Read and check a whole snapshot.
 
@@ -138,7 +150,10 @@ def read_snapshot(files: Files, directory: str, name: SnapshotName) -> Snapshot:
         Refused: CORRUPT_MESSAGE, with file and position.
     """
     path = f"{directory}/{name.file}"
-    data = files.read(path)
+    return _checked(path, files.read(path), name.end_offset)
+
+
+def _checked(path: str, data: bytes, end_offset: int) -> Snapshot:
     end, is_ended = 0, False
     for position, header in headers_in(data):
         if is_ended or not crc_is_right(data, position, header):
@@ -147,7 +162,7 @@ def read_snapshot(files: Files, directory: str, name: SnapshotName) -> Snapshot:
         is_ended = header.is_control and _ends(data, position, header)
     if not is_ended or end != len(data):
         raise Refused(Code.CORRUPT_MESSAGE, f"{path}: damaged at position {end}")
-    return Snapshot(name.end_offset, data)
+    return Snapshot(end_offset, data)
 
 
 def _ends(data: bytes, position: int, header: BatchHeader) -> bool:

@@ -191,11 +191,11 @@ class Controller:
             self._commit([AbortTransactionRecord()])
         if not self.catalog.features:
             features = [FeatureLevelRecord(name, level) for name, level in FEATURES.items()]
-            self._metadata_log.write_bootstrap(features, now_ms=self._clock.now_ms())
+            initial = self._metadata_log.write_bootstrap(features, now_ms=self._clock.now_ms())
             self._commit(
                 [
                     BeginTransactionRecord("Bootstrap records"),
-                    *features,
+                    *initial,
                     # Eligible leader replicas want the minimum to be the cluster's (KIP-966).
                     ConfigRecord(
                         ResourceType.BROKER,

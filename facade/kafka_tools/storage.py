@@ -1,7 +1,8 @@
 """`kafka-storage`: make a cluster id; format log directories, and show them (StorageTool).
 
 Ottla formats its directory when it starts. `format` writes the meta.properties that Kafka's tool
-writes, so that the cluster has the id of the script.
+writes, so that the cluster has the id of the script, and with `--add-scram` bootstrap.checkpoint,
+whose credentials the first start takes into the metadata log.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import time
 from base64 import urlsafe_b64decode
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from ottla.kafka_tools.subcommands import CommandParser, command_parser, run
 from ottla.kafka_tools.texts import error_line, id_text, line
+
+if TYPE_CHECKING:
+    from ottla.metadata.records import MetadataRecord
 
 _META: Final = "meta.properties"
 _DEFAULT_DIRECTORY: Final = "/tmp/kafka-logs"
@@ -37,6 +42,9 @@ def options() -> CommandParser:
         "--ignore-formatted", "-g", action="store_true", help="no error for formatted ones"
     )
     formatted.add_argument("--release-version", "-r", metavar="V", help="accepted")
+    formatted.add_argument(
+        "--add-scram", "-S", action="append", default=[], metavar="TEXT", help="a SCRAM credential"
+    )
     quorum = formatted.add_mutually_exclusive_group()
     quorum.add_argument("--standalone", "-s", action="store_true", help="accepted")
     quorum.add_argument("--no-initial-controllers", "-N", action="store_true", help="accepted")
@@ -61,7 +69,8 @@ def _run(given: argparse.Namespace) -> int:
         error_line(f"{given.config} (No such file or directory)")
         return 1
     texts = settings.get("log.dirs") or settings.get("log.dir") or _DEFAULT_DIRECTORY
-    directories = sorted({Path(text.strip()) for text in texts.split(",") if text.strip()})
+    in_order = [Path(text.strip()) for text in texts.split(",") if text.strip()]
+    directories = sorted(set(in_order))
     if given.command == "info":
         return _info(directories)
     if not settings.get("process.roles"):
@@ -71,7 +80,18 @@ def _run(given: argparse.Namespace) -> int:
         )
         return 1
     node_id = settings.get("node.id") or settings.get("broker.id") or "1"
-    return _format(directories, given.cluster_id, node_id, ignore=given.ignore_formatted)
+    from ottla.kafka_tools.scram_arguments import BadCredential, credential
+
+    try:
+        credentials = [credential(text) for text in given.add_scram]
+    except BadCredential as wrong:
+        error_line(str(wrong))
+        return 1
+    is_first = not (in_order[0] / _META).is_file()
+    status = _format(directories, given.cluster_id, node_id, ignore=given.ignore_formatted)
+    if credentials and is_first and not status:
+        _write_bootstrap(in_order[0], credentials)
+    return status
 
 
 def _random_id() -> str:
@@ -116,6 +136,18 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
         os.replace(scratch, path / _META)
         line(f"Formatting metadata directory {path} with metadata.version {_RELEASE}.")
     return 0
+
+
+def _write_bootstrap(directory: Path, credentials: Sequence[MetadataRecord]) -> None:
+    from ottla.metadata.features import FEATURES
+    from ottla.metadata.records import FeatureLevelRecord, encode
+    from ottla.storage.files import RealFiles
+    from ottla.storage.quorum import write_bootstrap_checkpoint
+
+    features = [FeatureLevelRecord(name, level) for name, level in FEATURES.items()]
+    records = [encode(record) for record in (*features, *credentials)]
+    now_ms = int(time.time() * 1000)
+    write_bootstrap_checkpoint(RealFiles(), str(directory), records, timestamp_ms=now_ms)
 
 
 def _is_id(text: str) -> bool:
