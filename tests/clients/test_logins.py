@@ -28,6 +28,8 @@ from kafka.net.sasl.oauth import AbstractTokenProvider as TokenProvider
 
 from ottla.testing import running_broker
 from tests.security.sasl_listener import SETTINGS
+from tests.wire.client import Connection
+from tests.wire.conftest import address_of
 
 REAUTH_MS = 1500
 BROKER = SETTINGS | {
@@ -204,3 +206,27 @@ def test_a_producer_authenticates_again_while_it_sends(bootstrap: str) -> None:
     assert producer.flush(10) == 0
     assert errors == [None] * sent
     assert sent > 100
+
+
+def test_a_quota_of_a_user_slows_down_no_other_user(bootstrap: str) -> None:
+    connection = Connection(address_of(bootstrap))
+    connection.call("SaslHandshake", 1, {"mechanism": "PLAIN"})
+    connection.call("SaslAuthenticate", 2, {"auth_bytes": b"\0admin\0x"})
+    quota = {
+        "entity": [{"entity_type": "user", "entity_name": "alice"}],
+        "ops": [{"key": "producer_byte_rate", "value": 1000.0, "remove": False}],
+    }
+    connection.call("AlterClientQuotas", 1, {"entries": [quota], "validate_only": False})
+    waits: dict[str, list[float]] = {}
+    for login in (PLAIN, ("SCRAM-SHA-256", "scram", "pencil")):
+        own = waits[login[1]] = []
+        throttled = {"throttle_cb": lambda event, own=own: own.append(event.throttle_time)}
+        producer = Producer(confluent(bootstrap, login, **throttled))
+        producer.produce("orders", bytes(12_000))
+        assert producer.flush(10) == 0
+        producer.poll(0)
+    quota["ops"][0]["remove"] = True  # type: ignore[index]  # another type would fail the test
+    connection.call("AlterClientQuotas", 1, {"entries": [quota], "validate_only": False})
+    connection.close()
+    assert waits["scram"] == []
+    assert 2 < max(waits["alice"]) < 3
