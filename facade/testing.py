@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ottla.client import Client
+    from ottla.lab_client import Faults, LabClient, Trace
     from ottla.secured import BrokerSecurity
 
 __all__ = [
@@ -368,6 +369,25 @@ class Ottla(BrokerData):
         if not answer.startswith("ok"):
             raise BrokerFailed(f"{line}: {answer.removeprefix('error ') or 'no answer'}")
         return answer.removeprefix("ok").strip()
+
+    @property
+    def faults(self) -> Faults:
+        """Faults of the broker, and `expect` for a test (docs/LAB.md)."""
+        from ottla.lab_client import Faults
+
+        return Faults(self._lab())
+
+    @property
+    def trace(self) -> Trace:
+        """Requests, answers and what they change (docs/LAB.md)."""
+        from ottla.lab_client import Trace
+
+        return Trace(self._lab())
+
+    def _lab(self) -> LabClient:
+        from ottla.lab_client import LabClient
+
+        return LabClient(lambda: self.order("control"))
 
     def _directory(self) -> Path:
         """The temporary directory, made at its first use."""

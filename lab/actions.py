@@ -50,10 +50,10 @@ class Site:
     """A request on which rules act.
 
     Args:
-        number: the sequence number of the request in the trace; 0 without a trace.
         apply: applies a request, as without rules.
 
     Attributes:
+        number: the sequence number of the request in the trace; 0 without a trace.
         frame: a copy of the request as it was received.
     """
 
@@ -68,7 +68,7 @@ class Site:
         self.lab = lab
         self.node = node
         self.context = context
-        self._number = number
+        self.number = number
         self._apply = apply
         self.frame = b"" if context.frame is None else bytes(context.frame)
 
@@ -83,7 +83,7 @@ class Site:
 
     def fired(self, rule: Rule) -> None:
         """Note in the trace that a rule acts."""
-        self.lab.traced(rule, self._number or None)
+        self.lab.traced(rule, self.number or None)
 
     def closed(self, rule: Rule) -> DelayedClose:
         """What closes the connection without an answer."""
@@ -133,7 +133,7 @@ class Site:
 
     def detached(self, running: Applied) -> Awaitable[Body | None]:
         """Run a request to its end even if its client goes away."""
-        return asyncio.shield(self.lab.run(running))
+        return asyncio.shield(self.lab.run(self.lab.tracer.caused(self.number, running)))
 
     def encoded(self, body: Body | None) -> bytearray | None:
         """The answer with a body as bytes in memory; None for none."""
@@ -261,11 +261,10 @@ async def _apply_late(site: Site, rule: Rule, request: object, apply: Apply) -> 
             await site.wait_ms(action.ms)
         return await apply(site.again())
 
-    late = site.lab.run(site.lab.tracer.caused(site.lab.tracer.cause or 0, later()))
+    site.lab.run(site.lab.tracer.caused(site.number, later()))
     if action.close:
         raise site.closed(rule)
     await silent.silence(rule)
-    await late
     return None
 
 

@@ -1,0 +1,112 @@
+"""`ottla fault`: the rules of a broker with a control."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from ottla.command_line import CannotRun
+from ottla.commands.lab_options import Control, lab_of
+from ottla.commands.options import AsJson, guarded
+from ottla.tables import Table, json_line, line, table
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to an app."""
+    fault = typer.Typer(no_args_is_help=True)
+    app.add_typer(
+        fault,
+        name="fault",
+        help="Add and remove faults of a broker that runs with --control.",
+        epilog="""Example: ottla fault add drop_answer '{"api": "EndTxn"}' close=true""",
+    )
+    example = """Example: ottla fault add delay '{"api": "Fetch"}' ms=200"""
+    fault.command("add", epilog=example)(guarded(_add))
+    fault.command("list", epilog="Example: ottla fault list")(guarded(_list))
+    fault.command("release", epilog="Example: ottla fault release 1")(guarded(_release))
+    fault.command("remove", epilog="Example: ottla fault remove 1")(guarded(_remove))
+    fault.command("clear", epilog="Example: ottla fault clear")(guarded(_clear))
+
+
+def _add(
+    kind: Annotated[str, typer.Argument(metavar="ACTION")],
+    match: Annotated[str, typer.Argument(metavar="[MATCH]", help="JSON; default {}.")] = "{}",
+    parameters: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Of the action.")
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="For people.")] = "",
+    control: Control = "",
+) -> int:
+    """Add a rule, and print its id."""
+    try:
+        wanted = json.loads(match)
+    except ValueError as wrong:
+        raise CannotRun(f"fault add {match}: the match is no JSON: {wrong}") from None
+    action = {"kind": kind, **dict(map(_parameter, parameters or []))}
+    with lab_of(control) as lab:
+        rule = {"match": wanted, "action": action, "name": name}
+        line(f"{lab.call('POST', '/faults', rule)['id']}")
+    return 0
+
+
+def _parameter(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CannotRun(f"fault add {text}: NAME=VALUE was expected")
+    try:
+        return name, json.loads(value)
+    except ValueError:  # a text without quotes
+        return name, value
+
+
+def _list(as_json: AsJson = False, control: Control = "") -> int:
+    """List the rules, how often they matched and fired, and how many requests they hold."""
+    with lab_of(control) as lab:
+        rules: list[dict[str, Any]] = lab.call("GET", "/faults")
+    if as_json:
+        json_line(rules)
+        return 0
+    columns = ["id", "name", "match", "action", "matched", "fired", "held"]
+    rows = [
+        [
+            str(rule["id"]), rule["name"], _short(rule["match"]), _short(rule["action"]),
+            str(rule["matched"]), str(rule["fired"]), str(rule["held"]),
+        ]
+        for rule in rules
+    ]  # fmt: skip
+    table(Table("rules", columns, rows))
+    return 0
+
+
+def _short(fields: dict[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def _release(
+    number: Annotated[int, typer.Argument(metavar="ID", min=0)], control: Control = ""
+) -> int:
+    """Let the requests that a rule holds go on."""
+    with lab_of(control) as lab:
+        released = lab.call("POST", f"/faults/{number}/release")["released"]
+    line(f"{released} released")
+    return 0
+
+
+def _remove(
+    number: Annotated[int, typer.Argument(metavar="ID", min=0)], control: Control = ""
+) -> int:
+    """Remove a rule."""
+    with lab_of(control) as lab:
+        removed = lab.call("DELETE", f"/faults/{number}")
+    line(f"removed; it had fired {removed['fired']} times")
+    return 0
+
+
+def _clear(control: Control = "") -> int:
+    """Remove all rules."""
+    with lab_of(control) as lab:
+        removed = lab.call("DELETE", "/faults")["removed"]
+    line(f"{removed} removed")
+    return 0

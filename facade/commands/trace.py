@@ -1,0 +1,91 @@
+"""`ottla trace`: what a broker with a control has seen and changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from ottla.command_line import CannotRun
+from ottla.commands.lab_options import Control, lab_of
+from ottla.commands.options import guarded
+from ottla.lab_client import Trace
+from ottla.tables import json_line, line
+from ottla.trace_view import BrokenTrace, Event, lanes, lines_of, read_trace
+
+_STYLES: Final = {"fault": "\033[35m", "error": "\033[31m", "timer": "\033[36m"}
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to an app."""
+    trace = typer.Typer(no_args_is_help=True)
+    app.add_typer(
+        trace,
+        name="trace",
+        help="Record and show requests, answers and what they change.",
+        epilog="Example: ottla trace show trace.jsonl",
+    )
+    trace.command("start", epilog="Example: ottla trace start --file trace.jsonl")(guarded(_start))
+    trace.command("stop", epilog="Example: ottla trace stop")(guarded(_stop))
+    trace.command("show", epilog="Example: ottla trace show trace.jsonl --lanes")(guarded(_show))
+
+
+def _start(
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Gets all events, a line of JSON each.")
+    ] = None,
+    ring: Annotated[int, typer.Option("--ring", min=1, help="Events in memory.")] = 100_000,
+    control: Control = "",
+) -> int:
+    """Trace from now on."""
+    with lab_of(control) as lab:
+        Trace(lab).start(ring=ring, file=None if file is None else file.absolute())
+    return 0
+
+
+def _stop(control: Control = "") -> int:
+    """Trace no more; events in memory stay."""
+    with lab_of(control) as lab:
+        Trace(lab).stop()
+    return 0
+
+
+def _show(
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="- for standard input; default: the broker's.")
+    ] = "",
+    as_lanes: Annotated[
+        bool, typer.Option("--lanes", help="Transactions, a column for each id.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON.")] = False,
+    control: Control = "",
+) -> int:
+    """Print a trace: a line for each request with what it changed."""
+    events = _events(file, control)
+    if as_json:
+        for event in events:
+            json_line(event)
+    elif as_lanes:
+        for text in lanes(events):
+            line(text)
+    else:
+        is_terminal = sys.stdout.isatty()
+        for text, style in lines_of(events):
+            begin = _STYLES.get(style, "") if is_terminal else ""
+            line(f"{begin}{text}\033[0m" if begin else text)
+    return 0
+
+
+def _events(file: str, control: str) -> list[Event]:
+    if not file:
+        with lab_of(control) as lab:
+            return Trace(lab).events()
+    try:
+        if file == "-":
+            return list(read_trace(sys.stdin))
+        with Path(file).open(encoding="utf-8") as lines:
+            return list(read_trace(lines))
+    except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
+        raise CannotRun(f"trace show {file}: {wrong}") from None

@@ -1,0 +1,1 @@
+"""Tests of the lab: rules, actions, the trace, the control."""

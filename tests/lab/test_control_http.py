@@ -1,0 +1,171 @@
+"""The control by HTTP: each operation, and requests that are refused."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.lab_client import LabClient, LabRefused
+from ottla.testing import Ottla
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Ottla]:
+    with Ottla(nodes=2) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def address(broker: Ottla) -> str:
+    return broker.order("control")
+
+
+@pytest.fixture(scope="module")
+def lab(address: str) -> LabClient:
+    return LabClient(lambda: address)
+
+
+def send(
+    address: str, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
+) -> tuple[int, Any]:
+    host, _, port = address.rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    connection.putrequest(method, path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders(body)
+    answer = connection.getresponse()
+    data = answer.read()
+    connection.close()
+    return answer.status, json.loads(data) if data else None
+
+
+def test_a_rule_is_added_listed_shown_and_removed(lab: LabClient) -> None:
+    rule = {"match": {"api": "EndTxn"}, "action": {"kind": "hold"}, "name": "pause"}
+    number = lab.call("POST", "/faults", rule)["id"]
+    shown = lab.call("GET", f"/faults/{number}")
+    assert shown == {
+        "id": number, "name": "pause", "match": {"api": "EndTxn"}, "action": {"kind": "hold"},
+        "continue": False, "matched": 0, "fired": 0, "held": 0,
+    }  # fmt: skip
+    assert lab.call("GET", "/faults") == [shown]
+    assert lab.call("POST", f"/faults/{number}/release") == {"released": 0}
+    assert lab.call("DELETE", f"/faults/{number}") == shown
+    assert lab.call("GET", "/faults") == []
+
+
+def test_nodes_are_stopped_and_started_and_leaders_moved(broker: Ottla, lab: LabClient) -> None:
+    broker.create_topic("led", replication_factor=2)
+    assert lab.call("POST", "/nodes/2/kill")["is_running"] is False
+    with pytest.raises(LabRefused, match="does not run") as refused:
+        lab.call("POST", "/nodes/2/stop")
+    assert refused.value.status == 409
+    assert lab.call("POST", "/nodes/2/start")["is_running"] is True
+    broker.wait_for(lambda: moved(lab))
+    assert [each["node_id"] for each in lab.call("GET", "/nodes")] == [1, 2]
+
+
+def moved(lab: LabClient) -> bool:
+    try:
+        lab.call("POST", "/leaders", {"topic": "led", "partition": 0, "node_id": 2})
+    except LabRefused:
+        return False
+    return True
+
+
+def test_the_trace_is_read_in_parts(broker: Ottla, lab: LabClient) -> None:
+    assert lab.call("POST", "/trace", {"ring": 1000})["on"] is True
+    broker.create_topic("traced")
+    first = lab.call("GET", "/trace?limit=1&api=CreateTopics")
+    assert [each["api"] for each in first["events"]] == ["CreateTopics"]
+    rest = lab.call("GET", f"/trace?after={first['next']}&kind=answer&api=CreateTopics")
+    assert [each["kind"] for each in rest["events"]][:1] == ["answer"]
+    assert lab.call("POST", "/trace", {"on": False})["on"] is False
+    assert lab.call("DELETE", "/trace")["on"] is False
+    assert lab.call("GET", "/trace")["events"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "body", "status"),
+    [
+        ("GET", "/faults", {"Host": "evil.example"}, b"", 403),
+        ("GET", "/faults", {"Host": ""}, b"", 403),
+        ("GET", "/faults", {"Origin": "http://evil.example"}, b"", 403),
+        ("GET", "/faults", {"Sec-Fetch-Site": "cross-site"}, b"", 403),
+        ("GET", "/nothing", {}, b"", 404),
+        ("GET", "/faults/77", {}, b"", 404),
+        ("PUT", "/faults", {}, b"", 405),
+        ("TRACE", "/faults", {}, b"", 405),
+        ("POST", "/faults", {}, b"", 400),
+        ("POST", "/faults", {"Content-Type": "text/plain"}, b"{}", 415),
+        ("POST", "/faults", {"Content-Type": "application/json"}, b"{", 400),
+        ("POST", "/faults", {"Content-Type": "application/json"}, b"[]", 400),
+        ("POST", "/faults", {"Content-Type": "application/json"}, b"[" * 100_000, 400),
+        ("GET", "/trace?limit=0", {}, b"", 400),
+        ("GET", "/trace?after=x", {}, b"", 400),
+        ("GET", "/trace?what=1", {}, b"", 400),
+        ("POST", "/trace", {"Content-Type": "application/json"}, b'{"ring": 0}', 400),
+        (
+            "POST",
+            "/trace",
+            {"Content-Type": "application/json"},
+            b'{"file": "/no/such/dir/f"}',
+            409,
+        ),
+        ("POST", "/nodes/9/stop", {}, b"", 404),
+        ("POST", "/leaders", {"Content-Type": "application/json"}, b'{"topic": "no"}', 400),
+    ],
+)
+def test_a_wrong_request_is_refused_with_a_sentence(
+    address: str, method: str, path: str, headers: dict[str, str], body: bytes, status: int
+) -> None:
+    if body:
+        headers = {**headers, "Content-Length": str(len(body))}
+    answered, decoded = send(address, method, path, headers, body)
+    assert answered == status
+    assert decoded["error"]
+
+
+def test_a_body_over_a_megabyte_is_refused_before_it_is_read(address: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Length": "1000001"}
+    assert send(address, "POST", "/faults", headers)[0] == 413
+
+
+def test_a_body_in_chunks_is_refused(address: str) -> None:
+    headers = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+    assert send(address, "POST", "/faults", headers)[0] == 411
+
+
+def test_an_idle_connection_holds_up_no_other(address: str, lab: LabClient) -> None:
+    host, _, port = address.rpartition(":")
+    idle = [socket.create_connection((host, int(port))) for _ in range(20)]
+    assert lab.call("GET", "/faults") == []
+    for each in idle:
+        each.close()
+
+
+def test_the_description_names_every_operation(lab: LabClient) -> None:
+    described = lab.call("GET", "/openapi.json")
+    names = {each["operationId"] for path in described["paths"].values() for each in path.values()}
+    assert {"addFault", "listFaults", "readTrace", "moveLeader", "killNode"} <= names
+    text = json.dumps(described)
+    refs = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert refs <= described["components"]["schemas"].keys()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_curl_adds_a_rule(address: str, lab: LabClient, tmp_path: Path) -> None:
+    rule = '{"match": {"api": "EndTxn"}, "action": {"kind": "close_before"}}'
+    command = ["curl", "-sS", "-H", "Content-Type: application/json", "-d", rule]
+    done = subprocess.run(
+        [*command, f"http://{address}/faults"], capture_output=True, text=True, check=True
+    )
+    lab.call("DELETE", f"/faults/{json.loads(done.stdout)['id']}")
