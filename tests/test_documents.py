@@ -29,6 +29,7 @@ ROOMS = (
     "broker",
     "coordinator",
     "facade",
+    "lab",
     "metadata",
     "protocol",
     "security",

@@ -51,7 +51,7 @@ def test_a_transaction_is_whole_after_a_crash_at(point: str, broker: Ottla) -> N
         producer.commit_transaction(20)
     else:
         with pytest.raises(KafkaException):
-            producer.commit_transaction(2)
+            producer.commit_transaction(0.5)
     assert died_by_kill(broker)
     broker.kill()
     broker.start()
