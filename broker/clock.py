@@ -36,6 +36,14 @@ class Clock(Protocol):
     @property
     def monotonic_s(self) -> Callable[[], float]: ...
 
+    @property
+    def live(self) -> Clock:
+        """The clock of waits and measurements that decide nothing.
+
+        By it go long polls, retries, throttling and slices. It goes on while this one is held; it
+        is this one unless a test holds it.
+        """
+
     def now_ms(self) -> int:
         """Milliseconds since 1970, as Kafka's timestamps are. It may step, forward and back."""
 
@@ -72,6 +80,10 @@ class SystemClock:
         self._ahead_ms = 0
 
     monotonic_s = staticmethod(time.monotonic)
+
+    @property
+    def live(self) -> Clock:
+        return self
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

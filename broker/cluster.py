@@ -200,7 +200,7 @@ class Cluster:
         """Start the timed jobs; needs a running event loop."""
         if not self._runs:
             self._runs = True
-            measure_slices_by(self.clock.monotonic_s)
+            measure_slices_by(self.clock.live.monotonic_s)
             self._watch_clock()
             self.controller.fence_others(self.nodes.keys())
             self._background.start()

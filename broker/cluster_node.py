@@ -30,6 +30,10 @@ class ClusterNode(OtherNode, Protocol):
     @property
     def marker_channel(self) -> MarkerChannel: ...
 
+    @property
+    def sends_markers(self) -> bool:
+        """Whether markers are on their way to other nodes."""
+
     def follow(self, topic: Topic) -> None:
         """Run the coordinators of the partitions of an internal topic that the node leads."""
 

@@ -53,7 +53,7 @@ class Complaints:
         count = self._counts.get(key, 0) + 1
         self._counts[key] = count
         if self._timer is None and is_in_event_loop():
-            self._timer = self._clock.call_after_ms(WINDOW_S * 1000, self.log_rest)
+            self._timer = self._clock.live.call_after_ms(WINDOW_S * 1000, self.log_rest)
         if count <= self._lines and self._written < LINES_IN_ALL:
             self._written += 1
             return True

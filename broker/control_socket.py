@@ -2,8 +2,9 @@
 
 The commands are `stop N`, `cut N` (cut its connections, as a kill does), `start N`, `lead TOPIC
 PARTITION N` (make node N the leader; the partition `*` means all), `queues` (the contents of
-the marker channels, as JSON), and `control` (open the control by HTTP, and return its address). The
-answer is `ok` with the result, or `error` with a sentence. The socket exists only with `--control`.
+the marker channels, as JSON), and `control` (open the control by HTTP, and return its address). A
+lab adds orders of its own. The answer is `ok` with the result, or `error` with a sentence. The
+socket exists only with `--control`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from .node_orders import NodeOrders, WrongOrder
 
 _log = Log("control")
 _LINE_BYTES: Final = 1 << 16
-_ORDERS: Final = "stop N, cut N, start N, lead TOPIC PARTITION N, queues, control"
+_ORDERS: Final = (
+    "stop N, cut N, start N, lead TOPIC PARTITION N, queues, control, clock, advance MS"
+)
 
 
 class ControlSocket:
@@ -28,10 +31,18 @@ class ControlSocket:
     Args:
         orders: to the nodes.
         open_http: opens the control by HTTP once; returns HOST:PORT.
+        carry_out: carries out another line, and returns its result; None if it knows no such
+            order. It may raise WrongOrder.
     """
 
-    def __init__(self, orders: NodeOrders, open_http: Callable[[], Awaitable[str]]) -> None:
+    def __init__(
+        self,
+        orders: NodeOrders,
+        open_http: Callable[[], Awaitable[str]],
+        carry_out: Callable[[str], Awaitable[str | None]] | None = None,
+    ) -> None:
         self._orders = orders
+        self._carry_out = carry_out
         self._open_http = open_http
         self._one_at_a_time = asyncio.Lock()
 
@@ -46,7 +57,7 @@ class ControlSocket:
         try:
             while line := await reader.readline():
                 async with self._one_at_a_time:
-                    answer = await self._answer(line.decode(errors="replace").split())
+                    answer = await self._answer(line.decode(errors="replace"))
                 await _write(writer, answer)
         except ValueError:  # what readline makes of a line without an end
             await _write(writer, f"error a line has at most {_LINE_BYTES} bytes")
@@ -55,9 +66,11 @@ class ControlSocket:
         finally:
             writer.close()
 
-    async def _answer(self, words: list[str]) -> str:
-        orders = self._orders
+    async def _answer(self, line: str) -> str:
+        orders, words = self._orders, line.split()
         try:
+            if self._carry_out is not None and (result := await self._carry_out(line)) is not None:
+                return f"ok {result}"
             match words:
                 case ["stop", node_id]:
                     await orders.stop(orders.node_id(node_id))

@@ -49,8 +49,8 @@ class Metrics:
         self._nodes = tuple(nodes)
         self._sockets = sockets or {}
         for node in self._nodes:
-            node.request_metrics = RequestMetrics(node.clock.monotonic_s)
-            metrics = TransactionMetrics(node.node_id, node.clock.monotonic_s)
+            node.request_metrics = RequestMetrics(node.clock.live.monotonic_s)
+            metrics = TransactionMetrics(node.node_id, node.clock.live.monotonic_s)
             node.transaction_metrics = metrics
             node.events.add(metrics.observe)
         self._close: Callable[[], None] = lambda: None
@@ -60,7 +60,7 @@ class Metrics:
         registry, loop = CollectorRegistry(), asyncio.get_running_loop()
         registry.register(_InLoop(loop, self._nodes, self._sockets))
         probes = probes_of(loop, self._nodes, self._sockets)
-        page = Page(registry, self._nodes[0].clock.monotonic_s, probes)
+        page = Page(registry, self._nodes[0].clock.live.monotonic_s, probes)
         try:
             bound_port = page.open(host, port)
         except OSError as trouble:

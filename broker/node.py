@@ -159,6 +159,11 @@ class Node:
             )
         return self._marker_channel
 
+    @property
+    def sends_markers(self) -> bool:
+        """Whether markers are on their way to other nodes."""
+        return self._marker_channel is not None and self._marker_channel.is_sending
+
     def _marker_requests(self) -> MarkerRequests:
         from .runtime.marker_requests import MarkerRequests
 

@@ -21,7 +21,7 @@ from ..metadata.catalog import ResourceType
 from ..metadata.features import is_served
 from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
-from .clock import SystemClock
+from .clock import Clock, SystemClock
 from .log_output import Log
 from .net.sockets import NodeSockets
 from .node import Node
@@ -90,6 +90,7 @@ def serve(
     control: Control | None = None,
     metrics: tuple[str, int] | None = None,
     cluster_id: str | None = None,
+    clock: Clock | None = None,
     on_ready: Callable[[Ready], None] = print_ready,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; return the exit status.
@@ -105,6 +106,7 @@ def serve(
         metrics: host and port of the page for Prometheus (metrics.py).
         cluster_id: the id for the cluster of a new directory; a directory with another id is
             refused.
+        clock: the time; None: the machine's.
         on_ready: called when the nodes answer, before the file is written.
     """
     import uvloop
@@ -119,6 +121,7 @@ def serve(
     try:
         server = _Server(config, directory, is_temporary, cluster_id)
         server.on_ready = on_ready
+        server.clock = clock or server.clock
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         if metrics is None:
             return uvloop.run(running)
@@ -192,6 +195,7 @@ class _Server:
         self._directory = directory
         self._is_temporary = is_temporary
         self.on_ready: Callable[[Ready], None] = print_ready
+        self.clock: Clock = SystemClock()
 
     async def run(
         self,
@@ -210,7 +214,7 @@ class _Server:
             from .settings.node_configs import configs_of
 
             configs = configs_of(self._config, nodes)
-        clock = SystemClock()
+        clock = self.clock
         doors = [NodeSockets(config, clock) for config in configs]
         files = None if control is None else control.files
         first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id, files=files)
@@ -234,7 +238,7 @@ class _Server:
             await door.open(node)
         if control is not None:
             await control.open(served)
-        garbage = Garbage(clock)  # modules and settings stay: no collection visits them
+        garbage = Garbage(clock.live)  # modules and settings stay: no collection visits them
         garbage.start()
         self._say_what_does_nothing(first)
         self._announce(served, ready_file)

@@ -82,6 +82,7 @@ SERVE_OPTIONS = (
         "--control", "faults, trace and nodes, for tests: by HTTP, or lines on a Unix socket",
         "HOST:PORT|SOCKET",
     ),
+    Option("--clock", "system (default), or manual[:MS]: time passes by `advance`", "CLOCK"),
     Option("--control-anywhere", "let --control listen on an address that others reach"),
     Option("--metrics", "serve /metrics for Prometheus, /health and /ready", "HOST:PORT"),
     Option(

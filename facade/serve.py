@@ -20,6 +20,7 @@ from ottla.command_line import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ottla.broker.clock import Clock
     from ottla.broker.server import Ready
     from ottla.broker.settings.config import BrokerConfig, LoginSections
     from ottla.lab.control import Control
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 LOG_LEVEL = "OTTLA_LOG_LEVEL"
 LOG_FORMAT = "OTTLA_LOG_FORMAT"
 KAFKA_OPTS = "KAFKA_OPTS"
+_REBALANCE_DELAY = "group.initial.rebalance.delay.ms"
 _LOGIN_FILE = "-Djava.security.auth.login.config="
 
 
@@ -62,20 +64,23 @@ def serve(words: Sequence[str], on_ready: OnReady | None = None) -> int:
         gc.enable()  # the process may go on after `main`
 
 
-def broker_config(given: argparse.Namespace) -> BrokerConfig:
+def broker_config(
+    given: argparse.Namespace, defaults: Mapping[str, str] | None = None
+) -> BrokerConfig:
     """The settings of the command line, of variables and of a file. Raises CannotRun.
 
     Args:
         given: the values of SETTINGS_OPTIONS.
+        defaults: instead of Kafka's, by name.
     """
     from ottla.broker.settings.config import BadSetting, BrokerConfig
 
-    settings: dict[str, str] = {}
+    settings = dict(defaults or {})
     if given.config is not None:
         from ottla.broker.settings.properties import read_properties
 
         try:
-            settings = read_properties(given.config.read_text())
+            settings |= read_properties(given.config.read_text())
         except (OSError, ValueError) as error:
             raise CannotRun(f"cannot read {given.config}: {error}") from None
     if given.environment:
@@ -183,7 +188,9 @@ def _set_up_log(given: argparse.Namespace) -> None:
 def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
     from ottla.broker.settings.config import BadSetting
 
-    config = broker_config(given)
+    clock = _clock(given.clock)
+    # No test could know that the first member of a group waits for others.
+    config = broker_config(given, {} if clock is None else {_REBALANCE_DELAY: "0"})
     _set_up_log(given)
     metrics = None if given.metrics is None else address(given.metrics)
     control = _control(given.control, anywhere=given.control_anywhere)
@@ -212,10 +219,23 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
             control=control,
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
+            clock=clock,
             on_ready=announce,
         )
     except BadSetting as error:
         raise CannotRun(str(error)) from None
+
+
+def _clock(given: str | None) -> Clock | None:
+    """A clock that tests move; None for the machine's. Raises CannotRun."""
+    if given in (None, "system"):
+        return None
+    kind, colon, at_ms = str(given).partition(":")
+    if kind != "manual" or (colon and not at_ms.isdecimal()):
+        raise CannotRun(f"--clock {given}: the clocks are system, manual and manual:MS")
+    from ottla.lab.manual_clock import ManualClock
+
+    return ManualClock(int(at_ms) if at_ms else None)
 
 
 def _control(given: str | None, *, anywhere: bool) -> Control | None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from ottla.broker_data import BrokerData
 from ottla.broker_process import BrokerProcess, start_process
+from ottla.lab_clock import Clock
 from ottla.ports import NO_BROKER, HeldPorts, closed_port, silent_port
 
 if TYPE_CHECKING:
@@ -109,9 +110,12 @@ class Ottla(BrokerData):
         mechanism: of the logins: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`. Each start makes the
             credentials of users that have none, which the first user must be allowed to do.
         log_level: what `ottla serve --log-level` takes: `debug`, `kafka.request.logger=trace`.
+        clock: `manual`: the broker's time stands still except through `clock.advance`, and goes on
+            after a restart; or `manual:MS`, to begin there; or `system`.
 
     Attributes:
         nodes: the nodes by id.
+        clock: the broker's time.
     """
 
     def __init__(
@@ -124,8 +128,11 @@ class Ottla(BrokerData):
         users: Mapping[str, str] | None = None,
         mechanism: str = "PLAIN",
         log_level: str = "",
+        clock: str = "system",
     ) -> None:
         self._log_level = log_level
+        self._clock = clock
+        self.clock = Clock(self.order, self._advanced)
         self._security: BrokerSecurity | None = None
         if users or security != "PLAINTEXT":
             from ottla.secured import BrokerSecurity
@@ -419,9 +426,14 @@ class Ottla(BrokerData):
             arguments += ["--set", f"{name}={value}"]
         if self._security is not None:  # a file, because other processes see the arguments
             arguments += ["--config", str(self._security.written(self._directory()))]
+        if self._clock != "system":
+            arguments += ["--clock", self._clock]
         if self._log_level:
             arguments += ["--log-level", self._log_level]
         return arguments
+
+    def _advanced(self, now_ms: int) -> None:
+        self._clock = f"manual:{now_ms}"
 
     def _client(self) -> Client:
         if self._security is None:

@@ -52,9 +52,14 @@ class Control:
         self._served = served
         self._orders = NodeOrders(served)
         if self._socket is not None:  # the reference keeps it open
-            self._server = await ControlSocket(self._orders, self.http).open(self._socket)
+            self._server = await self._control_socket().open(self._socket)
         if self._wanted is not None:
             await self.http()
+
+    def _control_socket(self) -> ControlSocket:
+        from .orders import LabOrders  # here, because it imports the manual clock
+
+        return ControlSocket(self._orders, self.http, LabOrders(self._served).carry_out)
 
     async def http(self) -> str:
         """HOST:PORT of the HTTP part, which is opened now if it is not yet. Raises OSError."""

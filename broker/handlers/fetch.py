@@ -205,7 +205,7 @@ async def _read_later(
     Args:
         parts: the partitions as read before the wait.
     """
-    deadline_ms = node.clock.monotonic_ms() + request.max_wait_ms
+    deadline_ms = node.clock.live.monotonic_ms() + request.max_wait_ms
     topic_partitions = [(name, index) for (_, index), name, _ in plan.items]
     hastened = False
 
@@ -218,7 +218,7 @@ async def _read_later(
     while True:
         awaited = AwaitedBytes(node, limits, request.min_bytes)
         waiting = node.fetch_waits.wait((), awaited.has_enough)
-        timer = node.clock.call_at_ms(deadline_ms, time_is_up, waiting)
+        timer = node.clock.live.call_at_ms(deadline_ms, time_is_up, waiting)
         context.hasten = lambda waiting=waiting: time_is_up(waiting)
         try:
             for start in range(0, len(topic_partitions), MANY):

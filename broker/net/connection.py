@@ -516,7 +516,7 @@ class Connection(asyncio.BufferedProtocol):
     def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
         """Throttle the client: neither read nor serve for this time (KIP-219)."""
         self._pause()
-        self._muted = self._clock.call_after_ms(wait_ms, then)
+        self._muted = self._clock.live.call_after_ms(wait_ms, then)
 
     def _close_after(self, failed: DelayedClose) -> None:
         """Serve no further requests; after the delay send the last answer and close."""

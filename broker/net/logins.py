@@ -133,7 +133,9 @@ class Logins:
         from .issuer_keys import IssuerKeys
 
         if self._issuer_keys is None:  # other settings of the node may change, these may not
-            self._issuer_keys = IssuerKeys(key_source(config, self._listener), self._node.clock)
+            self._issuer_keys = IssuerKeys(
+                key_source(config, self._listener), self._node.clock.live
+            )
         keys = self._issuer_keys
         rules = token_rules(config, self._listener)
         return SignedTokens(rules, lambda: keys.current, keys.lacks).check

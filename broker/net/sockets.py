@@ -82,14 +82,14 @@ class NodeSockets:
         self.between_nodes = self._between_nodes()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
-        requests = RequestMemory(_request_memory_bytes(config), clock, give_back_freed_memory)
-        turns = FairTurns(clock.monotonic_s)
+        requests = RequestMemory(_request_memory_bytes(config), clock.live, give_back_freed_memory)
+        turns = FairTurns(clock.live.monotonic_s)
         self._buffers = ReceiveBuffers()
         self._shared = Shared(
             turns, self._buffers, requests, AnswerMemory(), Complaints(clock), clock
         )
         self._limits = ConnectionLimits(config)
-        self._rates = CreationRates(config, clock, self._admit)
+        self._rates = CreationRates(config, clock.live, self._admit)
         self._waiting: dict[Connection, str] = {}  # over max.connections, with listeners
         self._served: dict[Connection, str] = {}  # counted in the limits, with listeners
         self._idle_check: Timer | None = None
@@ -222,7 +222,7 @@ class NodeSockets:
         if not self._connections:
             return
         try:
-            async with within_ms(self._clock, _DRAIN_S * 1000):
+            async with within_ms(self._clock.live, _DRAIN_S * 1000):
                 await self._all_gone.wait()
         except TimeoutError:
             _log.warning(
@@ -261,7 +261,7 @@ class NodeSockets:
         from .tls_transport import RECEIVED_BYTES, TlsTransport
 
         if self._handshakes is None:
-            self._handshakes = Handshakes(self._clock)
+            self._handshakes = Handshakes(self._clock.live)
             self._received = bytearray(RECEIVED_BYTES)
         handshakes, received, complaints = self._handshakes, self._received, self._shared.complaints
         return lambda: TlsTransport(

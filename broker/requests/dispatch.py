@@ -146,7 +146,7 @@ class Dispatch:
     def refusal_ms(self, host: str) -> int:
         """The delay before a refused connection of an address is closed; 0 if it is not refused."""
         quotas = self._node.quotas
-        return 0 if quotas is None else quotas.connect(host, self._node.clock.monotonic_ms())
+        return 0 if quotas is None else quotas.connect(host, self._node.clock.live.monotonic_ms())
 
     def serve(
         self, frame: memoryview, connection: ConnectionInfo
@@ -165,7 +165,7 @@ class Dispatch:
 
             self._events.tell(RequestReceived(*self._named(context)))
         if self._node.quotas is not None:
-            context.size_bytes, context.started_s = len(frame), self._node.clock.monotonic_s()
+            context.size_bytes, context.started_s = len(frame), self._node.clock.live.monotonic_s()
         if key is _API_VERSIONS:
             *_, highest = self._versions[key]
             if not 0 <= version <= highest:

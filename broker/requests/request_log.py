@@ -32,7 +32,7 @@ class LoggedDispatch(Dispatch):
     def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
         if _log.lowest <= _TRACE:
             _log.trace("request", **_named(context), request=shown(request))
-        began_s = self._node.clock.monotonic_s()
+        began_s = self._node.clock.live.monotonic_s()
         return self._logged(context, super()._handling(context, request), began_s)
 
     async def _logged(
@@ -51,7 +51,7 @@ class LoggedDispatch(Dispatch):
             raise
         finally:
             handling.close()
-            took_ms = (self._node.clock.monotonic_s() - began_s) * 1000
+            took_ms = (self._node.clock.live.monotonic_s() - began_s) * 1000
             _log.debug("answer", **_named(context), took_ms=round(took_ms, 3), **fields)
         return body
 

@@ -64,7 +64,7 @@ async def read_session_later(
         items: the partitions that were read; replaced by those that are read after the wait.
         parts: their records.
     """
-    deadline_ms = node.clock.monotonic_ms() + request.max_wait_ms
+    deadline_ms = node.clock.live.monotonic_ms() + request.max_wait_ms
     hastened = False
 
     def time_is_up(waiting: asyncio.Future[bool]) -> None:
@@ -80,7 +80,7 @@ async def read_session_later(
                 await context.turns.pause()
             awaited.add(items[start : start + MANY], parts[start : start + MANY])
         waiting = node.fetch_waits.wait_in_session()
-        timer = node.clock.call_at_ms(deadline_ms, time_is_up, waiting)
+        timer = node.clock.live.call_at_ms(deadline_ms, time_is_up, waiting)
         context.hasten = lambda waiting=waiting: time_is_up(waiting)
         try:
             _wait_in(session, awaited, waiting)

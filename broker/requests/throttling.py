@@ -41,7 +41,7 @@ def metered(handler: Handler) -> Handler:
     """A handler whose time, and the size of whose requests, count against quotas."""
 
     async def both(node: Node, context: Context, request: object) -> Body | None:
-        now_s = node.clock.monotonic_s
+        now_s = node.clock.live.monotonic_s
         steps = _Steps(now_s, now_s() - context.started_s)  # begin with the time for decoding
         try:
             body = await _Timed(handler(node, context, request), steps)
@@ -98,7 +98,7 @@ def _throttle(node: Node, context: Context, request: object, steps: _Steps) -> N
     quotas = node.quotas
     if quotas is None or context.api_key in _EXEMPT or context.api_key == ApiKey.FETCH:
         return
-    who, now_ms = client_of(context), node.clock.monotonic_ms()
+    who, now_ms = client_of(context), node.clock.live.monotonic_ms()
     waits = [context.throttle_time_ms]
     if context.api_key == ApiKey.PRODUCE:
         waits.append(quotas.use(PRODUCER_BYTE_RATE, who, context.size_bytes, now_ms))
@@ -120,7 +120,7 @@ class Fetching:
         self._quotas = node.quotas
         self._context = context
         self._who = client_of(context)
-        self._started_s = node.clock.monotonic_s()
+        self._started_s = node.clock.live.monotonic_s()
         self.most_bytes = self._quotas.most_bytes(self._who)
 
     def use(self, size_bytes: int) -> int:
@@ -128,9 +128,9 @@ class Fetching:
 
         If the time is not 0, the answer must be sent without records, and they do not count.
         """
-        now_ms = self._node.clock.monotonic_ms()
+        now_ms = self._node.clock.live.monotonic_ms()
         # At most the time of reading: the Fetch may have waited for new records in between.
-        spent_s = min(self._node.clock.monotonic_s() - self._started_s, _READING_S)
+        spent_s = min(self._node.clock.live.monotonic_s() - self._started_s, _READING_S)
         wait_ms = max(
             self._quotas.use(REQUEST_PERCENTAGE, self._who, spent_s * 100, now_ms),
             self._quotas.use(CONSUMER_BYTE_RATE, self._who, size_bytes, now_ms),
@@ -158,7 +158,7 @@ def mutating(node: Node, context: Context, *, strict_since: int) -> Callable[[in
         assert quotas is not None
         try:
             wait_ms = quotas.mutate(
-                who, count, node.clock.monotonic_ms(), strict=context.version >= strict_since
+                who, count, node.clock.live.monotonic_ms(), strict=context.version >= strict_since
             )
         except Exceeded as exceeded:
             context.throttle_time_ms = max(context.throttle_time_ms, exceeded.wait_ms)

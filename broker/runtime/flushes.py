@@ -65,6 +65,11 @@ class Flushes:
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a flush is under way."""
+        return bool(self._lines)
+
     def ask(self, log: PartitionLog, up_to: int) -> None:
         """Request a flush of all records before `up_to`; `when_flushed` reports the result."""
         try:

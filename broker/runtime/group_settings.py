@@ -49,7 +49,7 @@ async def linger(clock: Clock, config: BrokerConfig, log: PartitionLog, end_befo
     """
     linger_ms = config["group.coordinator.append.linger.ms"]
     if linger_ms and log.log_end_offset != end_before:
-        await clock.sleep_ms(linger_ms)
+        await clock.live.sleep_ms(linger_ms)
 
 
 def consumer_setup(config: BrokerConfig, catalog: Catalog) -> ConsumerSetup:

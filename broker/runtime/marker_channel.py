@@ -187,6 +187,14 @@ class MarkerChannel:
             return transaction.partitions
         return ending.left
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether markers are on their way to other nodes for the first time."""
+        return any(
+            each.in_flight or (each.timer is not None and not each.failures)
+            for each in self.destinations.values()
+        )
+
     def refused_for_good(self) -> int:
         """The number of markers that get no further attempt; their transactions stay prepared."""
         return sum(len(ending.refused_for_good) for ending in self.unfinished.values())
@@ -363,7 +371,7 @@ class MarkerChannel:
     def _send_soon(self, destination: Destination) -> None:
         """Send a request in the next turn, with all markers gathered by then."""
         if destination.timer is None and not destination.in_flight:
-            destination.timer = self._clock.call_after_ms(0, self._send, destination)
+            destination.timer = self._clock.live.call_after_ms(0, self._send, destination)
 
     def _schedule_attempt(
         self, destination: Destination, attempt: Callable[[Destination], None]
@@ -374,7 +382,7 @@ class MarkerChannel:
                 self._limits.marker_retry_max_ms,
             )
             destination.failures += 1
-            destination.timer = self._clock.call_after_ms(
+            destination.timer = self._clock.live.call_after_ms(
                 wait_ms, self._attempt, destination, attempt
             )
 
@@ -479,7 +487,7 @@ class MarkerChannel:
     def _complete_later(self, ending: Ending) -> None:
         self.completions.append(ending)
         if self._completion_timer is None and not self._stopped:
-            self._completion_timer = self._clock.call_after_ms(
+            self._completion_timer = self._clock.live.call_after_ms(
                 self._limits.marker_retry_max_ms, self._complete_again
             )
 

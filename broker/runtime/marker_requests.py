@@ -100,7 +100,7 @@ class MarkerRequests:
             {"markers": _markers(entries)},
         )
         try:
-            async with within_ms(self._clock, timeout_ms):
+            async with within_ms(self._clock.live, timeout_ms):
                 answer = await self._answer(node_id, other.between_nodes, other, frame)
             body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
         except BaseException:

@@ -286,7 +286,7 @@ class Shard(Generic[M]):
         """
         self._loading = True
         offset, end = self.log.log_start_offset, self.log.log_end_offset
-        now_s = self._clock.monotonic_s
+        now_s = self._clock.live.monotonic_s
         until_s = now_s() + slice_s
         while offset < end:
             data = self.log.read(offset, max_bytes=read_bytes, up_to=end, min_one=True).records
@@ -536,7 +536,7 @@ class Shard(Generic[M]):
         # Retry later, and not at each request before.
         self._timer_deadline_ms, self._was_tick_refused = self.machine.next_deadline(now), True
         if is_in_event_loop():
-            self._timer = self._clock.call_after_ms(_RETRY_S * 1000, run_in_turn, self.tick)
+            self._timer = self._clock.live.call_after_ms(_RETRY_S * 1000, run_in_turn, self.tick)
 
     def _make_due_decisions(self, now: Moment) -> Refused | None:
         """Make due decisions; return the refusal of the log, or None if it took all in this slice.

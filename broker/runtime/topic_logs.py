@@ -99,7 +99,7 @@ class TopicLogs:
     def _continue_later(self) -> None:
         if self._timer is None:
             wait_ms = self._limits.logs_wait_ms
-            self._timer = self._clock.call_after_ms(wait_ms, self._continue)
+            self._timer = self._clock.live.call_after_ms(wait_ms, self._continue)
 
     def _continue(self) -> None:
         """Make some logs that wait, and delete some that are dropped."""

@@ -116,7 +116,7 @@ class Background:
 
     async def _checkpoint(self, delay_ms: int, interval_ms: int) -> None:
         while True:
-            await self._clock.sleep_ms(delay_ms)
+            await self._clock.live.sleep_ms(delay_ms)
             delay_ms = interval_ms
             self._flushes.ask_for_metadata()
             try:
@@ -128,7 +128,7 @@ class Background:
     async def _save_states(self) -> None:
         """Save the states of busy logs, so that a start after a SIGKILL reads few batches."""
         while True:
-            await self._clock.sleep_ms(_SAVE_INTERVAL_MS)
+            await self._clock.live.sleep_ms(_SAVE_INTERVAL_MS)
             # Without steps: 10,000 logs take a millisecond.
             due = [
                 log for log in self._directory.logs() if log.log_end_offset >= log.saved.due_offset

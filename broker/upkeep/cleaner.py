@@ -207,7 +207,7 @@ class Cleaner:
 
         config = self._config
         if self._throttle is None:
-            self._throttle = Throttle(self._clock.monotonic_s())
+            self._throttle = Throttle(self._clock.live.monotonic_s())
         map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
         steps = self._rounds[todo.log] = compact(
             todo,
@@ -227,7 +227,7 @@ class Cleaner:
         self, steps: Steps[Compacted], log: PartitionLog, throttle: Throttle
     ) -> Compacted | None:
         loop, config = asyncio.get_running_loop(), self._config
-        now_s = self._clock.monotonic_s
+        now_s = self._clock.live.monotonic_s
         until_s = now_s() + _STEP_S
         while True:
             try:
@@ -242,7 +242,7 @@ class Cleaner:
             else:
                 limit = config["log.cleaner.io.max.bytes.per.second"]
                 pause_s = max(throttle.pause_s(limit, now_s()), _PAUSE_S)
-                await self._clock.sleep_ms(pause_s * 1000)
+                await self._clock.live.sleep_ms(pause_s * 1000)
             if not self._is_there(log):
                 return None
             until_s = now_s() + _STEP_S

@@ -48,7 +48,7 @@ class DirectoryWatch:
 
     def start(self) -> None:
         """Start; needs a running event loop."""
-        self._timer = self._clock.call_after_ms(INTERVAL_S * 1000, self._look_and_continue)
+        self._timer = self._clock.live.call_after_ms(INTERVAL_S * 1000, self._look_and_continue)
 
     def stop(self) -> None:
         """Stop checking."""

@@ -16,7 +16,7 @@ from ..clock import is_in_event_loop
 from ..log_output import Log
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _log = Log("removals")
 
@@ -34,7 +34,13 @@ class Removals:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._pool: ThreadPoolExecutor | None = None
+        self._last: Future[None] | None = None
         self.is_closed = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether files are being removed."""
+        return self._last is not None and not self._last.done()
 
     def directory(self, path: str) -> None:
         """Remove a directory and its files; without an event loop at once, or raise OSError."""
@@ -67,7 +73,7 @@ class Removals:
             from concurrent.futures import ThreadPoolExecutor
 
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="removal")
-        self._pool.submit(_tried, work, path)
+        self._last = self._pool.submit(_tried, work, path)
 
     def _remove_directory(self, path: str) -> None:
         self._remove([f"{path}/{name}" for name in self._files.names_in(path)])

@@ -1,0 +1,66 @@
+"""The lines of the control socket that only a lab understands: `clock` and `advance MS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from ..broker.node_orders import WrongOrder
+
+if TYPE_CHECKING:
+    from ..broker.cluster import Cluster
+    from ..broker.net.sockets import NodeSockets
+    from ..broker.node import Node
+    from .manual_clock import ManualClock
+
+_MOST_MS: Final = 100 * 365 * 86_400_000  # a hundred years
+
+
+class LabOrders:
+    """Carries out lines about the clock.
+
+    Args:
+        served: the nodes and their sockets.
+    """
+
+    def __init__(self, served: Mapping[Node, NodeSockets]) -> None:
+        self._cluster = next(iter(served)).cluster
+        clock = self._cluster.clock
+        self._clock: ManualClock | None = None
+        if clock.live is not clock:  # without the import, a start is faster
+            self._clock = cast("ManualClock", clock)
+        if self._clock is not None:
+            self._clock.is_busy = lambda: works_in_background(self._cluster)
+
+    async def carry_out(self, line: str) -> str | None:
+        """Carry out a line; return its result, or None if it is no order of the lab.
+
+        Raises:
+            WrongOrder: it cannot be carried out.
+        """
+        name, _, rest = line.strip().partition(" ")
+        match name:
+            case "clock" if not rest:
+                return str(self._cluster.clock.now_ms())
+            case "advance":
+                return str(await self._advance(rest.strip()))
+        return None
+
+    async def _advance(self, text: str) -> int:
+        if self._clock is None:
+            raise WrongOrder("time goes by the machine's clock: start with --clock manual")
+        try:
+            wait_ms = int(text)
+        except ValueError:
+            wait_ms = _MOST_MS + 1
+        if abs(wait_ms) > _MOST_MS:
+            raise WrongOrder(f"advance {text}: a number of milliseconds was expected")
+        await self._clock.advance_ms(wait_ms)
+        return self._clock.now_ms()
+
+
+def works_in_background(cluster: Cluster) -> bool:
+    """Whether threads flush or remove files, or markers are on their way to other nodes."""
+    if cluster.flushes.is_busy or cluster.removals.is_busy:
+        return True
+    return any(node.sends_markers for node in cluster.nodes.values() if node.runs)
