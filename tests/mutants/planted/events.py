@@ -267,8 +267,8 @@ MUTANTS: Final = (
     Mutant(
         "sockets-do-not-return-freed-memory",
         "broker/net/sockets.py",
-        "clock, give_back_freed_memory)",
-        "clock)",
+        "clock.live, give_back_freed_memory)",
+        "clock.live)",
         "memory of served requests stays with the process",
         ("tests/broker/net/test_held_memory.py",),
     ),
