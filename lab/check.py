@@ -10,7 +10,7 @@ from ..protocol.api_keys import ApiKey
 from . import rules
 from .corruption import KINDS
 from .error_answers import why_no_place
-from .rules import Match, RuleSpec, WrongRule, code_of
+from .rules import CannotFire, Match, RuleSpec, code_of
 from .sights import api_name
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _OF_ANY: Final = {"nth", "every", "after_ms", "probability", "seed", "times"}
 
 
 def check_rule(spec: RuleSpec, cluster: Cluster) -> None:
-    """Raises WrongRule if a rule can never fire on this cluster."""
+    """Raises CannotFire if a rule can never fire on this cluster."""
     match, action = spec.match, spec.action
     _check_numbers(match, cluster)
     if isinstance(action, tuple(_OF_STEPS)):
@@ -41,19 +41,19 @@ def check_rule(spec: RuleSpec, cluster: Cluster) -> None:
     elif isinstance(action, rules.MoveLeader | rules.MoveCoordinator):
         _check_move(action, cluster)
     elif isinstance(action, rules.Delay) and (action.up_to_ms or action.ms) < action.ms:
-        raise WrongRule(f"up_to_ms must be at least ms, {action.ms}")
+        raise CannotFire(f"up_to_ms must be at least ms, {action.ms}")
 
 
 def _check_numbers(match: Match, cluster: Cluster) -> None:
     if match.versions is not None and match.versions[0] > match.versions[1]:
-        raise WrongRule("match.versions: the lowest version comes first")
+        raise CannotFire("match.versions: the lowest version comes first")
     if match.node_id is not None and match.node_id not in cluster.nodes:
         known = ", ".join(map(str, cluster.nodes))
-        raise WrongRule(f"match.node_id: node {match.node_id} does not exist; nodes: {known}")
+        raise CannotFire(f"match.node_id: node {match.node_id} does not exist; nodes: {known}")
     if match.probability == 0:
-        raise WrongRule("match.probability: a rule with probability 0 can never fire")
+        raise CannotFire("match.probability: a rule with probability 0 can never fire")
     if match.nth is not None and match.every is not None and match.nth % match.every:
-        raise WrongRule(f"match: the {match.nth}. is none of every {match.every}.")
+        raise CannotFire(f"match: the {match.nth}. is none of every {match.every}.")
 
 
 def _given(match: Match) -> set[str]:
@@ -64,15 +64,17 @@ def _check_step(match: Match, action: rules.Action) -> None:
     kind = rules.kind_of(action)
     allowed = _OF_STEPS[type(action)] | _OF_ANY
     wrong = sorted(_given(match) - allowed)
+    if isinstance(action, rules.Disk) and match.topic is None:
+        raise CannotFire("match.topic: disk needs a topic; * means all logs")
     if wrong:
         allowed_names = ", ".join(sorted(allowed))
-        raise WrongRule(
+        raise CannotFire(
             f"match.{wrong[0]}: {kind} acts on steps of the broker, which {allowed_names} can match"
         )
 
 
 def _keys_of(match: Match) -> dict[ApiKey, tuple[int, int]]:
-    """The APIs that a match can hold for, with the versions. Raises WrongRule."""
+    """The APIs that a match can hold for, with the versions. Raises CannotFire."""
     found = {}
     pattern = match.api or "*"
     for key, served in HANDLERS.items():
@@ -83,13 +85,15 @@ def _keys_of(match: Match) -> dict[ApiKey, tuple[int, int]]:
             found[key] = (low, high)
     if not found:
         names = ", ".join(sorted(map(api_name, HANDLERS)))
-        raise WrongRule(f"match.api: no API fits {pattern}; the APIs are {names}")
+        raise CannotFire(f"match.api: no API fits {pattern}; the APIs are {names}")
     if all(key in _OF_LOGIN for key in found):
-        raise WrongRule(f"match.api: rules act on requests after the login, and {pattern} is of it")
+        raise CannotFire(
+            f"match.api: rules act on requests after the login, and {pattern} is of it"
+        )
     served_versions = {key: span for key, span in found.items() if span[0] <= span[1]}
     if not served_versions:
         low, high = match.versions or (0, 0)
-        raise WrongRule(f"match.versions: {pattern} has no served version from {low} to {high}")
+        raise CannotFire(f"match.versions: {pattern} has no served version from {low} to {high}")
     return served_versions
 
 
@@ -98,12 +102,12 @@ def _check_error(match: Match, action: rules.Error, keys: dict[ApiKey, tuple[int
     has_parts = match.topic is not None or match.partition is not None
     reasons = [why_no_place(key, span, code, has_parts) for key, span in keys.items()]
     if all(reason is not None for reason in reasons):
-        raise WrongRule(f"action: {reasons[0]}")
+        raise CannotFire(f"action: {reasons[0]}")
 
 
 def _check_corrupt(action: rules.Corrupt, keys: dict[ApiKey, tuple[int, int]]) -> None:
     if action.what not in KINDS:
-        raise WrongRule(f"action.what: {action.what} is none of {', '.join(sorted(KINDS))}")
+        raise CannotFire(f"action.what: {action.what} is none of {', '.join(sorted(KINDS))}")
     apis = KINDS[action.what].apis
     if apis:
         names = ", ".join(map(api_name, sorted(apis)))
@@ -114,12 +118,12 @@ def _check_api(
     keys: dict[ApiKey, tuple[int, int]], needed: set[ApiKey], action: str, names: str
 ) -> None:
     if not needed & keys.keys():
-        raise WrongRule(f"match.api: {action} acts on {names} alone")
+        raise CannotFire(f"match.api: {action} acts on {names} alone")
 
 
 def _check_move(action: rules.MoveLeader | rules.MoveCoordinator, cluster: Cluster) -> None:
     if len(cluster.nodes) < 2:
-        raise WrongRule(f"action: {rules.kind_of(action)} needs a broker with several nodes")
+        raise CannotFire(f"action: {rules.kind_of(action)} needs a broker with several nodes")
     if action.node_id is not None and action.node_id not in cluster.nodes:
         known = ", ".join(map(str, cluster.nodes))
-        raise WrongRule(f"action.node_id: node {action.node_id} does not exist; nodes: {known}")
+        raise CannotFire(f"action.node_id: node {action.node_id} does not exist; nodes: {known}")

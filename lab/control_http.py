@@ -106,6 +106,12 @@ class _Server(ThreadingHTTPServer):
         """A client that goes away is no error of the broker."""
 
 
+def _number(text: str) -> int | float:
+    """A number with a point; 3.0 is an integer in JSON."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
 class _Request(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
@@ -133,19 +139,22 @@ class _Request(BaseHTTPRequestHandler):
             status, answer = self._answer()
         except Failure as failed:
             status, answer = failed.status, {"error": str(failed)}
-            if failed.status in (400, 411, 413, 415) and self._has_unread_body:
-                self.close_connection = True
             self._send(status, answer, failed.allow)
             return
+        except OSError:  # the client has gone
+            raise
+        except Exception as bug:
+            _log.error("the control failed to carry out a request", exc_info=bug, path=self.path)
+            status, answer = 500, {"error": "the request failed: see the broker's log"}
         self._send(status, answer)
 
     def _answer(self) -> tuple[int, object]:
-        self._has_unread_body = "Content-Length" in self.headers
+        data = self._body()
         self._check_sender()
         parts = urlsplit(self.path)
         operation, values = operation_for(self.command, unquote(parts.path))
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        body = self._body(operation)
+        body = self._decoded(operation, data)
         running = operation.run(self.server.lab, values, query, body)
         later = asyncio.run_coroutine_threadsafe(running, self.server.loop)
         try:
@@ -167,21 +176,22 @@ class _Request(BaseHTTPRequestHandler):
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             raise Failure(403, "requests of pages from another site are refused")
 
-    def _body(self, operation: Operation) -> object:
-        """The decoded body; None without one. Raises Failure."""
+    def _body(self) -> bytes:
+        """The whole body, so that the next request begins behind it. Raises Failure."""
+        self.close_connection, closes = True, self.close_connection
         if "Transfer-Encoding" in self.headers:
-            self.close_connection = True
             raise Failure(411, "a body needs a Content-Length")
         text = self.headers.get("Content-Length", "0")
         if not text.isascii() or not text.isdecimal():
-            self.close_connection = True
             raise Failure(400, "Content-Length must be a number")
-        size_bytes = int(text)
-        if size_bytes > MOST_BODY_BYTES:
-            self.close_connection = True
+        if int(text[:20]) > MOST_BODY_BYTES:
             raise Failure(413, f"a body has at most {MOST_BODY_BYTES} bytes")
-        data = self.rfile.read(size_bytes)
-        self._has_unread_body = False
+        data = self.rfile.read(int(text))
+        self.close_connection = closes
+        return data
+
+    def _decoded(self, operation: Operation, data: bytes) -> object:
+        """The JSON object of a body; None without one. Raises Failure."""
         if not data:
             if operation.needs_body:
                 raise Failure(400, "a body is needed: a JSON object")
@@ -191,7 +201,7 @@ class _Request(BaseHTTPRequestHandler):
         if self.headers.get_content_type() != self._JSON:
             raise Failure(415, "the body must have the type application/json")
         try:
-            decoded = json.loads(data)
+            decoded = json.loads(data, parse_float=_number)
         except (ValueError, RecursionError):
             raise Failure(400, "the body is no JSON") from None
         if not isinstance(decoded, dict):

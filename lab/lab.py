@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from .check import check_rule
 from .dispatch import OF_REQUEST, with_lab
 from .faults import Rule, can_be_released
-from .rules import OfStep, RuleSpec, WrongRule, read_rule
+from .rules import LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
 from .state import LabState
 from .steps import Steps
-from .trace import MOST_RING, RING
 
 if TYPE_CHECKING:
     from ..broker.net.sockets import NodeSockets
@@ -61,8 +60,8 @@ class Lab:
         self._cluster.lab = self.state
 
     def add_fault(self, given: object) -> dict[str, Any]:
-        """Add a rule; return its id. Raises WrongRule."""
-        spec = read_rule(given)
+        """Add a rule; return its id. Raises WrongRule, CannotFire."""
+        spec = read(given, RuleSpec)
         check_rule(spec, self._cluster)
         return {"id": self._added(spec).number}
 
@@ -99,33 +98,21 @@ class Lab:
         except KeyError:
             raise NotThere(f"there is no rule {number}") from None
 
-    def set_trace(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def set_trace(self, given: object) -> dict[str, Any]:
         """Switch the trace on or off, and say where it goes.
-
-        Args:
-            given: `ring`, the number of events in memory; `file`, a path that gets all of them;
-                `on`, False to switch it off.
 
         Raises:
             WrongRule: a field is wrong. NotNow: the file cannot be opened.
         """
-        unknown = given.keys() - {"ring", "file", "on"}
-        if unknown:
-            raise WrongRule(f"unknown field {min(unknown)}; the fields are ring, file, on")
-        ring, file, on = given.get("ring", RING), given.get("file"), given.get("on", True)
-        if not isinstance(ring, int) or isinstance(ring, bool) or not 1 <= ring <= MOST_RING:
-            raise WrongRule(f"ring must be a number from 1 to {MOST_RING}")
-        if file is not None and (not isinstance(file, str) or not file or "\0" in file):
-            raise WrongRule("file must be a path")
-        if not isinstance(on, bool):
-            raise WrongRule("on must be true or false")
-        if not on:
+        settings = read(given, TraceSettings)
+        if not settings.on:
             self.tracer.stop()
         else:
+            file = None if settings.file is None else Path(settings.file)
             try:
-                self.tracer.start(ring=ring, file=None if file is None else Path(file))
-            except OSError as failed:
-                raise NotNow(f"{file} cannot be opened: {failed.strerror}") from None
+                self.tracer.start(ring=settings.ring, file=file)
+            except (OSError, ValueError) as failed:  # a path with a null character
+                raise NotNow(f"{file} cannot be opened: {failed}") from None
         return {"on": self.tracer.is_on, "last": self.tracer.last}
 
     def list_nodes(self) -> list[dict[str, Any]]:
@@ -145,28 +132,17 @@ class Lab:
             for node, door in self._served.items()
         ]
 
-    def move_leader(self, given: Mapping[str, object]) -> dict[str, Any]:
-        """Make a node the leader of a partition.
-
-        Args:
-            given: `topic`, `partition` (all of them without it), `node_id`.
+    def move_leader(self, given: object) -> dict[str, Any]:
+        """Make a node the leader of a partition, or of all of a topic.
 
         Raises:
             WrongRule: a field is wrong. WrongOrder: the node cannot lead it.
         """
-        unknown = given.keys() - {"topic", "partition", "node_id"}
-        if unknown:
-            raise WrongRule(f"unknown field {min(unknown)}; they are topic, partition, node_id")
-        topic, node_id = given.get("topic"), given.get("node_id")
-        partition = given.get("partition")
-        if not isinstance(topic, str):
-            raise WrongRule("topic must be a name")
-        if partition is not None and (not isinstance(partition, int) or partition is True):
-            raise WrongRule("partition must be a number")
-        if not isinstance(node_id, int) or node_id not in self.orders.nodes:
-            raise WrongRule(f"node_id must be one of {', '.join(map(str, self.orders.nodes))}")
-        self.orders.lead(topic, "*" if partition is None else str(partition), node_id)
-        return dict(given)
+        move = read(given, LeaderMove)
+        node_id = self.orders.node_id(str(move.node_id))
+        partition = "*" if move.partition is None else str(move.partition)
+        self.orders.lead(move.topic, partition, node_id)
+        return shown(move)
 
     def _changed(self) -> None:
         """Serve by the lab's dispatch, or by the usual one again."""

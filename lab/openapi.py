@@ -9,10 +9,11 @@ from typing import Any, Final
 import msgspec
 
 from .operation import Operation
-from .rules import RuleSpec
-from .trace import MOST_AT_ONCE, MOST_RING
+from .rules import LeaderMove, RuleSpec, TraceSettings
+from .trace import MOST_AT_ONCE
 
 _REF: Final = "#/components/schemas/{name}"
+_GIVEN: Final = (RuleSpec, TraceSettings, LeaderMove)
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _TEXT: Final = {"type": "string"}
 
@@ -44,7 +45,7 @@ _FAULT: Final = _object(
 )  # fmt: skip
 _SCHEMAS: Final[dict[str, Any]] = {
     "Any": {"type": "object"},
-    "Error": _object(["error"], error=_TEXT),
+    "Failure": _object(["error"], error=_TEXT),
     "Added": _object(["id"], id=_COUNT),
     "Released": _object(["released"], released=_COUNT),
     "Removed": _object(["removed"], removed=_COUNT),
@@ -52,15 +53,6 @@ _SCHEMAS: Final[dict[str, Any]] = {
     "Faults": _list_of("Fault"),
     "Node": _NODE,
     "Nodes": _list_of("Node"),
-    "Leader": _object(
-        ["topic", "node_id"], topic=_TEXT, partition=_COUNT | {"maximum": 2**31 - 1}, node_id=_COUNT
-    ),
-    "TraceSettings": _object(
-        [],
-        on={"type": "boolean"},
-        ring={"type": "integer", "minimum": 1, "maximum": MOST_RING},
-        file={"type": "string", "minLength": 1},
-    ),
     "TraceState": _object(["on", "last"], on={"type": "boolean"}, last=_COUNT),
     "Trace": _object(
         ["events", "next"], events={"type": "array", "items": {"type": "object"}}, next=_COUNT
@@ -70,7 +62,9 @@ _ERRORS: Final = {
     "400": "The request is wrong; the answer says why.",
     "403": "The request may come from a page of another site.",
     "404": "There is no such rule, node or path.",
-    "409": "It is not possible now; the answer says why.",
+    "405": "The path takes other methods.",
+    "409": "It is not possible on this broker, or not now; the answer says why.",
+    "411": "The body has no length.",
     "413": "The body is too large.",
     "415": "The body is no JSON by its type.",
     "503": "The broker does not answer in time.",
@@ -79,7 +73,7 @@ _ERRORS: Final = {
 
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
     """The whole description."""
-    (rule,), components = msgspec.json.schema_components((RuleSpec,), ref_template=_REF)
+    _, components = msgspec.json.schema_components(_GIVEN, ref_template=_REF)
     paths: dict[str, Any] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
@@ -91,7 +85,7 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
             "description": "Faults, trace and nodes of a broker for tests.",
         },
         "paths": paths,
-        "components": {"schemas": {**components, **_SCHEMAS, "Rule": rule}},
+        "components": {"schemas": {**components, **_SCHEMAS}},
     }
 
 
@@ -106,7 +100,7 @@ def _described(operation: Operation) -> dict[str, Any]:
                 "content": _json(operation.answer),
             },
             **{
-                status: {"description": text, "content": _json("Error")}
+                status: {"description": text, "content": _json("Failure")}
                 for status, text in _ERRORS.items()
             },
         },

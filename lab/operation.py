@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from ..broker.node_orders import WrongOrder
+from ..protocol.errors import Refused
 from .lab import Lab, NotNow, NotThere
-from .rules import WrongRule
+from .rules import CannotFire, WrongRule
 
 Values: TypeAlias = Mapping[str, int]
 Query: TypeAlias = Mapping[str, str]
@@ -70,5 +71,5 @@ class Operation(NamedTuple):
             raise Failure(400, str(wrong)) from None
         except NotThere as missing:
             raise Failure(404, str(missing)) from None
-        except (NotNow, WrongOrder, OSError) as not_now:
+        except (CannotFire, NotNow, WrongOrder, Refused, OSError) as not_now:
             raise Failure(409, str(not_now)) from None

@@ -28,7 +28,7 @@ def _operation(
 
 @_operation(
     "POST", "/faults", "addFault", "Add a rule.",
-    status=201, body="Rule", needs_body=True, answer="Added",
+    status=201, body="RuleSpec", needs_body=True, answer="Added",
 )  # fmt: skip
 async def _add_fault(lab: Lab, values: Values, query: Query, body: Any) -> object:
     return lab.add_fault(body)
@@ -127,7 +127,7 @@ _node_operation("start", "startNode", "Start a node again.", "start")
 
 @_operation(
     "POST", "/leaders", "moveLeader", "Make a node the leader of a partition.",
-    body="Leader", needs_body=True, answer="Leader",
+    body="LeaderMove", needs_body=True, answer="LeaderMove",
 )  # fmt: skip
 async def _move_leader(lab: Lab, values: Values, query: Query, body: Any) -> object:
     return lab.move_leader(body)

@@ -6,7 +6,7 @@ wrong type and a rule that can never fire are refused with a sentence.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,11 +19,18 @@ Milliseconds: TypeAlias = Annotated[int, Meta(ge=0, le=86_400_000)]
 Pattern: TypeAlias = Annotated[
     str, Meta(max_length=1000, description="A name; * stands for any characters, ? for one.")
 ]
+Given = TypeVar("Given", bound=Struct)
+RING: Final = 10_000
+MOST_RING: Final = 1_000_000
 Index: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
 class WrongRule(ValueError):
-    """A rule cannot be added; the text says why in one sentence."""
+    """A rule, or another order, is wrong; the text says why in one sentence."""
+
+
+class CannotFire(ValueError):
+    """A rule can never fire on this broker; the text says why in one sentence."""
 
 
 class Match(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
@@ -260,6 +267,34 @@ HOLDING: Final = (Hold, ApplyLate)
 """Actions that a release ends."""
 
 
+class TraceSettings(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What to trace, and where it goes.
+
+    Attributes:
+        on: False to switch it off.
+        ring: the number of events in memory.
+        file: a path that gets all events, a line of JSON each.
+    """
+
+    on: bool = True
+    ring: Annotated[int, Meta(ge=1, le=MOST_RING)] = RING
+    file: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
+
+
+class LeaderMove(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
+    """Which node shall lead a partition.
+
+    Attributes:
+        topic: its name.
+        node_id: the new leader.
+        partition: its index; without it, all partitions of the topic.
+    """
+
+    topic: str
+    node_id: Index
+    partition: Index | None = None
+
+
 class RuleSpec(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):
     """A rule as it is given.
 
@@ -276,30 +311,30 @@ class RuleSpec(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=Tr
     continue_: bool = msgspec.field(default=False, name="continue")
 
 
-def read_rule(data: object) -> RuleSpec:
-    """The rule of a JSON object. Raises WrongRule with a sentence."""
+def read(data: object, kind: type[Given]) -> Given:
+    """A JSON object as one of these types. Raises WrongRule with a sentence."""
     try:
-        return msgspec.convert(data, RuleSpec)
+        return msgspec.convert(data, kind)
     except msgspec.ValidationError as wrong:
-        raise WrongRule(_sentence(str(wrong), data)) from None
+        raise WrongRule(_sentence(str(wrong))) from None
 
 
-def _sentence(complaint: str, data: object) -> str:
+def _sentence(complaint: str) -> str:
     text, _, place = complaint.partition(" - at ")
     where = place.strip("`").removeprefix("$").removeprefix(".")
     if text.startswith("Invalid value") and where.endswith("kind"):
         return f"action.kind must be one of {', '.join(ACTIONS)}"
     if "unknown field" in text and "match" in where:
         return f"match: {text}; the fields are {', '.join(_fields(Match))}"
-    return f"{where or 'the rule'}: {text}"
+    return f"{where}: {text}" if where else text
 
 
 def _fields(cls: type[Struct]) -> tuple[str, ...]:
     return tuple(cls.__struct_encode_fields__)
 
 
-def shown(spec: RuleSpec) -> dict[str, Any]:
-    """A rule as JSON: the fields that differ from their defaults."""
+def shown(spec: Struct) -> dict[str, Any]:
+    """A rule or an order as JSON: the fields that differ from their defaults."""
     built: dict[str, Any] = msgspec.to_builtins(spec)
     return built
 
@@ -310,13 +345,13 @@ def kind_of(action: Action) -> str:
 
 
 def code_of(given: str | int) -> Code:
-    """An error code by its name or number. Raises WrongRule."""
+    """An error code by its name or number. Raises CannotFire."""
     try:
         code = Code[given.upper()] if isinstance(given, str) else Code(given)
     except (KeyError, ValueError):
-        raise WrongRule(f"{given} is none of Kafka's error codes") from None
+        raise CannotFire(f"{given} is none of Kafka's error codes") from None
     if code is Code.NONE:
-        raise WrongRule("code NONE is no error")
+        raise CannotFire("code NONE is no error")
     return code
 
 

@@ -19,6 +19,7 @@ from ..broker.clock import Clock
 from ..broker.event_stream import Events
 from ..broker.log_output import Log
 from ..protocol.errors import Refused
+from .rules import RING
 from .sights import api_name
 from .trace_events import answer_fields, as_fields, is_traced_with_its_request, request_fields
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from ..broker.requests.context import Context
 
 Event = dict[str, Any]
-RING: Final = 10_000
-MOST_RING: Final = 1_000_000
 MOST_AT_ONCE: Final = 10_000
 _MOST_STATES: Final = 10_000
 _Result = TypeVar("_Result")

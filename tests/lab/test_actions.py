@@ -371,6 +371,7 @@ def test_an_error_of_the_body_is_not_hidden_by_a_fault_that_did_not_fire(broker:
         ("corrupt", {}, {"what": "nothing"}, "none of"),
         ("forget_session", {"api": "Produce"}, {}, "acts on Fetch alone"),
         ("crash", {"api": "EndTxn"}, {"point": "marker"}, "acts on steps of the broker"),
+        ("disk", {}, {"error": "EIO"}, "disk needs a topic"),
         ("hold", {"nth": 3, "every": 2}, {}, "none of every 2"),
         ("hold", {"probability": 0}, {}, "can never fire"),
         ("delay", {}, {"ms": 5, "up_to_ms": 3}, "at least ms"),

@@ -16,6 +16,8 @@ import pytest
 from ottla.lab_client import LabClient, LabRefused
 from ottla.testing import Ottla
 
+JSON = {"Content-Type": "application/json"}
+
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Ottla]:
@@ -106,13 +108,13 @@ def test_the_trace_is_read_in_parts(broker: Ottla, lab: LabClient) -> None:
         ("TRACE", "/faults", {}, b"", 405),
         ("POST", "/faults", {}, b"", 400),
         ("POST", "/faults", {"Content-Type": "text/plain"}, b"{}", 415),
-        ("POST", "/faults", {"Content-Type": "application/json"}, b"{", 400),
-        ("POST", "/faults", {"Content-Type": "application/json"}, b"[]", 400),
-        ("POST", "/faults", {"Content-Type": "application/json"}, b"[" * 100_000, 400),
+        ("POST", "/faults", JSON, b"{", 400),
+        ("POST", "/faults", JSON, b"[]", 400),
+        ("POST", "/faults", JSON, b"[" * 100_000, 400),
         ("GET", "/trace?limit=0", {}, b"", 400),
         ("GET", "/trace?after=x", {}, b"", 400),
         ("GET", "/trace?what=1", {}, b"", 400),
-        ("POST", "/trace", {"Content-Type": "application/json"}, b'{"ring": 0}', 400),
+        ("POST", "/trace", JSON, b'{"ring": 0}', 400),
         (
             "POST",
             "/trace",
@@ -121,7 +123,9 @@ def test_the_trace_is_read_in_parts(broker: Ottla, lab: LabClient) -> None:
             409,
         ),
         ("POST", "/nodes/9/stop", {}, b"", 404),
-        ("POST", "/leaders", {"Content-Type": "application/json"}, b'{"topic": "no"}', 400),
+        ("POST", "/leaders", JSON, b'{"topic": "no"}', 400),
+        ("POST", "/leaders", JSON, b'{"topic": "no", "node_id": 1}', 409),
+        ("POST", "/faults", JSON, b'{"action": {"kind": "error", "code": "NO"}}', 409),
     ],
 )
 def test_a_wrong_request_is_refused_with_a_sentence(
@@ -169,3 +173,31 @@ def test_curl_adds_a_rule(address: str, lab: LabClient, tmp_path: Path) -> None:
         [*command, f"http://{address}/faults"], capture_output=True, text=True, check=True
     )
     lab.call("DELETE", f"/faults/{json.loads(done.stdout)['id']}")
+
+
+def test_a_refused_body_is_not_taken_for_the_next_request(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    for _ in range(2):
+        connection.request("PUT", "/faults", b'{"a": 1}', JSON)
+        answer = connection.getresponse()
+        assert (answer.status, "takes" in answer.read().decode()) == (405, True)
+    connection.close()
+
+
+def test_an_order_that_the_disk_refuses_is_answered(broker: Ottla, lab: LabClient) -> None:
+    match = {"topic": "__cluster_metadata"}
+    with (
+        broker.faults.expect("disk", error="EIO", match=match),
+        pytest.raises(LabRefused) as refused,
+    ):
+        lab.call("POST", "/nodes/2/kill")
+    assert refused.value.status == 409
+    broker.wait_for(lambda: started_again(lab))
+
+
+def started_again(lab: LabClient) -> bool:
+    try:
+        return bool(lab.call("POST", "/nodes/2/start")["is_running"])
+    except LabRefused:
+        return False
