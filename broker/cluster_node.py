@@ -9,6 +9,7 @@ from .runtime.partitions import OtherNode
 
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
+    from ..coordinator.transactions.producer_ids import ProducerIds
     from ..metadata.catalog import Topic
     from .runtime.coordinators import AnyCoordinator, Coordinator
     from .runtime.marker_channel import MarkerChannel
@@ -19,6 +20,7 @@ class ClusterNode(OtherNode, Protocol):
 
     Attributes:
         transactions: its coordinator of transactions.
+        producer_ids: gives out producer ids.
         coordinators: all its coordinators, by the internal topic that each lives in.
         marker_channel: sends the markers of the transactions that it coordinates.
     """
@@ -30,6 +32,8 @@ class ClusterNode(OtherNode, Protocol):
     @property
     def marker_channel(self) -> MarkerChannel: ...
 
+    @property
+    def producer_ids(self) -> ProducerIds: ...
     @property
     def sends_markers(self) -> bool:
         """Whether markers are on their way to other nodes."""

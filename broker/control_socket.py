@@ -21,7 +21,7 @@ from .node_orders import NodeOrders, WrongOrder
 _log = Log("control")
 _LINE_BYTES: Final = 1 << 16
 _ORDERS: Final = (
-    "stop N, cut N, start N, lead TOPIC PARTITION N, queues, control, clock, advance MS"
+    "stop N, cut N, start N, lead TOPIC PARTITION N, queues, control, clock, advance MS, given JSON"
 )
 
 

@@ -12,6 +12,7 @@ and start.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -395,6 +396,17 @@ class Ottla(BrokerData):
         from ottla.lab_client import LabClient
 
         return LabClient(lambda: self.order("control"))
+
+    def given(self, state: str, /, **parameters: object) -> dict[str, Any]:
+        """Bring the broker into a state, as if clients had done it (docs/LAB_STATES.md).
+
+        Returns what a test needs to know of it, such as offsets. Raises BrokerFailed if the state
+        or a parameter is wrong.
+        """
+        found: dict[str, Any] = json.loads(
+            self.order("given " + json.dumps({**parameters, "state": state}))
+        )
+        return found
 
     def _directory(self) -> Path:
         """The temporary directory, made at its first use."""

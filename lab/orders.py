@@ -1,9 +1,10 @@
-"""The lines of the control socket that only a lab understands: `clock` and `advance MS`."""
+"""The control socket's lines for a lab: `clock`, `advance MS` and `given JSON`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..broker.node_orders import WrongOrder
 
@@ -17,7 +18,7 @@ _MOST_MS: Final = 100 * 365 * 86_400_000  # a hundred years
 
 
 class LabOrders:
-    """Carries out lines about the clock.
+    """Carries out lines about the clock and given states.
 
     Args:
         served: the nodes and their sockets.
@@ -44,7 +45,20 @@ class LabOrders:
                 return str(self._cluster.clock.now_ms())
             case "advance":
                 return str(await self._advance(rest.strip()))
+            case "given":
+                return json.dumps(await self._give(rest))
         return None
+
+    async def _give(self, text: str) -> dict[str, Any]:
+        try:
+            given = json.loads(text)
+        except ValueError:
+            given = None
+        if not isinstance(given, dict) or not isinstance(given.get("state"), str):
+            raise WrongOrder('given: a JSON object was expected, as {"state": NAME, ...}')
+        from .given import give  # here, because it imports msgspec
+
+        return await give(self._cluster, given.pop("state"), **given)
 
     async def _advance(self, text: str) -> int:
         if self._clock is None:

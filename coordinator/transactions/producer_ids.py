@@ -7,6 +7,7 @@ the unused ids of a block, as in Kafka.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import length_hint
 
 
 class ProducerIds:
@@ -21,6 +22,11 @@ class ProducerIds:
     def __init__(self, next_block: Callable[[], tuple[int, int]]) -> None:
         self._next_block = next_block
         self._left: Iterator[int] = iter(())
+
+    @property
+    def left(self) -> int:
+        """The number of unused ids of the present block."""
+        return length_hint(self._left)
 
     def next(self) -> int:
         """A new producer id."""

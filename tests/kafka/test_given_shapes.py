@@ -1,0 +1,48 @@
+"""Apache Kafka accepts the shapes of logs that the lab writes, and reads the same in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.testing import Ottla
+
+from ..lab.given_shapes import SHAPES
+from .dump import complaints, dumped, user_logs
+from .installation import tool
+from .place import Place
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+def test_kafkas_dump_tool_and_broker_accept_the_given_shapes(place: Place) -> None:
+    with place.ottla() as broker:
+        for shape, (parameters, _, _) in SHAPES.items():
+            broker.given(shape, topic=shape, **parameters)
+        broker.given("hanging_transaction", topic="hanging")
+        values = values_of(broker)
+    assert fault_lines(place.data) == []
+    with place.kafka() as bootstrap:
+        for shape, expected in values.items():
+            done = tool(
+                "ConsoleConsumer", "--bootstrap-server", bootstrap, "--topic", shape,
+                "--from-beginning", "--timeout-ms", "3000", "--isolation-level", "read_committed",
+            )  # fmt: skip
+            assert done.stdout.splitlines() == expected, shape
+    with place.ottla() as broker:
+        assert values_of(broker) == values
+    assert place.complaints == []
+
+
+def values_of(broker: Ottla) -> dict[str, list[str]]:
+    return {
+        shape: [record.value.decode() for record in broker.read(shape) if record.value is not None]
+        for shape in SHAPES
+    }
+
+
+def fault_lines(data: Path) -> list[str]:
+    """What Kafka's dump tool complains about, except for the holes that compaction leaves."""
+    output = dumped(user_logs(data), "--deep-iteration")
+    return [line for line in complaints(output) if "unknown_control_record" not in line]
