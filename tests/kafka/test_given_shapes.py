@@ -22,7 +22,9 @@ def test_kafkas_dump_tool_and_broker_accept_the_given_shapes(place: Place) -> No
             broker.given(shape, topic=shape, **parameters)
         broker.given("hanging_transaction", topic="hanging")
         values = values_of(broker)
-    assert fault_lines(place.data) == []
+    # The tool says so of any log whose offsets have holes, such as a compacted one.
+    sparse = place.data / "sparse_offsets-0" / "00000000000000000000.log"
+    assert fault_lines(place.data) == [f"Non-consecutive offsets in {sparse}"]
     with place.kafka() as bootstrap:
         for shape, expected in values.items():
             done = tool(
@@ -43,6 +45,7 @@ def values_of(broker: Ottla) -> dict[str, list[str]]:
 
 
 def fault_lines(data: Path) -> list[str]:
-    """What Kafka's dump tool complains about, except for the holes that compaction leaves."""
+    """What Kafka's dump tool complains about, without names of files and of the control type."""
     output = dumped(user_logs(data), "--deep-iteration")
-    return [line for line in complaints(output) if "unknown_control_record" not in line]
+    lines = [line for line in output.splitlines() if not line.startswith("Dumping ")]
+    return complaints("\n".join(lines).replace("controlType: UNKNOWN(99)", ""))

@@ -26,7 +26,7 @@ def broker() -> Iterator[Ottla]:
         yield started
 
 
-def librdkafka(broker: Ottla, topic: str) -> list[int]:
+def librdkafka(broker: Ottla, topic: str) -> list[int | None]:
     """The offsets that a consumer with read_committed gets up to the end of the log."""
     consumer = Consumer(
         {
@@ -39,7 +39,7 @@ def librdkafka(broker: Ottla, topic: str) -> list[int]:
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0 if topic != "log_starts_at" else 10**9)])
-    offsets = []
+    offsets: list[int | None] = []
     while (message := consumer.poll(10)) is not None and message.error() is None:
         offsets.append(message.offset())
     assert message is not None, "the end of the log was not reached"
