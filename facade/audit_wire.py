@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from ottla.admin_offsets import EARLIEST, LATEST, partition_offsets
@@ -17,6 +17,8 @@ from ottla.audit import whole
 from ottla.client import Client, ErrorAnswer, NoAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import HEADER_SIZE, read_header
+from ottla.security.client_properties import ClientProperties
+from ottla.security.client_security import UNSECURED
 from ottla.spark.audit_main import AuditFailed
 from ottla.spark.audit_rows import LogPart, Metadata, rows_of
 from ottla.spark.audit_run import Logs
@@ -29,11 +31,19 @@ _POLICY: Final = "cleanup.policy"
 _TOPIC: Final = 2  # the type of a resource
 
 
-def of_cluster(bootstrap: str) -> Logs:
-    """The logs of a cluster, up to their present ends. Raises AuditFailed."""
+def of_cluster(bootstrap: str, properties: ClientProperties | None = None) -> Logs:
+    """The logs of a cluster, up to their present ends.
+
+    Args:
+        bootstrap: HOST:PORT of each broker.
+        properties: by which driver and executors connect; None without TLS and login.
+
+    Raises:
+        AuditFailed: it does not answer, or a key or certificate cannot be used.
+    """
     now_ms = time.time_ns() // 1_000_000
     try:
-        with Client.to(bootstrap) as client:
+        with _connected(bootstrap, properties) as client:
             topics = {each.name: len(each.partitions) for each in client.metadata(None)}
             parts = [
                 each
@@ -49,20 +59,20 @@ def of_cluster(bootstrap: str) -> Logs:
         bootstrap,
         parts,
         metadata,
-        wire_blocks,
+        partial(wire_blocks, properties=properties),
         bootstrap,
         now_ms,
         live_from_ms=now_ms - _RECENT_MS,
     )
 
 
-def logs_of_cluster(bootstrap: str) -> whole.Logs:
+def logs_of_cluster(bootstrap: str, properties: ClientProperties | None = None) -> whole.Logs:
     """All rows of a small cluster, for `ottla.audit.whole`.
 
     Raises:
         AuditFailed: it does not answer. ErrorAnswer, NoAnswer: a leader refuses, or is gone.
     """
-    cluster = of_cluster(bootstrap)
+    cluster = of_cluster(bootstrap, properties)
     return replace(
         rows_of(cluster.parts, cluster.metadata, cluster.read),
         now_ms=cluster.now_ms,
@@ -95,19 +105,26 @@ def _compacted(client: Client, topics: list[str]) -> frozenset[str]:
     return frozenset(topics) - plain
 
 
+def _connected(bootstrap: str, properties: ClientProperties | None) -> Client:
+    security = UNSECURED if properties is None else properties.security()
+    return Client.to(bootstrap, security=security)
+
+
 @lru_cache(maxsize=4)
-def _client(bootstrap: str) -> Client:
+def _client(bootstrap: str, properties: ClientProperties | None) -> Client:
     """A connection of this process; the tasks of an executor share it one after the other."""
-    return Client.to(bootstrap)
+    return _connected(bootstrap, properties)
 
 
-def wire_blocks(part: LogPart, check_crc: bool) -> Iterator[Block | Gap]:
+def wire_blocks(
+    part: LogPart, check_crc: bool, properties: ClientProperties | None = None
+) -> Iterator[Block | Gap]:
     """The batches of a partition up to the end offset of the part.
 
     Raises:
         ErrorAnswer: the leader refuses. NoAnswer: it does not answer.
     """
-    client = _client(part.address)
+    client = _client(part.address, properties)
     offset = part.base_offset
     while offset < part.end_offset:
         data = _fetched(client, part, offset)

@@ -1,6 +1,7 @@
 """`ottla health`: asks a broker for its API versions, then for its nodes and topics.
 
-Imports only sockets and argparse, to be fast. The exit status depends on the first answer alone.
+Imports only sockets and argparse, to be fast, unless it logs in. The exit status depends on the
+login and the first answer alone.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ import socket
 import struct
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.command_config import command_security
 from ottla.command_line import DEFAULT_LISTEN, HEALTH_OPTIONS, add_options, address, new_parser
+
+if TYPE_CHECKING:
+    from ottla.security.client_security import ClientSecurity
 
 # ApiVersions (key 18) version 0, correlation id 7, no client id.
 _REQUEST = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -37,11 +42,16 @@ def answers(host: str, port: int, *, timeout_s: float = _TIMEOUT_S) -> str | Non
 
 
 def examined(
-    host: str, port: int, *, timeout_s: float = _TIMEOUT_S, with_cluster: bool = True
+    host: str,
+    port: int,
+    *,
+    timeout_s: float = _TIMEOUT_S,
+    with_cluster: bool = True,
+    security: ClientSecurity | None = None,
 ) -> tuple[str | None, Cluster | None]:
     """The reason why a broker is not healthy, or None; its cluster, or None if it names none."""
     try:
-        with socket.create_connection((host, port), timeout=timeout_s) as connection:
+        with _connected(host, port, timeout_s, security) as connection:
             connection.settimeout(timeout_s)
             connection.sendall(_REQUEST)
             head = _received(connection, 10)
@@ -55,11 +65,25 @@ def examined(
         return error.strerror or str(error) or type(error).__name__, None
 
 
+def _connected(
+    host: str, port: int, timeout_s: float, security: ClientSecurity | None
+) -> socket.socket:
+    """A new connection, after TLS and login if it has a security. Raises OSError."""
+    connection = socket.create_connection((host, port), timeout=timeout_s)
+    if security is None:
+        return connection
+    from ottla.protocol.codec import import_alone
+    from ottla.security.client_connection import secured
+
+    import_alone()
+    return secured(connection, host, security, "ottla")
+
+
 def health(words: Sequence[str]) -> int:
     """Print the health of the first broker that answers; return the exit status.
 
     Raises:
-        CannotRun: an address is wrong. SystemExit: an option is wrong.
+        CannotRun: an address or the security is wrong. SystemExit: an option is wrong.
     """
     parser = new_parser("health")
     add_options(parser, HEALTH_OPTIONS)
@@ -69,9 +93,10 @@ def health(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     places = [each.strip() for each in (given.address or given.bootstrap).split(",")]
     known = [address(each) for each in places]
+    security = command_security()
     failures = []
     for place, (host, port) in zip(places, known, strict=True):
-        trouble, cluster = examined(host, port)
+        trouble, cluster = examined(host, port, security=security)
         if trouble is None:
             _show(place, cluster, as_json=given.as_json)
             return 0

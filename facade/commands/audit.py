@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ottla.command_config import command_properties
 from ottla.command_line import CannotRun
 from ottla.commands.options import guarded
 
@@ -69,8 +70,11 @@ def _audit(
         if bootstrap:
             from ottla.audit_wire import of_cluster
 
+            properties = command_properties()
         return audit(
-            (lambda: of_cluster(bootstrap)) if bootstrap else (lambda: of_directory(data_dir)),
+            (lambda: of_cluster(bootstrap, properties))
+            if bootstrap
+            else (lambda: of_directory(data_dir)),
             copy=copy_of(input_topic, output_topic, key_expr, output_key_expr, group),
             master=master,
             outputs=Outputs(json_file, parquet, html),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ottla.command_config import COMMAND_CONFIG, command_properties
 from ottla.command_line import CannotRun
 from ottla.commands.options import AsJson, client_of, guarded
 
@@ -41,6 +42,10 @@ def _demo(
     """
     if kill and bootstrap:
         raise CannotRun("--kill needs the demo's own broker: omit --bootstrap")
+    if bootstrap and command_properties() is not None:
+        raise CannotRun(
+            f"the demo's clients do not log in: omit --bootstrap, or unset {COMMAND_CONFIG}"
+        )
     if bootstrap:
         client_of(bootstrap).close()
     try:

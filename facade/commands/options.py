@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, ParamSpec
 
 import typer
 
 from ottla.client import Client, ErrorAnswer, NoAnswer
+from ottla.command_config import command_security
 from ottla.command_line import DEFAULT_LISTEN, CannotRun
-from ottla.security.client_security import UNSECURED, ClientSecurity
+from ottla.security.client_security import UNSECURED
 
 P = ParamSpec("P")
 
@@ -29,7 +28,6 @@ Bootstrap = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 HERE = DEFAULT_LISTEN
-COMMAND_CONFIG = "OTTLA_COMMAND_CONFIG"
 
 
 def guarded(function: Callable[P, int]) -> Callable[P, None]:
@@ -70,19 +68,8 @@ def client_of(bootstrap: str) -> Client:
 
     It connects with the security in the file of OTTLA_COMMAND_CONFIG, if that is set.
     """
-    path = os.environ.get(COMMAND_CONFIG)
+    security = command_security() or UNSECURED
     try:
-        return Client.to(bootstrap, security=_security(path) if path else UNSECURED)
+        return Client.to(bootstrap, security=security)
     except ValueError as wrong:
         raise CannotRun(str(wrong)) from None
-
-
-def _security(path: str) -> ClientSecurity:
-    """The security in a file of client properties. Raises CannotRun."""
-    from ottla.broker.settings.properties import read_properties
-    from ottla.security.client_properties import security_of
-
-    try:
-        return security_of(read_properties(Path(path).read_text()))
-    except (OSError, ValueError) as wrong:
-        raise CannotRun(f"{COMMAND_CONFIG}={path}: {wrong}") from None
