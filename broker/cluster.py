@@ -196,6 +196,16 @@ class Cluster:
 
         return StateLog(self.clock)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether work for no request is under way: in threads, in pauses, or on other nodes."""
+        return (
+            self.flushes.is_busy
+            or self.removals.is_busy
+            or self._background.is_compacting
+            or any(node.sends_markers for node in self._running())
+        )
+
     def start(self) -> None:
         """Start the timed jobs; needs a running event loop."""
         if not self._runs:

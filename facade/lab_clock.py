@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ottla.testing import Ottla
+
+_LONGEST_S: Final = 300.0  # of real time, for an advance
 
 
 class Clock:
@@ -11,17 +18,17 @@ class Clock:
     With `Ottla(clock="manual")` time stands still, except through `advance`.
 
     Args:
-        order: sends an order to the broker, and returns its answer.
+        broker: the broker.
         on_advance: gets the wall time after each `advance`.
     """
 
-    def __init__(self, order: Callable[[str], str], on_advance: Callable[[int], None]) -> None:
-        self._order = order
+    def __init__(self, broker: Ottla, on_advance: Callable[[int], None]) -> None:
+        self._broker = broker
         self._on_advance = on_advance
 
     def now_ms(self) -> int:
         """The broker's wall time, in milliseconds since 1970."""
-        return int(self._order("clock"))
+        return int(self._broker.order("clock"))
 
     def advance(
         self, *, ms: int = 0, seconds: float = 0, minutes: float = 0, hours: float = 0,
@@ -34,6 +41,6 @@ class Clock:
         """
         in_hours = hours + 24 * days
         wait_ms = ms + round(1000 * (seconds + 60 * (minutes + 60 * in_hours)))
-        now_ms = int(self._order(f"advance {wait_ms}"))
+        now_ms = int(self._broker.order(f"advance {wait_ms}", timeout_s=_LONGEST_S))
         self._on_advance(now_ms)
         return now_ms

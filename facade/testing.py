@@ -133,7 +133,7 @@ class Ottla(BrokerData):
     ) -> None:
         self._log_level = log_level
         self._clock = clock
-        self.clock = Clock(self.order, self._advanced)
+        self.clock = Clock(self, self._advanced)
         self._security: BrokerSecurity | None = None
         if users or security != "PLAINTEXT":
             from ottla.secured import BrokerSecurity
@@ -359,7 +359,7 @@ class Ottla(BrokerData):
         """Make a node the leader of a partition. Raises BrokerFailed if it is not in sync."""
         self.order(f"lead {topic} {partition} {node_id}")
 
-    def order(self, line: str) -> str:
+    def order(self, line: str, *, timeout_s: float = STOP_TIMEOUT_S) -> str:
         """Send an order to the broker's nodes; return its answer (see `control_socket`).
 
         Raises BrokerFailed if the broker refuses.
@@ -368,7 +368,7 @@ class Ottla(BrokerData):
             raise BrokerFailed(f"{line}: the path {self._control} is too long for a Unix socket")
         try:
             with socket.socket(socket.AF_UNIX) as control:
-                control.settimeout(STOP_TIMEOUT_S)
+                control.settimeout(timeout_s)
                 control.connect(str(self._control))
                 control.sendall(f"{line}\n".encode())
                 answer = control.makefile().readline().strip()

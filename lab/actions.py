@@ -129,7 +129,7 @@ class Site:
     async def wait_ms(self, wait_ms: float) -> None:
         """Wait, by the broker's clock."""
         self.context.release()
-        await self.node.clock.sleep_ms(wait_ms)
+        await self.node.clock.live.sleep_ms(wait_ms)
 
     def detached(self, running: Applied) -> Awaitable[Body | None]:
         """Run a request to its end even if its client goes away."""

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from ..broker.clock import SystemClock, Timer
 
+MOST_ROUNDS: Final = 500
+"""How often a job that looks at all logs, such as retention, runs in one advance."""
 _REST_S: Final = 0.25
 _WORK_REST_S: Final = 10.0
 _SYSTEM: Final = SystemClock()
@@ -41,6 +43,7 @@ class ManualClock(SystemClock):
         self._numbers = count()
         self._one_at_a_time = asyncio.Lock()
         self._live = _LiveClock(self)
+        self._round_ms, self._until_ms = 0.0, 0.0  # of an advance
         self.is_busy: Callable[[], bool] = lambda: False
         self.monotonic_s = self._monotonic_s
 
@@ -69,8 +72,14 @@ class ManualClock(SystemClock):
         return self.call_at_ms(self._start_ms + self.passed_ms + wait_ms, callback, *args)
 
     async def sleep_ms(self, wait_ms: float) -> None:
+        """As Clock.sleep_ms, or longer: only jobs that run again and again sleep by this clock.
+
+        A day has thousands of rounds of them. In one advance they make MOST_ROUNDS, and one at its
+        end, so that they find the same.
+        """
         rested = asyncio.get_running_loop().create_future()
-        timer = self.call_after_ms(wait_ms, _set, rested)
+        longer_ms = min(self._round_ms, self._until_ms - self.passed_ms)
+        timer = self.call_after_ms(max(wait_ms, longer_ms), _set, rested)
         try:
             await rested
         finally:
@@ -97,11 +106,16 @@ class ManualClock(SystemClock):
                 self._wall_ms += wait_ms
                 self.jumped(wait_ms)
                 return
-            with _watched() as watched:
-                await self._pass(wait_ms, watched)
+            self._round_ms = wait_ms / MOST_ROUNDS
+            self._until_ms = self.passed_ms + wait_ms
+            try:
+                with _watched() as watched:
+                    await self._pass(wait_ms, watched)
+            finally:
+                self._round_ms = 0.0
 
     async def _pass(self, wait_ms: int, watched: _Watched) -> None:
-        until_ms = self.passed_ms + wait_ms
+        until_ms = self._until_ms
         # Waits that begin meanwhile end in real time: a client that polls again and again would
         # poll for ever.
         ending = self._live.due_within(wait_ms)

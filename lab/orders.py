@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ..broker.node_orders import WrongOrder
 
 if TYPE_CHECKING:
-    from ..broker.cluster import Cluster
     from ..broker.net.sockets import NodeSockets
     from ..broker.node import Node
     from .manual_clock import ManualClock
@@ -31,7 +30,7 @@ class LabOrders:
         if clock.live is not clock:  # without the import, a start is faster
             self._clock = cast("ManualClock", clock)
         if self._clock is not None:
-            self._clock.is_busy = lambda: works_in_background(self._cluster)
+            self._clock.is_busy = lambda: self._cluster.is_busy
 
     async def carry_out(self, line: str) -> str | None:
         """Carry out a line; return its result, or None if it is no order of the lab.
@@ -71,10 +70,3 @@ class LabOrders:
             raise WrongOrder(f"advance {text}: a number of milliseconds was expected")
         await self._clock.advance_ms(wait_ms)
         return self._clock.now_ms()
-
-
-def works_in_background(cluster: Cluster) -> bool:
-    """Whether threads flush or remove files, or markers are on their way to other nodes."""
-    if cluster.flushes.is_busy or cluster.removals.is_busy:
-        return True
-    return any(node.sends_markers for node in cluster.nodes.values() if node.runs)

@@ -84,6 +84,11 @@ class Background:
         self._tasks.append(asyncio.create_task(self._save_states(), name="saving of states"))
         self._cleaner.start()
 
+    @property
+    def is_compacting(self) -> bool:
+        """Whether logs are being compacted."""
+        return self._cleaner.is_busy
+
     def stop(self) -> None:
         """Stop all jobs; none is within a step."""
         self._cleaner.stop()

@@ -82,6 +82,11 @@ class Cleaner:
                 with suppress(OSError):  # the next start does it
                     steps.close()  # removes its files, before the logs are closed
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether logs are being compacted."""
+        return bool(self._rounds)
+
     async def _run(self, number: int) -> None:
         """One of `log.cleaner.threads` tasks; their number may change meanwhile."""
         config = self._config

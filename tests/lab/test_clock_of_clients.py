@@ -207,3 +207,47 @@ def test_a_marker_is_on_the_other_node_when_an_advance_returns() -> None:
         producer.flush(10)
         broker.clock.advance(minutes=16)
         assert _states(broker) == ["CompleteAbort"]
+
+
+def test_a_transactional_id_expires() -> None:
+    with Ottla(clock="manual", settings={"transactional.id.expiration.ms": "86400000"}) as broker:
+        _producer(broker, "shop")
+        broker.clock.advance(hours=23)
+        assert _states(broker) == ["Empty"]
+        broker.clock.advance(hours=2)
+        assert _states(broker) == []
+
+
+def test_compaction_removes_what_is_overwritten_and_later_the_tombstones(broker: Ottla) -> None:
+    configs = BY_BROKER | {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.01",
+        "segment.ms": "60000",
+        "delete.retention.ms": str(DAY_MS),
+    }
+    broker.create_topic("states", configs=configs)
+    broker.produce("states", [("a", "1"), ("b", "1")])
+    broker.produce("states", [("a", "2"), ("b", None)])
+    for _ in range(2):
+        broker.clock.advance(minutes=2)
+        broker.produce("states", [("last", "x")])
+    broker.clock.advance(minutes=2)
+    assert _pairs(broker)[:2] == [(b"a", b"2"), (b"b", None)]
+    broker.clock.advance(days=1, minutes=5)
+    broker.produce("states", [("last", "y")])
+    broker.clock.advance(minutes=5)
+    assert _pairs(broker)[0] == (b"a", b"2")
+    assert b"b" not in dict(_pairs(broker))
+
+
+def _pairs(broker: Ottla) -> list[tuple[bytes | None, bytes | None]]:
+    return [(record.key, record.value) for record in broker.read("states")]
+
+
+def test_a_week_passes_quickly_over_many_partitions(broker: Ottla) -> None:
+    _producer(broker, "shop")
+    broker.create_topic("orders", partitions=100)
+    began_s = time.monotonic()
+    broker.clock.advance(days=7)
+    assert time.monotonic() - began_s < 10
+    assert broker.produce("orders", [b"after"])

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import uvloop
 
-from ottla.lab.manual_clock import ManualClock
+from ottla.lab.manual_clock import MOST_ROUNDS, ManualClock
 
 START_MS = 1_700_000_000_000
 
@@ -153,3 +153,25 @@ def test_a_wrong_clock_is_refused(given: str) -> None:
 
     with pytest.raises(CannotRun, match="the clocks are system, manual and manual:MS"):
         serve(["--clock", given])
+
+
+def test_a_job_makes_few_rounds_in_a_long_advance_and_one_at_its_end() -> None:
+    async def act(clock: ManualClock) -> None:
+        rounds: list[int] = []
+
+        async def job() -> None:
+            while True:
+                await clock.sleep_ms(15_000)
+                rounds.append(clock.now_ms() - START_MS)
+
+        running = asyncio.ensure_future(job())
+        await clock.advance_ms(60_000)
+        assert rounds == [15_000, 30_000, 45_000, 60_000]
+        await clock.advance_ms(86_400_000)
+        assert len(rounds) < 4 + MOST_ROUNDS + 2
+        assert rounds[-1] == 86_460_000
+        await clock.advance_ms(15_000)
+        assert rounds[-1] == 86_475_000
+        running.cancel()
+
+    on_a_loop(act)
