@@ -218,7 +218,7 @@ def test_a_transactional_id_expires() -> None:
         assert _states(broker) == []
 
 
-def test_compaction_removes_what_is_overwritten_and_later_the_tombstones(broker: Ottla) -> None:
+def test_compaction_removes_old_values_and_later_the_tombstones(broker: Ottla) -> None:
     configs = BY_BROKER | {
         "cleanup.policy": "compact",
         "min.cleanable.dirty.ratio": "0.01",
