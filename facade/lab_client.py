@@ -239,6 +239,16 @@ class Trace:
         """
         return [event for event in self.events() if _fits(event, wanted)]
 
+    def lines(self, *apis: str) -> list[str]:
+        """The lines of `ottla trace show`.
+
+        Args:
+            apis: names of APIs, patterns with *: only their requests, and what had no request.
+        """
+        from ottla.trace_view import lines_of
+
+        return [text for text, _ in lines_of(self.events(), apis)]
+
 
 def _fits(event: Event, wanted: Mapping[str, object]) -> bool:
     return all(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 Event = dict[str, Any]
 _QUIET: Final = frozenset({"connection_opened", "connection_closed", "metadata_decision"})
-_OF_INTEREST: Final = ("transactional_id", "group_id", "member_id", "key", "committed")
+_OF_INTEREST: Final = (
+    "transactional_id", "v3_and_below_transactional_id", "group_id", "member_id", "key",
+)  # fmt: skip
+_SHOWN_LEADERS: Final = 3
 
 
 class BrokenTrace(Exception):
@@ -61,11 +65,17 @@ def exchanges(events: Iterable[Event]) -> Iterator[Exchange | Event]:
     return iter(found)
 
 
-def lines_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
-    """The lines of a trace, each with its style: `fault`, `error`, `timer` or empty."""
+def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """The lines of a trace, each with its style: `fault`, `error`, `timer` or empty.
+
+    Args:
+        apis: patterns; requests of other APIs are left out. None: all.
+    """
     for each in exchanges(events):
         if isinstance(each, Exchange):
-            yield _line(each)
+            name = each.request["api"]
+            if not apis or any(fnmatchcase(name, pattern) for pattern in apis):
+                yield _line(each)
         elif each["kind"] not in _QUIET:
             yield f"{_start(each)}  {'':22} {changed(each)}", "timer"
 
@@ -92,15 +102,28 @@ def _line(exchange: Exchange) -> tuple[str, str]:
         codes = errors_in(answer.get("response")) or refused
         parts.append(f"-> {', '.join(codes) or 'ok'} {answer['took_us'] / 1000:.1f} ms")
         style = "error" if codes else ""
-    changes = [changed(each) for each in exchange.changes if each["kind"] not in _QUIET]
+    changes = [each for each in exchange.changes if each["kind"] not in _QUIET]
     if changes:
-        parts.append(f"[{'; '.join(changes)}]")
+        parts.append(f"[{_in_words(changes, answer)}]")
     return " ".join(parts), "fault" if faults else style
+
+
+def _in_words(changes: list[Event], answer: Event | None) -> str:
+    """What a request changed; `later:` stands before the first change after its answer."""
+    ends = len(changes)
+    if answer is not None:
+        ends = sum(each["seq"] < answer["seq"] for each in changes)
+    told = [changed(each) for each in changes]
+    if ends < len(told):
+        told[ends] = f"later: {told[ends]}"
+    return "; ".join(told)
 
 
 def about(request: Mapping[str, Any]) -> list[str]:
     """What a request is about, in a few words."""
     found = [f"{request[name]}" for name in _OF_INTEREST if request.get(name) not in (None, "")]
+    if "committed" in request:
+        found.append("commit" if request["committed"] else "abort")
     for topic, index, *batch in request.get("batches") or ():
         sequence = f" seq {batch[2]}+{batch[3]}" if len(batch) == 5 and batch[2] >= 0 else ""
         found.append(f"{topic}-{index}{sequence}")
@@ -146,11 +169,25 @@ def changed(event: Event) -> str:
     if kind == "marker_appended":
         what = "commit" if event["commit"] else "abort"
         return f"{what} marker in {event['topic']}-{event['partition']}"
+    if kind == "decision_refused":
+        return f"refused: {event['code']}"
+    if kind == "leaders_changed":
+        return _leaders(event["topic"], event["leaders"])
     fields = {name: value for name, value in event.items() if name not in _COMMON}
     return f"{kind} " + " ".join(f"{name}={value}" for name, value in fields.items())
 
 
 _COMMON: Final = frozenset({"seq", "at_ms", "kind", "cause"})
+
+
+def _leaders(topic: str, leaders: list[list[int]]) -> str:
+    """The partitions whose leader epoch is above the lowest one; all if there is no difference."""
+    lowest = min((epoch for _, epoch in leaders), default=0)
+    moved = [(index, *each) for index, each in enumerate(leaders) if each[1] > lowest]
+    moved = moved or [(index, *each) for index, each in enumerate(leaders)]
+    told = [f"{topic}-{index} led by {leader}" for index, leader, _ in moved[:_SHOWN_LEADERS]]
+    more = len(moved) - len(told)
+    return ", ".join(told) + (f" and {more} more" if more else "")
 
 
 def _record(record: Mapping[str, Any]) -> str:

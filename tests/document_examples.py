@@ -11,16 +11,22 @@ from _pytest.mark import ParameterSet
 from .project_files import FILES, name
 
 DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
+OUTPUT = re.compile(r"\n+```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A fenced block of a document: its place ("README.md:12"), its language and its text."""
+    """A fenced block of a document: its place ("README.md:12"), its language and its text.
+
+    Attributes:
+        output: what the document says that it prints: the block of `text` that follows at once.
+    """
 
     place: str
     language: str
     text: str
+    output: str | None = None
 
     @property
     def is_for_pytest(self) -> bool:
@@ -38,7 +44,10 @@ def examples(*languages: str) -> list[ParameterSet]:
             if language in languages:
                 place = f"{name(path)}:{text.count(chr(10), 0, block.start()) + 1}"
                 marks = [pytest.mark.spark] if "spark" in body.lower() else []
-                found.append(pytest.param(Example(place, language, body), id=place, marks=marks))
+                printed = OUTPUT.match(text, block.end())
+                output = None if printed is None else printed[1]
+                example = Example(place, language, body, output)
+                found.append(pytest.param(example, id=place, marks=marks))
     return found
 
 

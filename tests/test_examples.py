@@ -22,6 +22,7 @@ from ottla.__main__ import main
 from ottla.testing import RunningBroker, running_broker
 
 from .document_examples import BLOCK, DOCUMENTS, Example, example_of, examples, needs_spark_kafka
+from .lab.traces import comparable
 from .project_files import name
 
 READERS_BROKER = re.compile(r"\b(?:127\.0\.0\.1|localhost):9092\b")
@@ -40,19 +41,21 @@ def readers_broker() -> Iterator[RunningBroker]:
         yield broker
 
 
-def run(command: list[str], directory: Path, timeout_s: float) -> None:
-    """Run a program; fail with all that it printed."""
+def run(command: list[str], directory: Path, timeout_s: float) -> str:
+    """Run a program; return what it printed, or fail with it and its complaints."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
         command,
         cwd=directory,
         env=environment,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=timeout_s,
     )
-    assert done.returncode == 0, f"{shlex.join(command)}:\n{done.stdout[-4000:]}"
+    printed = f"{done.stdout[-4000:]}{done.stderr[-4000:]}"
+    assert done.returncode == 0, f"{shlex.join(command)}:\n{printed}"
+    return done.stdout
 
 
 @pytest.mark.timeout(SPARK_TIMEOUT_S + 20)
@@ -68,7 +71,9 @@ def test_a_python_example_runs(
     command = [sys.executable, "-P"]
     command += ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if example.is_for_pytest else []
     limit_s = SPARK_TIMEOUT_S if "spark" in example.text.lower() else TIMEOUT_S
-    run([*command, str(file)], tmp_path, limit_s)
+    printed = run([*command, str(file)], tmp_path, limit_s)
+    if example.output is not None:
+        assert comparable(printed) == comparable(example.output)
 
 
 @pytest.mark.parametrize("example", examples("sh"))

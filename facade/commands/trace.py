@@ -60,6 +60,12 @@ def _show(
         bool, typer.Option("--lanes", help="Transactions, a column for each id.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON.")] = False,
+    api: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--api", help="Only requests of this API, such as EndTxn; repeat it for more."
+        ),
+    ] = None,
     control: Control = "",
 ) -> int:
     """Print a trace: a line for each request with what it changed."""
@@ -72,7 +78,7 @@ def _show(
             line(text)
     else:
         is_terminal = sys.stdout.isatty()
-        for text, style in lines_of(events):
+        for text, style in lines_of(events, api or ()):
             begin = _STYLES.get(style, "") if is_terminal else ""
             line(f"{begin}{text}\033[0m" if begin else text)
     return 0

@@ -1,0 +1,43 @@
+"""Traces that can be compared: without what differs from run to run.
+
+`python -m tests.lab.traces` runs the scenes of docs/LAB_SCENES.md and writes what they print below them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+SCENES = Path(__file__).parents[2] / "docs/LAB_SCENES.md"
+_SCENE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_VARYING = (
+    (re.compile(r"^ *\d+ \d\d:\d\d:\d\d\.\d{3}"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "TIME"),
+    (re.compile(r"\b\d+\.\d ms"), "TOOK"),
+    (re.compile(r"(__cluster_metadata-0 ends at) \d+"), r"\1 N"),
+)
+
+
+def comparable(text: str) -> list[str]:
+    """The lines of a trace without numbers, times and repetitions: clients try again."""
+    lines = text.splitlines()
+    for pattern, instead in _VARYING:
+        lines = [pattern.sub(instead, line) for line in lines]
+    return [line for line, _ in groupby(lines)]
+
+
+def _written(scene: re.Match[str]) -> str:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    printed = subprocess.run(
+        [sys.executable, "-c", scene[1]],
+        env=os.environ | {"PATH": path}, stdout=subprocess.PIPE, text=True, check=True,
+    ).stdout  # fmt: skip
+    return f"```python\n{scene[1]}```\n\n```text\n{printed}```"
+
+
+if __name__ == "__main__":
+    SCENES.write_text(_SCENE.sub(_written, SCENES.read_text()))
