@@ -48,8 +48,7 @@ def run(command: list[str], directory: Path, timeout_s: float) -> str:
         command,
         cwd=directory,
         env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=timeout_s,
     )

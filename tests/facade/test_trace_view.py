@@ -38,7 +38,7 @@ def test_partitions_are_added_for_a_transactional_id() -> None:
     assert lines(request) == ["AddPartitionsToTxn v1 me shop -> no answer yet"]
 
 
-def test_what_changed_after_the_answer_is_told_apart() -> None:
+def test_changes_after_the_answer_are_marked_as_later() -> None:
     events = (asked(1, "EndTxn"), appended(2, cause=1), answered(3, 1), appended(4, cause=1))
     assert lines(*events) == ["EndTxn v1 me -> ok 1.0 ms [t-0 ends at 2; later: t-0 ends at 4]"]
     assert "later" not in lines(*events[:3])[0]

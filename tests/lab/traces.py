@@ -1,6 +1,7 @@
 """Traces that can be compared: without what differs from run to run.
 
-`python -m tests.lab.traces` runs the scenes of docs/LAB_SCENES.md and writes what they print below them.
+`python -m tests.lab.traces` runs the scenes of docs/LAB_SCENES.md and writes below them what
+they print.
 """
 
 from __future__ import annotations
