@@ -383,16 +383,17 @@ class Ottla(BrokerData):
         """Faults of the broker, and `expect` for a test (docs/LAB.md)."""
         from ottla.lab_client import Faults
 
-        return Faults(self._lab())
+        return Faults(self.lab())
 
     @property
     def trace(self) -> Trace:
         """Requests, answers and what they change (docs/LAB.md)."""
         from ottla.lab_client import Trace
 
-        return Trace(self._lab())
+        return Trace(self.lab())
 
-    def _lab(self) -> LabClient:
+    def lab(self) -> LabClient:
+        """Requests to the control of the broker, as docs/LAB.md has them."""
         from ottla.lab_client import LabClient
 
         return LabClient(lambda: self.order("control"))

@@ -70,7 +70,8 @@ class Site:
         self.context = context
         self.number = number
         self._apply = apply
-        self.frame = b"" if context.frame is None else bytes(context.frame)
+        frame: memoryview | None = getattr(context, "frame", None)
+        self.frame = b"" if frame is None else bytes(frame)
 
     def apply(self, request: object) -> Applied:
         """Apply a request."""

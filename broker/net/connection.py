@@ -302,8 +302,9 @@ class Connection(asyncio.BufferedProtocol):
         context = self._context
         if context is None:
             return
-        if context.on_end is not None:
-            context.on_end(is_stopping)
+        on_end = getattr(context, "on_end", None)
+        if on_end is not None:
+            on_end(is_stopping)
         elif context.hasten is not None:
             context.hasten()
 

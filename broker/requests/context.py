@@ -99,6 +99,10 @@ class Context:
         frame: the request as it was received; set only while faults are possible.
     """
 
+    # Only the lab sets these two, so no request pays for their defaults.
+    on_end: Callable[[bool], None] | None
+    frame: memoryview | None
+
     __slots__ = (
         "_turns", "api_key", "client_id", "connection", "correlation_id", "frame", "hasten",
         "is_large", "on_answer", "on_end", "on_release", "size_bytes", "started_s",
@@ -126,8 +130,6 @@ class Context:
         self._turns: RequestTurns | None = None
         self.on_release: Callable[[], None] | None = None
         self.on_answer: Callable[[bytearray | Pieces | None], None] | None = None
-        self.on_end: Callable[[bool], None] | None = None
-        self.frame: memoryview | None = None
 
     @property
     def turns(self) -> RequestTurns:
