@@ -210,6 +210,8 @@ def refuse(
         return Refusal(request, lambda body: _metadata(body or {}, code, chosen))
     if shape is None:
         whole: Body = {"error_code": code}
+        if api_key is ApiKey.FETCH:
+            whole |= {"session_id": 0, "responses": []}
         if message is not None and has_field(api_key, version, "error_message"):
             whole["error_message"] = message
         return Refusal(None, lambda body: whole)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from .check import check_rule
 from .dispatch import OF_REQUEST, with_lab
 from .faults import Rule, can_be_released
-from .rules import LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
+from .orders import LabOrders
+from .rules import ClockAdvance, LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
 from .state import LabState
 from .steps import Steps
 
@@ -52,6 +53,7 @@ class Lab:
         self._cluster = next(iter(served)).cluster
         self._clock = self._cluster.clock
         self.orders = orders
+        self._others = LabOrders(served)
         self.state = LabState(self._cluster.events, self._clock)
         self.faults, self.tracer = self.state.faults, self.state.tracer
         self._steps = Steps(self.state, self._cluster)
@@ -114,6 +116,18 @@ class Lab:
             except (OSError, ValueError) as failed:  # a path with a null character
                 raise NotNow(f"{file} cannot be opened: {failed}") from None
         return {"on": self.tracer.is_on, "last": self.tracer.last}
+
+    def now_ms(self) -> dict[str, Any]:
+        """The wall time of the broker."""
+        return {"now_ms": self._others.now_ms()}
+
+    async def advance(self, given: object) -> dict[str, Any]:
+        """Let time pass; return the new wall time. Raises WrongRule, WrongOrder."""
+        return {"now_ms": await self._others.advance(read(given, ClockAdvance).ms)}
+
+    async def give(self, given: object) -> dict[str, Any]:
+        """Give the broker a state; return what it has made. Raises WrongOrder."""
+        return await self._others.give(given)
 
     def list_nodes(self) -> list[dict[str, Any]]:
         """The nodes, running or not, with the number of partitions that each leads."""

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
+from .given_specs import State
 from .operation import Operation
-from .rules import LeaderMove, RuleSpec, TraceSettings
+from .rules import ClockAdvance, LeaderMove, RuleSpec, TraceSettings
 from .trace import MOST_AT_ONCE
 
 _REF: Final = "#/components/schemas/{name}"
-_GIVEN: Final = (RuleSpec, TraceSettings, LeaderMove)
+_GIVEN: Final = (RuleSpec, TraceSettings, LeaderMove, ClockAdvance)
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _TEXT: Final = {"type": "string"}
 
@@ -54,6 +55,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
     "Node": _NODE,
     "Nodes": _list_of("Node"),
     "TraceState": _object(["on", "last"], on={"type": "boolean"}, last=_COUNT),
+    "Clock": _object(["now_ms"], now_ms={"type": "integer"}),
     "Trace": _object(
         ["events", "next"], events={"type": "array", "items": {"type": "object"}}, next=_COUNT
     ),
@@ -74,6 +76,7 @@ _ERRORS: Final = {
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
     """The whole description."""
     _, components = msgspec.json.schema_components(_GIVEN, ref_template=_REF)
+    (state,), states = msgspec.json.schema_components((State,), ref_template=_REF)
     paths: dict[str, Any] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
@@ -85,7 +88,7 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
             "description": "Faults, trace and nodes of a broker for tests.",
         },
         "paths": paths,
-        "components": {"schemas": {**components, **_SCHEMAS}},
+        "components": {"schemas": {**states, **components, **_SCHEMAS, "State": state}},
     }
 
 

@@ -101,6 +101,27 @@ async def _clear_trace(lab: Lab, values: Values, query: Query, body: Any) -> obj
     return {"on": lab.tracer.is_on, "last": lab.tracer.last}
 
 
+@_operation("GET", "/clock", "readClock", "The wall time of the broker.", answer="Clock")
+async def _read_clock(lab: Lab, values: Values, query: Query, body: Any) -> object:
+    return lab.now_ms()
+
+
+@_operation(
+    "POST", "/clock/advance", "advanceClock", "Let time pass, with --clock manual.",
+    body="ClockAdvance", needs_body=True, answer="Clock",
+)  # fmt: skip
+async def _advance_clock(lab: Lab, values: Values, query: Query, body: Any) -> object:
+    return await lab.advance(body)
+
+
+@_operation(
+    "POST", "/given", "giveState", "Give the broker a state, as if clients had brought it there.",
+    body="State", needs_body=True,
+)  # fmt: skip
+async def _give_state(lab: Lab, values: Values, query: Query, body: Any) -> object:
+    return await lab.give(body)
+
+
 @_operation("GET", "/nodes", "listNodes", "The nodes of the process.", answer="Nodes")
 async def _list_nodes(lab: Lab, values: Values, query: Query, body: Any) -> object:
     return lab.list_nodes()

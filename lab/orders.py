@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..broker.node import Node
     from .manual_clock import ManualClock
 
-_MOST_MS: Final = 100 * 365 * 86_400_000  # a hundred years
+MOST_ADVANCE_MS: Final = 100 * 365 * 86_400_000  # a hundred years
 
 
 class LabOrders:
@@ -48,25 +48,43 @@ class LabOrders:
                 return json.dumps(await self._give(rest))
         return None
 
+    def now_ms(self) -> int:
+        """The wall time of the broker."""
+        return self._cluster.clock.now_ms()
+
     async def _give(self, text: str) -> dict[str, Any]:
         try:
             given = json.loads(text)
         except ValueError:
             given = None
+        return await self.give(given)
+
+    async def give(self, given: object) -> dict[str, Any]:
+        """Give the broker a state; return what it has made. Raises WrongOrder.
+
+        Args:
+            given: a JSON object with `state` and its parameters.
+        """
         if not isinstance(given, dict) or not isinstance(given.get("state"), str):
             raise WrongOrder('given: a JSON object was expected, as {"state": NAME, ...}')
         from .given import give  # here, because it imports msgspec
 
-        return await give(self._cluster, given.pop("state"), **given)
+        parameters = {name: value for name, value in given.items() if name != "state"}
+        return await give(self._cluster, given["state"], **parameters)
 
     async def _advance(self, text: str) -> int:
-        if self._clock is None:
-            raise WrongOrder("time goes by the machine's clock: start with --clock manual")
         try:
             wait_ms = int(text)
         except ValueError:
-            wait_ms = _MOST_MS + 1
-        if abs(wait_ms) > _MOST_MS:
-            raise WrongOrder(f"advance {text}: a number of milliseconds was expected")
+            wait_ms = MOST_ADVANCE_MS + 1
+        return await self.advance(wait_ms)
+
+    async def advance(self, wait_ms: int) -> int:
+        """Let time pass; return the new wall time. Raises WrongOrder."""
+        if abs(wait_ms) > MOST_ADVANCE_MS:
+            why = f"a number of milliseconds up to {MOST_ADVANCE_MS} was expected"
+            raise WrongOrder(f"advance: {why}")
+        if self._clock is None:
+            raise WrongOrder("time goes by the machine's clock: start with --clock manual")
         await self._clock.advance_ms(wait_ms)
         return self._clock.now_ms()

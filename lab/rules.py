@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..protocol.errors import Code
+from .orders import MOST_ADVANCE_MS
 
 Point: TypeAlias = Literal["before", "after"]
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -279,6 +280,16 @@ class TraceSettings(Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     on: bool = True
     ring: Annotated[int, Meta(ge=1, le=MOST_RING)] = RING
     file: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
+
+
+class ClockAdvance(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """How far the clock of the broker is moved.
+
+    Attributes:
+        ms: if negative, the wall clock is set back.
+    """
+
+    ms: Annotated[int, Meta(ge=-MOST_ADVANCE_MS, le=MOST_ADVANCE_MS)]
 
 
 class LeaderMove(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):

@@ -201,3 +201,19 @@ def started_again(lab: LabClient) -> bool:
         return bool(lab.call("POST", "/nodes/2/start")["is_running"])
     except LabRefused:
         return False
+
+
+def test_the_clock_is_read_and_moved(lab: LabClient) -> None:
+    assert lab.call("GET", "/clock")["now_ms"] > 1_500_000_000_000
+    with pytest.raises(LabRefused, match="--clock manual") as refused:
+        lab.call("POST", "/clock/advance", {"ms": 1000})
+    assert refused.value.status == 409
+    with Ottla(clock="manual") as broker:
+        before_ms = broker.lab().call("GET", "/clock")["now_ms"]
+        after_ms = broker.lab().call("POST", "/clock/advance", {"ms": 900_000})["now_ms"]
+        assert after_ms - before_ms == 900_000
+
+
+def test_a_state_is_given(broker: Ottla, lab: LabClient) -> None:
+    lab.call("POST", "/given", {"state": "ends_in_marker", "topic": "marked"})
+    assert list(broker.read("marked"))
