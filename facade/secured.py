@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ottla.security.client_security import MECHANISMS, ClientSecurity
+from ottla.security.client_security import MECHANISMS, UNSECURED_TOKENS, ClientSecurity
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENTS: Final = (
-    "aiokafka", "confluent", "franz-go", "java", "kafka-python", "kafkajs", "spark",
+    "aiokafka", "confluent", "franz-go", "java", "kafka-python", "kafkajs", "sarama", "spark",
 )  # fmt: skip
 _CLIENT: Final = "client"  # the certificate without users
 _COMMON_NAME: Final = "RULE:^CN=(.*?),.*$/$1/,DEFAULT"
@@ -23,6 +23,7 @@ _Login = tuple[str, str] | None
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 _ITERATIONS: Final = 4096
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
 
 class BrokerSecurity:
@@ -33,15 +34,17 @@ class BrokerSecurity:
     Args:
         protocol: one of PROTOCOLS; PLAINTEXT has no users, SASL has at least one.
         users: passwords by name; for SSL each of them has a certificate instead.
-        mechanism: of the logins, one of MECHANISMS.
+        mechanism: of the logins, one of MECHANISMS; or OAUTHBEARER with unsecured tokens, where
+            passwords have no meaning.
 
     Raises:
         ValueError: the protocol or mechanism is unknown, or does not fit the users.
     """
 
     def __init__(self, protocol: str, users: Mapping[str, str], mechanism: str = "PLAIN") -> None:
-        if mechanism not in MECHANISMS:
-            raise ValueError(f"mechanism={mechanism!r} must be one of {', '.join(MECHANISMS)}")
+        known = (*MECHANISMS, UNSECURED_TOKENS)
+        if mechanism not in known:
+            raise ValueError(f"mechanism={mechanism!r} must be one of {', '.join(known)}")
         if protocol not in PROTOCOLS:
             raise ValueError(f"security={protocol!r} must be one of {', '.join(PROTOCOLS)}")
         if protocol == "PLAINTEXT" and users:
@@ -81,7 +84,10 @@ class BrokerSecurity:
             from ottla.certificate_files import server_settings
 
             found |= server_settings(self._certificates(directory))
-        if self._has_login:
+        if self._has_tokens:
+            found["sasl.enabled.mechanisms"] = self._mechanism
+            found["listener.name.plaintext.oauthbearer.sasl.jaas.config"] = f"{_OAUTH};"
+        elif self._has_login:
             passwords = self._users
             found["sasl.enabled.mechanisms"] = "PLAIN"
             if self._is_scram:
@@ -124,7 +130,11 @@ class BrokerSecurity:
 
     @property
     def _is_scram(self) -> bool:
-        return self._has_login and self._mechanism != "PLAIN"
+        return self._has_login and self._mechanism.startswith("SCRAM-")
+
+    @property
+    def _has_tokens(self) -> bool:
+        return self._has_login and self._mechanism == UNSECURED_TOKENS
 
     def of_client(self, directory: Path) -> ClientSecurity:
         """The security of connections of the first user."""
@@ -135,7 +145,12 @@ class BrokerSecurity:
             certificates = self._certificates(directory)
             tls = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
             tls.load_cert_chain(self._key_file(directory, None))
-        return ClientSecurity(tls, self._login(None), self._mechanism)
+        login = self._login(None)
+        if login is not None and self._has_tokens:
+            from ottla.token_providers import token_now
+
+            login = (login[0], token_now(login[0]))
+        return ClientSecurity(tls, login, self._mechanism)
 
     def client_settings(
         self, client: str, bootstrap: str, directory: Path, user: str | None = None
@@ -164,8 +179,8 @@ class BrokerSecurity:
         login = self._login(user)
         if client == "kafkajs":
             return self._of_kafkajs(bootstrap, files, login)
-        if client == "franz-go":
-            return self._of_franz_go(bootstrap, files, login)
+        if client in ("franz-go", "sarama"):
+            return self._of_go(client, bootstrap, files, login)
         if client in ("aiokafka", "kafka-python"):
             return self._of_python(client, bootstrap, files, login)
         return self._of_properties(client, bootstrap, files, login)
@@ -184,7 +199,15 @@ class BrokerSecurity:
             found["ssl_context"] = context
         elif files is not None:
             found |= {"ssl_cafile": files[0], "ssl_certfile": files[1], "ssl_keyfile": files[1]}
-        if login is not None:
+        if login is not None and self._has_tokens:
+            from ottla.token_providers import of_aiokafka, of_kafka_python
+
+            provider = of_aiokafka if client == "aiokafka" else of_kafka_python
+            found |= {
+                "sasl_mechanism": self._mechanism,
+                "sasl_oauth_token_provider": provider(login[0]),
+            }
+        elif login is not None:
             found |= {
                 "sasl_mechanism": self._mechanism,
                 "sasl_plain_username": login[0], "sasl_plain_password": login[1],
@@ -209,14 +232,24 @@ class BrokerSecurity:
                 "ssl.keystore.type": "PEM", "ssl.keystore.location": files[1],
             }  # fmt: skip
         if login is not None:
-            found["sasl.mechanism"] = self._mechanism
-            if client == "confluent":
-                found |= {"sasl.username": login[0], "sasl.password": login[1]}
-            else:
-                name, password = map(_quoted, login)
-                module = _SCRAM if self._is_scram else _PLAIN
-                found["sasl.jaas.config"] = f"{module} username={name} password={password};"
+            found |= self._login_of_properties(client, login)
         return {f"kafka.{name}": found[name] for name in found} if client == "spark" else found
+
+    def _login_of_properties(self, client: str, login: tuple[str, str]) -> dict[str, object]:
+        found: dict[str, object] = {"sasl.mechanism": self._mechanism}
+        name, password = map(_quoted, login)
+        if client == "confluent" and self._has_tokens:
+            from ottla.token_providers import oauth_cb
+
+            found["oauth_cb"] = oauth_cb(login[0])
+        elif client == "confluent":
+            found |= {"sasl.username": login[0], "sasl.password": login[1]}
+        elif self._has_tokens:
+            found["sasl.jaas.config"] = f"{_OAUTH} unsecuredLoginStringClaim_sub={name};"
+        else:
+            module = _SCRAM if self._is_scram else _PLAIN
+            found["sasl.jaas.config"] = f"{module} username={name} password={password};"
+        return found
 
     def _of_kafkajs(
         self, bootstrap: str, files: tuple[str, str] | None, login: _Login
@@ -229,21 +262,36 @@ class BrokerSecurity:
         if login is not None:
             found["sasl"] = {
                 "mechanism": self._mechanism.lower(),
-                "username": login[0],
-                "password": login[1],
+                **self._named(login, "username", "password", "token"),
             }
         return found
 
-    def _of_franz_go(
-        self, bootstrap: str, files: tuple[str, str] | None, login: _Login
+    def _of_go(
+        self, client: str, bootstrap: str, files: tuple[str, str] | None, login: _Login
     ) -> dict[str, object]:
-        """Arguments for franz-go, with the files of the certificates."""
-        found: dict[str, object] = {"SeedBrokers": bootstrap.split(",")}
+        """Arguments for franz-go, or the fields of sarama's Config.Net; with files for TLS."""
+        secured: dict[str, object] = {}
         if files is not None:
-            found["TLS"] = {"CAFile": files[0], "CertFile": files[1], "KeyFile": files[1]}
+            secured["TLS"] = {"CAFile": files[0], "CertFile": files[1], "KeyFile": files[1]}
+        if client == "franz-go":
+            if login is not None:
+                names = self._named(login, "User", "Pass", "Token")
+                secured["SASL"] = {"mechanism": self._mechanism, **names}
+            return {"SeedBrokers": bootstrap.split(","), **secured}
         if login is not None:
-            found["SASL"] = {"mechanism": self._mechanism, "User": login[0], "Pass": login[1]}
-        return found
+            names = self._named(login, "User", "Password", "Token")
+            secured["SASL"] = {"Enable": True, "Mechanism": self._mechanism, **names}
+        return {"Addrs": bootstrap.split(","), "Net": secured}
+
+    def _named(
+        self, login: tuple[str, str], user: str, password: str, token: str
+    ) -> dict[str, str]:
+        """A login by a client's names of its parts; with OAUTHBEARER a token that is made now."""
+        if self._has_tokens:
+            from ottla.token_providers import token_now
+
+            return {token: token_now(login[0])}
+        return {user: login[0], password: login[1]}
 
     def _login(self, user: str | None) -> _Login:
         if not self._has_login:

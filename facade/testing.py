@@ -460,7 +460,8 @@ class Ottla(BrokerData):
         """The settings with which a client connects and logs in.
 
         Args:
-            client: `confluent`, `java`, `aiokafka`, `kafka-python`, `spark`, `franz-go`, `kafkajs`.
+            client: `confluent`, `java`, `aiokafka`, `kafka-python`, `spark`, `franz-go`, `sarama`,
+                `kafkajs`.
             user: one of `users`; None for the first.
 
         Raises:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""The mechanisms of passwords."""
+UNSECURED_TOKENS: Final = "OAUTHBEARER"
+"""The mechanism of tokens, which are unsecured."""
 
 
 class Unauthenticated(OSError):
@@ -21,8 +24,8 @@ class ClientSecurity(NamedTuple):
 
     Attributes:
         tls: None for a listener without TLS.
-        login: name and password; None for a listener without logins.
-        mechanism: of the login, one of MECHANISMS.
+        login: name and password, or token; None for a listener without logins.
+        mechanism: of the login, one of MECHANISMS, or UNSECURED_TOKENS.
     """
 
     tls: SSLContext | None = None
@@ -60,6 +63,11 @@ class ClientSecurity(NamedTuple):
         name, password = self.login
         if self.mechanism == "PLAIN":
             exchange(f"\0{name}\0{password}".encode())
+            return
+        if self.mechanism == UNSECURED_TOKENS:
+            from .unsecured_login import first_message
+
+            exchange(first_message(password))
             return
         import secrets
 

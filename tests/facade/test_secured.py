@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ottla.broker_data import Row
 from ottla.client import Client, NoAnswer
 from ottla.secured import BrokerSecurity
 from ottla.security.client_security import ClientSecurity
+from ottla.security.unsecured_tokens import UnsecuredValidator
 from ottla.testing import Ottla
 
 PASSWORD = 'a "quoted" \\u0041 ü🙂 = password;'
@@ -79,7 +81,7 @@ def test_others_are_refused(broker: Ottla) -> None:
 
 
 def test_settings_for_other_languages_are_plain_data(broker: Ottla) -> None:
-    for client in ("java", "spark", "franz-go", "kafkajs"):
+    for client in ("java", "spark", "franz-go", "sarama", "kafkajs"):
         assert broker.bootstrap_servers in json.dumps(broker.client_settings(client))
 
 
@@ -126,6 +128,70 @@ def test_a_changed_password_outlasts_a_restart() -> None:
         broker.restart()
         changed = ClientSecurity(None, ("bob smith", "changed"), mechanism)
         Client.to(broker.bootstrap_servers, security=changed).close()
+
+
+@pytest.mark.parametrize(("security", "nodes"), [("SASL_SSL", 1), ("SASL_PLAINTEXT", 3)])
+def test_clients_log_in_by_unsecured_tokens(security: str, nodes: int) -> None:
+    with Ottla(
+        security=security, users=USERS, mechanism="OAUTHBEARER", nodes=nodes, log_level=REQUESTS
+    ) as broker:
+        broker.create_topic("orders")
+        confluent: dict[str, Any] = broker.client_settings("confluent", "bob smith")
+        producer = Producer(confluent)
+        producer.produce("orders", b"a broom")
+        assert producer.flush(10) == 0
+        python: dict[str, Any] = broker.client_settings("kafka-python")
+        sender = KafkaProducer(**python)
+        assert sender.send("orders", b"a mop").get(10).offset == 1
+        sender.close()
+
+        async def send() -> None:
+            settings: dict[str, Any] = broker.client_settings("aiokafka", "alice")
+            async with AIOKafkaProducer(**settings) as aiokafka:
+                await aiokafka.send_and_wait("orders", b"a bucket")
+
+        asyncio.run(send())
+        broker.restart()
+        assert [each.value for each in broker.read("orders")] == [b"a broom", b"a mop", b"a bucket"]
+        log = broker.log_since(0)
+        assert '"principal": "User:alice"' in log
+        assert '"principal": "User:bob smith"' in log
+        plain = ClientSecurity(None, ("alice", "secret"), "PLAIN")
+        with pytest.raises(NoAnswer):
+            Client.to(broker.bootstrap_servers, security=plain)
+
+
+def test_clients_of_other_languages_get_a_token_or_the_options_of_one(tmp_path: Path) -> None:
+    security = BrokerSecurity("SASL_PLAINTEXT", {'a "b"': ""}, "OAUTHBEARER")
+    found: dict[str, Any] = {
+        client: security.client_settings(client, "h:1", tmp_path)
+        for client in ("java", "spark", "franz-go", "sarama", "kafkajs")
+    }
+    line = found["java"]["sasl.jaas.config"]
+    assert line.endswith(
+        r'OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="a \"b\"";'
+    )
+    assert found["spark"]["kafka.sasl.jaas.config"] == line
+    tokens = {
+        found["franz-go"]["SASL"]["Token"],
+        found["sarama"]["Net"]["SASL"]["Token"],
+        found["kafkajs"]["sasl"]["token"],
+    }
+    now_ms = time.time_ns() // 1_000_000
+    for token in tokens:
+        login = UnsecuredValidator().check(token, now_ms)
+        assert login.principal_name == 'a "b"'
+        assert login.expires_at_ms > now_ms + 3_000_000
+
+
+def test_sarama_gets_the_fields_of_its_config(tmp_path: Path) -> None:
+    security = BrokerSecurity("SASL_SSL", {"alice": "secret"}, "SCRAM-SHA-512")
+    found: Any = security.client_settings("sarama", "h:1,h:2", tmp_path)
+    assert found["Addrs"] == ["h:1", "h:2"]
+    assert found["Net"]["SASL"] == {
+        "Enable": True, "Mechanism": "SCRAM-SHA-512", "User": "alice", "Password": "secret"
+    }  # fmt: skip
+    assert Path(found["Net"]["TLS"]["CAFile"]).exists()
 
 
 def test_keys_are_readable_by_their_user_alone(tmp_path: Path) -> None:
