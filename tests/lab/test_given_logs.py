@@ -103,3 +103,11 @@ def test_a_hundred_thousand_aborted_transactions_are_quick(broker: Ottla) -> Non
     broker.produce("many", ["behind"])
     assert [record.offset for record in broker.read("many")] == [200_000]
     assert time.monotonic() - began_s < 20
+
+
+def test_a_log_that_starts_at_its_end_still_does_after_a_kill(broker: Ottla) -> None:
+    broker.produce("late", ["deleted"] * 5)
+    broker.given("log_starts_at", topic="late", offset=5)
+    broker.kill()
+    broker.start()
+    assert [record.offset for record in broker.read("late")] == [5, 6, 7]
