@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import uvloop
 
 from ottla.broker.node import Node
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
-from ottla.broker.upkeep import cleaner
 from ottla.lab.manual_clock import ManualClock
 from ottla.protocol.batch import build
 from ottla.storage.log import Origin
 
 
-def test_an_advance_waits_for_a_compaction_with_pauses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cleaner, "_STEP_S", 0.0)
-    monkeypatch.setattr(cleaner, "_PAUSE_S", 0.02)
-
+def test_an_advance_waits_for_a_compaction_with_pauses(tmp_path: Path) -> None:
     async def run() -> None:
         clock = ManualClock()
         node = Node(BrokerConfig.from_settings({"listeners": "PLAINTEXT://:0"}), tmp_path, clock)
@@ -31,13 +24,14 @@ def test_an_advance_waits_for_a_compaction_with_pauses(
         node.controller.create_topic("states", partitions=1, configs=configs)
         log = node.open_log_of("states", 0)
         assert log is not None
-        for _ in range(3):
-            batch = build([(b"key", b"value")], timestamp_ms=clock.now_ms())
+        records = [(b"key-%d" % number, b"value") for number in range(100)]
+        for _ in range(200):
+            batch = build(records, timestamp_ms=clock.now_ms())
             log.append(batch, now_ms=clock.now_ms(), origin=Origin.COORDINATOR)
         log.roll(clock.now_ms())
         await clock.advance_ms(15_000)
         assert not node.cluster.is_busy
-        assert node.log_directory.cleaned_up_to(log) == 3
+        assert node.log_directory.cleaned_up_to(log) == 20_000
         node.close(clean=False)
 
     uvloop.run(run())
