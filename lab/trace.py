@@ -89,6 +89,7 @@ class Tracer:
         """Trace no more; the events in memory stay."""
         if self.is_on:
             self.is_on = False
+            self._states.clear()  # they change unseen from now on
             self._stream.remove(self._observe)
             self.on_change()
         if self._file is not None:

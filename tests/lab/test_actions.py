@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,28 +10,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from ottla.lab_client import Event, FaultNotFired, LabRefused
 from ottla.testing import Ottla
 
+from .traces import answers_of, values
+
 pytestmark = pytest.mark.clients
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Ottla]:
-    with Ottla(nodes=3) as broker:
-        broker.trace.start()
-        yield broker
-
-
-@pytest.fixture
-def broker(started: Ottla, request: pytest.FixtureRequest) -> Iterator[Ottla]:
-    yield started
-    started.faults.clear()
-    started.trace.clear()
-
-
-@pytest.fixture
-def topic(broker: Ottla, request: pytest.FixtureRequest) -> str:
-    name = str(request.node.name).replace("[", "-").replace("]", "")[:200]
-    broker.create_topic(name, replication_factor=3)
-    return name
 
 
 class Sent:
@@ -63,16 +43,8 @@ class Sent:
             self.errors.append(error.code())
 
 
-def values(broker: Ottla, topic: str) -> list[str]:
-    return [(record.value or b"").decode() for record in broker.read(topic)]
-
-
 def produced(broker: Ottla) -> list[Event]:
     return broker.trace.where(kind="request", api="Produce", client_id="librdkafka")
-
-
-def answers_of(broker: Ottla, request: Event) -> list[Event]:
-    return broker.trace.where(kind="answer", cause=request["seq"])
 
 
 def test_a_dropped_answer_is_sent_again_and_found_to_be_a_duplicate(

@@ -10,8 +10,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
+
+from ottla.lab_client import Event
+from ottla.testing import Ottla
 
 SCENES = Path(__file__).parents[2] / "docs/LAB_SCENES.md"
 _SCENE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -29,6 +33,38 @@ def comparable(text: str) -> list[str]:
     for pattern, instead in _VARYING:
         lines = [pattern.sub(instead, line) for line in lines]
     return [line for line, _ in groupby(lines)]
+
+
+# What differs from run to run: times, ports, ids, and what numbers events and requests.
+_NOT_COMPARED = frozenset(
+    {
+        "seq", "cause", "at_ms", "took_us", "connection", "correlation_id", "port", "topic_id",
+        "cluster_id", "producer_id", "member_id", "log_append_time_ms",
+    }
+)  # fmt: skip
+
+
+def normalized(events: Iterable[Event]) -> list[object]:
+    """Events without times, ports and ids, for comparing two runs."""
+    return [_normalized(event) for event in events]
+
+
+def _normalized(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: _normalized(v) for k, v in value.items() if k not in _NOT_COMPARED}
+    if isinstance(value, list):
+        return [_normalized(each) for each in value]
+    return value
+
+
+def values(broker: Ottla, topic: str) -> list[str]:
+    """The committed values of a topic."""
+    return [(record.value or b"").decode() for record in broker.read(topic)]
+
+
+def answers_of(broker: Ottla, request: Event) -> list[Event]:
+    """The answers to a request."""
+    return broker.trace.where(kind="answer", cause=request["seq"])
 
 
 def _written(scene: re.Match[str]) -> str:

@@ -1,0 +1,167 @@
+"""Stock clients with one set of methods, for tests that hold for each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import subprocess
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from ottla.testing import Ottla
+
+from ..kafka.installation import cache_directory, libraries
+
+_HERE: Final = Path(__file__).resolve().parent
+_LIMIT_S: Final = 40.0
+REQUEST_TIMEOUT_MS: Final = 800
+
+
+class Failed(Exception):
+    """A call of a client failed; the text is the name of its error."""
+
+
+class Actor(Protocol):
+    """A client with a transactional id; its client id is `actor`."""
+
+    def open(self, broker: Ottla, transactional_id: str) -> None: ...
+    def begin(self) -> None: ...
+    def send(self, topic: str, value: str) -> None: ...
+    def flush(self) -> None: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
+    def poll(self, topic: str, count: int) -> list[str]: ...
+    def close(self) -> None: ...
+
+
+class Aiokafka:
+    """aiokafka, on an event loop of its own."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._sent: list[asyncio.Future[Any]] = []
+        self._settings: dict[str, Any] = {}
+
+    def _run(self, call: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return self._runner.run(asyncio.wait_for(call, _LIMIT_S))
+        except KafkaError as failure:
+            raise Failed(type(failure).__name__) from failure
+
+    def open(self, broker: Ottla, transactional_id: str) -> None:
+        self._settings = {"bootstrap_servers": broker.bootstrap_servers, "client_id": "actor"}
+        self._settings["request_timeout_ms"] = REQUEST_TIMEOUT_MS
+
+        async def started() -> AIOKafkaProducer:
+            producer = AIOKafkaProducer(transactional_id=transactional_id, **self._settings)
+            await producer.start()
+            return producer
+
+        self._producer = self._run(started())
+
+    def begin(self) -> None:
+        self._run(self._producer.begin_transaction())
+
+    def send(self, topic: str, value: str) -> None:
+        self._sent.append(self._run(self._producer.send(topic, value.encode())))
+
+    def flush(self) -> None:
+        async def all_sent() -> None:
+            await asyncio.gather(*self._sent)
+
+        self._run(all_sent())
+        self._sent.clear()
+
+    def commit(self) -> None:
+        self._run(self._producer.commit_transaction())
+
+    def abort(self) -> None:
+        self._run(self._producer.abort_transaction())
+
+    def poll(self, topic: str, count: int) -> list[str]:
+        async def read() -> list[str]:
+            settings = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
+            consumer = AIOKafkaConsumer(**settings, **self._settings)
+            await consumer.start()
+            try:
+                consumer.assign([TopicPartition(topic, 0)])
+                return [(await consumer.getone()).value.decode() for _ in range(count)]
+            finally:
+                await consumer.stop()
+
+        found: list[str] = self._run(read())
+        return found
+
+    def close(self) -> None:
+        self._run(self._producer.stop())
+
+    def end(self) -> None:
+        """Close the event loop."""
+        self._runner.close()
+
+
+class Java:
+    """The Java client: one program, driven by lines."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            _java(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, bufsize=1,
+        )  # fmt: skip
+
+    def _call(self, *words: str) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(" ".join(words) + "\n")
+        kind, _, rest = self._process.stdout.readline().rstrip("\n").partition(" ")
+        if kind != "ok":
+            raise Failed(rest)
+        return rest
+
+    def open(self, broker: Ottla, transactional_id: str) -> None:
+        self._call(
+            "open", f"bootstrap.servers={broker.bootstrap_servers}", "client.id=actor",
+            f"transactional.id={transactional_id}", f"request.timeout.ms={REQUEST_TIMEOUT_MS}",
+            "linger.ms=0",
+        )  # fmt: skip
+        self._call("init")
+
+    def begin(self) -> None:
+        self._call("begin")
+
+    def send(self, topic: str, value: str) -> None:
+        self._call("send", topic, value)
+
+    def flush(self) -> None:
+        self._call("flush")
+
+    def commit(self) -> None:
+        self._call("commit")
+
+    def abort(self) -> None:
+        self._call("abort")
+
+    def poll(self, topic: str, count: int) -> list[str]:
+        return self._call("poll", topic, str(count)).split()
+
+    def close(self) -> None:
+        self._call("close")
+
+    def end(self) -> None:
+        """End the program."""
+        self._process.communicate(timeout=20)
+
+
+@functools.cache
+def _java() -> tuple[str, ...]:
+    jars = f"{libraries()}/*"
+    classes = str(cache_directory() / "lab-client")
+    source = str(_HERE / "java/LabClient.java")
+    subprocess.run(["javac", "-d", classes, "-cp", jars, source], check=True)
+    flags = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    return "java", *flags, "-cp", os.pathsep.join((classes, jars)), "LabClient"
