@@ -34,11 +34,25 @@ _TOPICS: Final[dict[ApiKey, tuple[str, str]]] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("topics", "partitions"),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: ("topics", "partition_indexes"),
     ApiKey.DESCRIBE_LOG_DIRS: ("topics", "partitions"),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: ("topics", "partitions"),
+    ApiKey.DESCRIBE_QUORUM: ("topics", "partitions"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("topic_partitions", "partitions"),
+    ApiKey.SHARE_FETCH: ("topics", "partitions"),
+    ApiKey.SHARE_ACKNOWLEDGE: ("topics", "partitions"),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("topics", "partitions"),
+    ApiKey.READ_SHARE_GROUP_STATE: ("topics", "partitions"),
+    ApiKey.WRITE_SHARE_GROUP_STATE: ("topics", "partitions"),
+    ApiKey.DELETE_SHARE_GROUP_STATE: ("topics", "partitions"),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ("topics", "partitions"),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ("topics", "partitions"),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: ("topics", "partitions"),
 }
 _NESTED: Final[dict[ApiKey, str]] = {
     ApiKey.OFFSET_FETCH: "groups",
     ApiKey.ADD_PARTITIONS_TO_TXN: "transactions",
     ApiKey.WRITE_TXN_MARKERS: "markers",
+    ApiKey.ALTER_REPLICA_LOG_DIRS: "dirs",
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: "groups",
 }
 _NAMES: Final[dict[ApiKey, tuple[str, str]]] = {
     ApiKey.DELETE_TOPICS: ("topics", "topic_names"),
@@ -48,7 +62,14 @@ _NAMES: Final[dict[ApiKey, tuple[str, str]]] = {
     ApiKey.DESCRIBE_TRANSACTIONS: ("transactional_ids", "transactional_ids"),
     ApiKey.LIST_TRANSACTIONS: ("producer_ids", "producer_id_filters"),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("topics", "subscribed_topic_names"),
+    ApiKey.SHARE_GROUP_HEARTBEAT: ("topics", "subscribed_topic_names"),
+    ApiKey.SHARE_GROUP_DESCRIBE: ("groups", "group_ids"),
 }
+_OF_CONFIGS: Final = frozenset(
+    {ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
+)
+_CONFIGS_OF_TOPIC: Final = 2
+_CONFIGS_OF_GROUP: Final = 32
 
 
 class Subjects(NamedTuple):
@@ -88,6 +109,15 @@ def subjects_of(api_key: ApiKey, version: int, request: Any, topic_name: TopicNa
     if api_key is ApiKey.LEAVE_GROUP:
         for member in getattr(request, "members", None) or ():
             found["members"].update(_texts(member, "member_id", "group_instance_id"))
+    if api_key is ApiKey.SYNC_GROUP:
+        for assignment in request.assignments or ():
+            found["members"].update(_texts(assignment, "member_id"))
+    if api_key in _OF_CONFIGS:
+        for resource in request.resources or ():
+            if resource.resource_type == _CONFIGS_OF_TOPIC:
+                found["topics"].update(_texts(resource, "resource_name"))
+            elif resource.resource_type == _CONFIGS_OF_GROUP:
+                found["groups"].update(_texts(resource, "resource_name"))
     return Subjects(**{name: frozenset(values) for name, values in found.items()})
 
 
@@ -118,7 +148,7 @@ def _add(api_key: ApiKey, request: Any, topic_name: TopicName, found: dict[str, 
 
 
 def _name(topic: Any, topic_name: TopicName) -> str | None:
-    name: str | None = getattr(topic, "name", None) or getattr(topic, "topic", None)
+    name: str | None = next(iter(_texts(topic, "name", "topic", "topic_name")), None)
     if name:
         return name
     topic_id = getattr(topic, "topic_id", None)
