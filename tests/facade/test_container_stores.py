@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.settings.sasl import login_module
 from ottla.certificate_files import PASSWORD, Names, write_certificates
 from ottla.container import CannotStart, plan
+from ottla.serve import broker_config, parser
+from tests.image.documented import environment_of
 
 VARIABLES = {
     "KAFKA_ADVERTISED_LISTENERS": "SSL://broker:9093",
@@ -41,6 +44,20 @@ def test_files_of_stores_and_passwords_become_settings(tmp_path: Path) -> None:
     } <= found
     given = sets(tmp_path, KAFKA_SSL_KEYSTORE_LOCATION="/other.jks")
     assert not any(each.startswith("ssl.keystore.location") for each in given)
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_the_documented_compose_files_have_a_listener_of_logins(
+    tmp_path: Path, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = tmp_path / "secrets"
+    write_certificates(secrets, Names())
+    environ = environment_of(protocol)
+    planned = plan([], environ, file=tmp_path / "none", secrets=secrets, directories=[tmp_path])
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    config = broker_config(parser().parse_args(planned.arguments[1:]))
+    assert login_module(config, "HOST", "PLAIN").options == {"user_alice": "alice-secret"}
 
 
 def test_a_missing_file_of_a_password_is_named(tmp_path: Path) -> None:

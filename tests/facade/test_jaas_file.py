@@ -1,4 +1,4 @@
-"""KAFKA_OPTS names a JAAS file; each expectation is what Apache Kafka 4.1.1 did."""
+"""KAFKA_OPTS names a JAAS file; users and refused starts are those of Apache Kafka 4.1.1."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ FILE = f"""
 sasl_ssl.KafkaServer {{ {PLAIN} required user_listener="1"; }};
 scram.KafkaServer {{ {SCRAM} required; }};
 OTHER.KafkaServer {{ {PLAIN} required user_upper="2"; }};
+twice.KafkaServer {{ {PLAIN} required user_alice="first" user_alice="last"; }};
 KafkaServer {{
     {SCRAM} required username="x" password="y";
     {PLAIN} required user_all="3" user_twice="first";
@@ -31,10 +32,10 @@ def started(monkeypatch: pytest.MonkeyPatch, options: str, *settings: str) -> Br
     monkeypatch.setenv("KAFKA_OPTS", options)
     words = ["--environment"]
     for setting in (
-        "listeners=SASL_SSL://:1,SCRAM://:2,OTHER://:3",
+        "listeners=SASL_SSL://:1,SCRAM://:2,OTHER://:3,TWICE://:4",
         "listener.security.protocol.map=SASL_SSL:SASL_PLAINTEXT,SCRAM:SASL_PLAINTEXT,"
-        "OTHER:SASL_PLAINTEXT",
-        "advertised.listeners=SASL_SSL://h:1,SCRAM://h:2,OTHER://h:3",
+        "OTHER:SASL_PLAINTEXT,TWICE:SASL_PLAINTEXT",
+        "advertised.listeners=SASL_SSL://h:1,SCRAM://h:2,OTHER://h:3,TWICE://h:4",
         "sasl.enabled.mechanisms=PLAIN",
         *settings,
     ):
@@ -60,6 +61,8 @@ def file(tmp_path: Path) -> Path:
         ("SCRAM", [], {}),
         # Sections have the name of the listener in lower case.
         ("OTHER", [], EVERY),
+        # Of an option that a module has twice the last one counts, of two modules the first.
+        ("TWICE", [], {"user_alice": "last"}),
     ],
 )
 def test_the_sections_have_kafkas_precedence(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from . import commands, compose_files, starters
+from . import commands, compose_files, documented, starters
 from .engine import (
     IMAGE,
     Failed,
@@ -56,6 +56,7 @@ def _checks() -> list[tuple[str, Callable[[], None]]]:
         ("size of the image", _check_size),
         ("time until the broker answers", _measure_start),
         *((f"command: {name}", check) for name, check in commands.CHECKS.items()),
+        *((f"documented: {name}", check) for name, check in documented.CHECKS.items()),
     ]
     checks += [
         (f"testcontainers: {name}", partial(starters.check, sequence))
