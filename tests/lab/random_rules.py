@@ -34,6 +34,7 @@ CODES: Final = (
     "UNKNOWN_SERVER_ERROR", "REQUEST_TIMED_OUT", "KAFKA_STORAGE_ERROR", "REBALANCE_IN_PROGRESS",
     "INVALID_PRODUCER_EPOCH", "OFFSET_OUT_OF_RANGE", "CONCURRENT_TRANSACTIONS",
 )  # fmt: skip
+RETRIED_MARKERS: Final = ("NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR")
 MOST_RSS_MB: Final = 250
 
 
@@ -49,7 +50,11 @@ def rule(draw: random.Random) -> dict[str, Any]:
         match["node_id"] = draw.choice([1, 2, 3])
     if draw.random() < 0.3:
         match["times"] = draw.randrange(1, 20)
-    return {"match": match, "action": action(draw), "continue": draw.random() < 0.3}
+    acts = action(draw)
+    if acts["kind"] == "error" and match["api"] in ("WriteTxnMarkers", "*"):
+        # Any other error of a marker is final, as in Kafka: its transaction stays prepared.
+        acts["code"] = draw.choice(RETRIED_MARKERS)
+    return {"match": match, "action": acts, "continue": draw.random() < 0.3}
 
 
 def action(draw: random.Random) -> dict[str, Any]:
