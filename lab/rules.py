@@ -240,11 +240,10 @@ class Disk(Action, tag="disk", frozen=True, kw_only=True):
 
 
 class Crash(Action, tag="crash", frozen=True, kw_only=True):
-    """Kill the broker with SIGKILL at a step, or the node alone if there are several.
+    """Kill the process, with all its nodes, with SIGKILL at a step.
 
     Attributes:
         point: the name of the step.
-        whole: whether the whole process is killed though it has several nodes.
     """
 
     point: Literal[
@@ -254,7 +253,6 @@ class Crash(Action, tag="crash", frozen=True, kw_only=True):
         "before_group_append", "group_append", "before_segment_roll", "segment_roll",
         "before_snapshot", "snapshot", "before_swap", "swap",
     ]  # fmt: skip
-    whole: bool = False
 
 
 OfRequest: TypeAlias = (
