@@ -19,6 +19,7 @@ CLIENTS: Final = (
 )  # fmt: skip
 _CLIENT: Final = "client"  # the certificate without users
 _COMMON_NAME: Final = "RULE:^CN=(.*?),.*$/$1/,DEFAULT"
+_NOT_IN_TOKENS: Final = frozenset('">?~')  # Kafka does not escape the one, nor decode the others
 _Login = tuple[str, str] | None
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 _ITERATIONS: Final = 4096
@@ -164,7 +165,8 @@ class BrokerSecurity:
             user: one of the users; None for the first.
 
         Raises:
-            ValueError: the client is unknown. KeyError: there is no such user.
+            ValueError: the client is unknown, or cannot log in by that name.
+            KeyError: there is no such user.
         """
         if client not in CLIENTS:
             raise ValueError(f"client {client!r} must be one of {', '.join(CLIENTS)}")
@@ -245,6 +247,8 @@ class BrokerSecurity:
         elif client == "confluent":
             found |= {"sasl.username": login[0], "sasl.password": login[1]}
         elif self._has_tokens:
+            if not login[0].isascii() or set(login[0]) & _NOT_IN_TOKENS:
+                raise ValueError(f"Java's unsecured tokens cannot have the name {login[0]!r}")
             found["sasl.jaas.config"] = f"{_OAUTH} unsecuredLoginStringClaim_sub={name};"
         else:
             module = _SCRAM if self._is_scram else _PLAIN

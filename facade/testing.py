@@ -465,7 +465,8 @@ class Ottla(BrokerData):
             user: one of `users`; None for the first.
 
         Raises:
-            ValueError: the client is unknown. KeyError: there is no such user.
+            ValueError: the client is unknown, or cannot log in by that name.
+            KeyError: there is no such user.
         """
         from ottla.secured import BrokerSecurity
 

@@ -162,7 +162,7 @@ def test_clients_log_in_by_unsecured_tokens(security: str, nodes: int) -> None:
 
 
 def test_clients_of_other_languages_get_a_token_or_the_options_of_one(tmp_path: Path) -> None:
-    security = BrokerSecurity("SASL_PLAINTEXT", {'a "b"': ""}, "OAUTHBEARER")
+    security = BrokerSecurity("SASL_PLAINTEXT", {"bob smith": "", 'a "b"': ""}, "OAUTHBEARER")
     found: dict[str, Any] = {
         client: security.client_settings(client, "h:1", tmp_path)
         for client in ("java", "spark", "franz-go", "sarama", "kafkajs")
@@ -180,8 +180,18 @@ def test_clients_of_other_languages_get_a_token_or_the_options_of_one(tmp_path: 
     now_ms = time.time_ns() // 1_000_000
     for token in tokens:
         login = UnsecuredValidator().check(token, now_ms)
-        assert login.principal_name == 'a "b"'
+        assert login.principal_name == "bob smith"
         assert login.expires_at_ms > now_ms + 3_000_000
+
+
+def test_a_name_that_java_cannot_send_in_a_token_is_an_error(tmp_path: Path) -> None:
+    users = dict.fromkeys(("a", 'a "b"', "a>b", "jürgen"), "")
+    security = BrokerSecurity("SASL_PLAINTEXT", users, "OAUTHBEARER")
+    for client in ("java", "spark"):
+        security.client_settings(client, "h:1", tmp_path, "a")
+        for name in [*users][1:]:
+            with pytest.raises(ValueError, match="cannot have the name"):
+                security.client_settings(client, "h:1", tmp_path, name)
 
 
 def test_sarama_gets_the_fields_of_its_config(tmp_path: Path) -> None:
