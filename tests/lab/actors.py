@@ -20,6 +20,7 @@ from ..kafka.installation import cache_directory, libraries
 _HERE: Final = Path(__file__).resolve().parent
 _LIMIT_S: Final = 40.0
 REQUEST_TIMEOUT_MS: Final = 800
+_BLOCK_MS: Final = 10_000
 
 
 class Failed(Exception):
@@ -27,7 +28,14 @@ class Failed(Exception):
 
 
 class Actor(Protocol):
-    """A client with a transactional id; its client id is `actor`."""
+    """A client with a transactional id; its client id is `actor`.
+
+    Attributes:
+        survives_wrong_ids: whether it sends a request again whose answer has a wrong correlation
+            id. The Java client forgets the request, and its caller waits until a timeout.
+    """
+
+    survives_wrong_ids: bool
 
     def open(self, broker: Ottla, transactional_id: str) -> None: ...
     def begin(self) -> None: ...
@@ -41,6 +49,8 @@ class Actor(Protocol):
 
 class Aiokafka:
     """aiokafka, on an event loop of its own."""
+
+    survives_wrong_ids = True
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
@@ -108,6 +118,8 @@ class Aiokafka:
 class Java:
     """The Java client: one program, driven by lines."""
 
+    survives_wrong_ids = False
+
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             _java(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -127,7 +139,7 @@ class Java:
         self._call(
             "open", f"bootstrap.servers={broker.bootstrap_servers}", "client.id=actor",
             f"transactional.id={transactional_id}", f"request.timeout.ms={REQUEST_TIMEOUT_MS}",
-            "linger.ms=0",
+            "linger.ms=0", f"max.block.ms={_BLOCK_MS}",
         )  # fmt: skip
         self._call("init")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -172,3 +173,82 @@ def test_a_forgotten_fetch_session_is_begun_again(actor: Actor, broker: Ottla, t
     broker.produce(topic, ["a", "b"])
     with broker.faults.expect("forget_session", match={"api": "Fetch", "client_id": "actor"}):
         assert actor.poll(topic, 2) == ["a", "b"]
+
+
+@pytest.mark.parametrize("what", ["wrong_correlation_id", "trailing_bytes"])
+def test_a_corrupt_answer_loses_no_transaction(
+    what: str, actor: Actor, broker: Ottla, topic: str
+) -> None:
+    match = {"api": "EndTxn", "transactional_id": topic, "nth": 1}
+    with broker.faults.expect("corrupt", what=what, match=match):
+        actor.begin()
+        actor.send(topic, "x")
+        actor.flush()
+        if what == "wrong_correlation_id" and not actor.survives_wrong_ids:
+            with pytest.raises(Failed, match="TimeoutException"):
+                actor.commit()
+            actor.close()
+            actor.open(broker, topic)
+        else:
+            actor.commit()
+    assert actor.poll(topic, 1) == values(broker, topic) == ["x"]
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+def test_a_held_produce_is_sent_again_and_written_once(
+    point: str, actor: Actor, broker: Ottla, topic: str
+) -> None:
+    match = {"api": "Produce", "topic": topic, "nth": 1}
+    with broker.faults.expect("hold", point=point, match=match) as fault:
+        actor.begin()
+        actor.send(topic, "x")
+        actor.flush()
+        assert fault.release() == 1
+    actor.commit()
+    assert len(requests(broker, "Produce")) == 2
+    assert values(broker, topic) == ["x"]
+
+
+def test_a_late_produce_is_found_to_be_a_duplicate(actor: Actor, broker: Ottla, topic: str) -> None:
+    match = {"api": "Produce", "topic": topic, "nth": 1}
+    with broker.faults.expect("apply_late", match=match) as fault:
+        actor.begin()
+        actor.send(topic, "x")
+        actor.flush()
+        assert fault.release() == 1
+    actor.commit()
+    first, _ = requests(broker, "Produce")
+    assert not broker.trace.where(kind="records_appended", cause=first["seq"])
+    assert values(broker, topic) == ["x"]
+
+
+@pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
+def test_a_disk_that_fails_once_loses_no_record(
+    error: str, actor: Actor, broker: Ottla, topic: str
+) -> None:
+    """KAFKA_STORAGE_ERROR may be retried."""
+    with broker.faults.expect("disk", error=error, match={"topic": topic, "times": 1}):
+        actor.begin()
+        actor.send(topic, "x")
+        actor.flush()
+        actor.commit()
+    assert len(requests(broker, "Produce")) > 1
+    assert values(broker, topic) == ["x"]
+
+
+@pytest.mark.parametrize("point", ["prepare_append", "before_marker", "before_complete_append"])
+def test_a_commit_ends_well_although_the_broker_dies_at(point: str, program: Actor) -> None:
+    with Ottla() as broker, ThreadPoolExecutor(1) as thread:
+        broker.create_topic("orders")
+        program.open(broker, "shop")
+        broker.faults.add("crash", point=point)
+        program.begin()
+        program.send("orders", "x")
+        program.flush()
+        committed = thread.submit(program.commit)
+        broker.wait_for(lambda: not broker.runs)
+        broker.kill()
+        broker.start()
+        committed.result(40)
+        assert program.poll("orders", 1) == values(broker, "orders") == ["x"]
+        program.close()

@@ -2,6 +2,7 @@
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -25,14 +26,16 @@ public final class LabClient {
 
     public static void main(String[] arguments) throws Exception {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        PrintStream answers = System.out;
+        System.setOut(System.err); // the client logs there
         LabClient client = new LabClient();
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             try {
-                System.out.println("ok " + client.run(line.split(" ")));
+                answers.println("ok " + client.run(line.split(" ")));
             } catch (ExecutionException failure) {
-                System.out.println("error " + failure.getCause().getClass().getSimpleName());
+                answers.println("error " + failure.getCause().getClass().getSimpleName());
             } catch (Exception failure) {
-                System.out.println("error " + failure.getClass().getSimpleName());
+                answers.println("error " + failure.getClass().getSimpleName());
             }
         }
     }
