@@ -10,7 +10,8 @@ from ..broker.requests.context import ConnectionInfo, Context
 from ..broker.requests.dispatch import Answer, Dispatch
 from ..broker.requests.handler import Body
 from .actions import ACTS, Site, WholeAnswer
-from .rules import AnyAction, OfRequest
+from .error_answers import why_no_place
+from .rules import AnyAction, Error, Match, OfRequest, code_of
 from .sights import RequestSight
 
 if TYPE_CHECKING:
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
 OF_REQUEST: Final = get_args(OfRequest)
 
 
-def _is_of_request(action: AnyAction) -> bool:
-    return isinstance(action, OF_REQUEST)
+def has_place(action: AnyAction, match: Match, context: Context) -> bool:
+    """Whether the answer to a request has a place for an error; true for other actions."""
+    if not isinstance(action, Error):
+        return True
+    versions = (context.version, context.version)
+    has_parts = match.topic is not None or match.partition is not None
+    return why_no_place(context.api_key, versions, code_of(action.code), has_parts) is None
 
 
 class LabDispatch(Dispatch):
@@ -75,7 +81,11 @@ class LabDispatch(Dispatch):
         tracer = lab.tracer
         number = tracer.request(node, context, request) if tracer.is_on else 0
         sight = RequestSight(node, context, request)
-        rules = lab.faults.acting_on(sight, node.clock.monotonic_ms(), _is_of_request)
+
+        def fits(action: AnyAction, match: Match) -> bool:
+            return isinstance(action, OF_REQUEST) and has_place(action, match, context)
+
+        rules = lab.faults.acting_on(sight, node.clock.monotonic_ms(), fits)
         began_s = node.clock.monotonic_s()
         site = Site(lab, node, context, number, self._apply)
         running = self._apply(context, request) if not rules else self._acted(site, rules, request)

@@ -279,17 +279,17 @@ class Faults:
         self,
         sight: Sight,
         now_ms: int,
-        fits: Callable[[AnyAction], bool],
+        fits: Callable[[AnyAction, Match], bool],
     ) -> list[Rule]:
         """The rules that act on a request or step: one, or more if it says `continue`.
 
         Args:
             now_ms: the monotonic time.
-            fits: whether an action can act here.
+            fits: whether an action, with its match, can act here.
         """
         acting: list[Rule] = []
         for rule in self._rules.values():
-            if fits(rule.spec.action) and rule.acts_on(sight, now_ms):
+            if fits(rule.spec.action, rule.spec.match) and rule.acts_on(sight, now_ms):
                 acting.append(rule)
                 if not rule.spec.continue_:
                     break

@@ -189,7 +189,7 @@ class Steps:
         rules = self._lab.faults.acting_on(
             step,
             self._cluster.clock.monotonic_ms(),
-            lambda action: isinstance(action, Disk) and action.error in errors,
+            lambda action, match: isinstance(action, Disk) and action.error in errors,
         )
         self._traced(rules)
         return rules
@@ -198,7 +198,7 @@ class Steps:
         rules = self._lab.faults.acting_on(
             step,
             self._cluster.clock.monotonic_ms(),
-            lambda action: isinstance(action, Crash) and action.point == step.point,
+            lambda action, match: isinstance(action, Crash) and action.point == step.point,
         )
         self._traced(rules)
         for rule in rules:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from ottla.client import ErrorAnswer
 from ottla.lab_client import Event, FaultNotFired, LabRefused
 from ottla.testing import Ottla
 
@@ -116,6 +117,18 @@ def test_an_error_is_answered_and_the_request_not_applied(broker: Ottla, topic: 
     partition = answer["response"]["responses"][0]["partition_responses"][0]
     assert partition["error_code"] == KafkaError.NOT_ENOUGH_REPLICAS
     assert values(broker, topic) == ["again"]
+
+
+def test_an_error_for_all_apis_passes_over_answers_without_a_place(broker: Ottla) -> None:
+    match = {"topic": "no-such", "api": "*"}
+    with broker.faults.expect("error", times=0, code="UNKNOWN_SERVER_ERROR") as fault:
+        assert broker.lab().call("GET", "/nodes")
+        with pytest.raises(ErrorAnswer):
+            broker.create_topic("refused")
+        assert fault.fired > 0
+    with broker.faults.expect("error", times=0, code="UNKNOWN_SERVER_ERROR", match=match):
+        broker.create_topic("taken")
+    assert "failed to handle" not in broker.log_since(0)
 
 
 def test_an_error_for_a_whole_fetch_is_read_again(broker: Ottla, topic: str) -> None:
