@@ -202,8 +202,8 @@ class Trace:
     def __init__(self, client: LabClient) -> None:
         self._client = client
 
-    def start(self, *, ring: int = 100_000, file: Path | str | None = None) -> None:
-        """Trace from now on.
+    def start(self, *, ring: int = 100_000, file: Path | str | None = None) -> Event:
+        """Trace from now on; return whether it is on, and the last sequence number.
 
         Args:
             ring: the number of events in memory.
@@ -212,11 +212,13 @@ class Trace:
         body: dict[str, object] = {"ring": ring}
         if file is not None:
             body["file"] = str(file)
-        self._client.call("POST", "/trace", body)
+        state: Event = self._client.call("POST", "/trace", body)
+        return state
 
-    def stop(self) -> None:
-        """Trace no more; events in memory stay."""
-        self._client.call("POST", "/trace", {"on": False})
+    def stop(self) -> Event:
+        """Trace no more; events in memory stay. Returns as `start` does."""
+        state: Event = self._client.call("POST", "/trace", {"on": False})
+        return state
 
     def clear(self) -> None:
         """Forget the events in memory."""

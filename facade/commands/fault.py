@@ -37,6 +37,7 @@ def _add(
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Of the action.")
     ] = None,
     name: Annotated[str, typer.Option("--name", help="For people.")] = "",
+    as_json: AsJson = False,
     control: Control = "",
 ) -> int:
     """Add a rule, and print its id."""
@@ -47,8 +48,16 @@ def _add(
     action = {"kind": kind, **dict(map(_parameter, parameters or []))}
     with lab_of(control) as lab:
         rule = {"match": wanted, "action": action, "name": name}
-        line(f"{lab.call('POST', '/faults', rule)['id']}")
+        _said(lab.call("POST", "/faults", rule), "{id}", as_json=as_json)
     return 0
+
+
+def _said(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print an answer as JSON, or a line with its fields."""
+    if as_json:
+        json_line(answer)
+    else:
+        line(text.format(**answer))
 
 
 def _parameter(text: str) -> tuple[str, object]:
@@ -85,28 +94,32 @@ def _short(fields: dict[str, object]) -> str:
 
 
 def _release(
-    number: Annotated[int, typer.Argument(metavar="ID", min=0)], control: Control = ""
+    number: Annotated[int, typer.Argument(metavar="ID", min=0)],
+    as_json: AsJson = False,
+    control: Control = "",
 ) -> int:
     """Let the requests that a rule holds go on."""
     with lab_of(control) as lab:
-        released = lab.call("POST", f"/faults/{number}/release")["released"]
-    line(f"{released} released")
+        answer = lab.call("POST", f"/faults/{number}/release")
+    _said(answer, "{released} released", as_json=as_json)
     return 0
 
 
 def _remove(
-    number: Annotated[int, typer.Argument(metavar="ID", min=0)], control: Control = ""
+    number: Annotated[int, typer.Argument(metavar="ID", min=0)],
+    as_json: AsJson = False,
+    control: Control = "",
 ) -> int:
     """Remove a rule."""
     with lab_of(control) as lab:
-        removed = lab.call("DELETE", f"/faults/{number}")
-    line(f"removed; it had fired {removed['fired']} times")
+        answer = lab.call("DELETE", f"/faults/{number}")
+    _said(answer, "removed; it had fired {fired} times", as_json=as_json)
     return 0
 
 
-def _clear(control: Control = "") -> int:
+def _clear(as_json: AsJson = False, control: Control = "") -> int:
     """Remove all rules."""
     with lab_of(control) as lab:
-        removed = lab.call("DELETE", "/faults")["removed"]
-    line(f"{removed} removed")
+        answer = lab.call("DELETE", "/faults")
+    _said(answer, "{removed} removed", as_json=as_json)
     return 0

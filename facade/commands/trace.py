@@ -10,7 +10,7 @@ import typer
 
 from ottla.command_line import CannotRun
 from ottla.commands.lab_options import Control, lab_of
-from ottla.commands.options import guarded
+from ottla.commands.options import AsJson, guarded
 from ottla.lab_client import Trace
 from ottla.tables import json_line, line
 from ottla.trace_view import BrokenTrace, Event, lanes, lines_of, read_trace
@@ -37,18 +37,23 @@ def _start(
         Path | None, typer.Option("--file", help="Gets all events, a line of JSON each.")
     ] = None,
     ring: Annotated[int, typer.Option("--ring", min=1, help="Events in memory.")] = 100_000,
+    as_json: AsJson = False,
     control: Control = "",
 ) -> int:
     """Trace from now on."""
     with lab_of(control) as lab:
-        Trace(lab).start(ring=ring, file=None if file is None else file.absolute())
+        state = Trace(lab).start(ring=ring, file=None if file is None else file.absolute())
+    if as_json:
+        json_line(state)
     return 0
 
 
-def _stop(control: Control = "") -> int:
+def _stop(as_json: AsJson = False, control: Control = "") -> int:
     """Trace no more; events in memory stay."""
     with lab_of(control) as lab:
-        Trace(lab).stop()
+        state = Trace(lab).stop()
+    if as_json:
+        json_line(state)
     return 0
 
 

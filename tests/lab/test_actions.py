@@ -307,9 +307,12 @@ def test_a_forgotten_fetch_session_is_begun_again(broker: Ottla, topic: str) -> 
     )  # fmt: skip
     consumer.assign([TopicPartition(topic, 0, 0)])
     try:
-        with broker.faults.expect("forget_session", match={"api": "Fetch", "client_id": "session"}):
-            read = [each.value() for each in consumer.consume(2, timeout=30)]
-            assert read == [b"a", b"b"]
+        assert [each.value() for each in consumer.consume(2, timeout=30)] == [b"a", b"b"]
+        match = {"api": "Fetch", "client_id": "session"}
+        with broker.faults.expect("forget_session", match=match) as fault:
+            fault.wait_fired()
+            broker.produce(topic, ["c"])
+            assert [each.value() for each in consumer.consume(1, timeout=30)] == [b"c"]
     finally:
         consumer.close()
 
