@@ -82,8 +82,7 @@ class LabOrders:
     async def advance(self, wait_ms: int) -> int:
         """Let time pass; return the new wall time. Raises WrongOrder."""
         if abs(wait_ms) > MOST_ADVANCE_MS:
-            why = f"a number of milliseconds up to {MOST_ADVANCE_MS} was expected"
-            raise WrongOrder(f"advance: {why}")
+            raise WrongOrder("advance: a number of milliseconds was expected, at most 100 years")
         if self._clock is None:
             raise WrongOrder("time goes by the machine's clock: start with --clock manual")
         await self._clock.advance_ms(wait_ms)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .project_files import FILES, MODULES, name
+from .project_files import FILES, MODULES, ROOT, name
 
 FUNCTION_LINES = 70
 FILE_LINES = 600
@@ -282,3 +282,14 @@ def test_each_ignored_type_has_its_reason(path: Path) -> Iterable[int]:
 
 def test_the_project_has_modules_to_check() -> None:
     assert len(MODULES) > 20
+
+
+def test_every_file_has_a_plain_name() -> None:
+    plain = re.compile(r"[\w.+/-]+", re.ASCII)
+    assert [name(path) for path in FILES if not plain.fullmatch(name(path))] == []
+
+
+def test_only_known_files_lie_at_the_root() -> None:
+    at_root = {path.name for path in FILES if path.parent == ROOT}
+    known = re.compile(r"\.\w+|[A-Z]\w*(\.md|\.in)?|\w+([.-]\w+)*\.(toml|txt|yml)")
+    assert {each for each in at_root if not known.fullmatch(each)} == set()

@@ -162,7 +162,7 @@ def test_a_node_alone_stops_and_starts() -> None:
         (
             "dance",
             "dance: unknown order 'dance'; orders are stop N, cut N, start N,"
-            " lead TOPIC PARTITION N, queues",
+            " lead TOPIC PARTITION N, queues, control, clock, advance MS, given JSON",
         ),
     ],
 )
