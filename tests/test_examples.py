@@ -142,7 +142,8 @@ def test_a_compose_example_has_settings_of_a_broker(
     for variable, value in re.findall(
         r'^ +(KAFKA_\w+): "?([^"\n]+)"?$', example.text, re.MULTILINE
     ):
-        monkeypatch.setenv(variable, value)
+        if not variable.endswith("_FILENAME"):  # the start of the image makes a path of it
+            monkeypatch.setenv(variable, value)
     assert main(["config", "--environment", "advertised.listeners"]) == 0
     output = capsys.readouterr()
     assert output.err == ""

@@ -99,7 +99,7 @@ def test_the_source_distribution_contains_sources_and_documents(
     """setuptools lists its files when it builds the wheel."""
     listed = (wheel.parent / "source" / "ottla.egg-info" / "SOURCES.txt").read_text()
     names = {name for name in listed.splitlines() if not name.startswith("ottla.egg-info/")}
-    rooms = {"audit", "broker", "coordinator", "facade", "metadata"}
+    rooms = {"audit", "broker", "coordinator", "facade", "lab", "metadata"}
     rooms |= {"protocol", "security", "spark", "storage"}
     assert {name.split("/")[0] for name in names if "/" in name} == rooms | {"docs"}
     assert {name for name in names if "/" not in name} == {
