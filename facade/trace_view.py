@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Final
 
 Event = dict[str, Any]
@@ -132,10 +133,8 @@ def about(request: Mapping[str, Any]) -> list[str]:
 
 def errors_in(response: object) -> list[str]:
     """The names of the error codes in an answer, each once."""
-    from ottla.protocol.errors import Code
-
     found: dict[str, None] = {}
-    names = {int(code): code.name for code in Code}
+    names = _names()
 
     def look(value: object) -> None:
         if isinstance(value, dict):
@@ -151,6 +150,13 @@ def errors_in(response: object) -> list[str]:
 
     look(response)
     return list(found)
+
+
+@cache
+def _names() -> dict[int, str]:
+    from ottla.protocol.errors import Code
+
+    return {int(code): code.name for code in Code}
 
 
 def changed(event: Event) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -82,9 +83,9 @@ def _show(
         for text in lanes(events):
             line(text)
     else:
-        is_terminal = sys.stdout.isatty()
+        in_colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         for text, style in lines_of(events, api or ()):
-            begin = _STYLES.get(style, "") if is_terminal else ""
+            begin = _STYLES.get(style, "") if in_colour else ""
             line(f"{begin}{text}\033[0m" if begin else text)
     return 0
 
