@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 
 from ottla.lab_client import Event
@@ -20,19 +19,34 @@ from ottla.testing import Ottla
 SCENES = Path(__file__).parents[2] / "docs/LAB_SCENES.md"
 _SCENE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = (
-    (re.compile(r"^ *\d+ \d\d:\d\d:\d\d\.\d{3}"), "TIME"),
+    (re.compile(r"^ *\d+ \d\d:\d\d:\d\d\.\d{3} +", re.MULTILINE), "TIME "),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "TIME"),
     (re.compile(r"\b\d+\.\d ms"), "TOOK"),
     (re.compile(r"(__cluster_metadata-0 ends at) \d+"), r"\1 N"),
 )
 
 
-def comparable(text: str) -> list[str]:
-    """The lines of a trace without numbers, times and repetitions: clients try again."""
-    lines = text.splitlines()
+def steps(text: str) -> list[str]:
+    """What a printed trace tells, without numbers and times: its lines and each change in them.
+
+    A change has a step of its own, because it comes before the answer or after it (`later:`).
+    """
     for pattern, instead in _VARYING:
-        lines = [pattern.sub(instead, line) for line in lines]
-    return [line for line, _ in groupby(lines)]
+        text = pattern.sub(instead, text)
+    found = []
+    for line in text.splitlines():
+        head, _, changes = line.removesuffix("]").partition(" [")
+        found += [head, *(each.removeprefix("later: ") for each in changes.split("; ") if changes)]
+    return found
+
+
+def missing_step(printed: str, expected: str) -> str | None:
+    """The first step of an expected trace that a printed one lacks, in this order, or None.
+
+    A printed trace may have more steps: clients try again, and how often depends on the machine.
+    """
+    rest = iter(steps(printed))
+    return next((step for step in steps(expected) if step not in rest), None)
 
 
 # What differs from run to run: times, ports, ids, and what numbers events and requests.
