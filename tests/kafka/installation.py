@@ -1,7 +1,7 @@
 """Kafka's jars from Maven, cached outside of the checkout, and their command lines.
 
-They are in `${OTTLA_CACHE:-~/.cache/ottla}/kafka-VERSION/libs`, and those of Kafka Streams beside
-them. The first download takes a minute.
+They are in `${OTTLA_CACHE:-~/.cache/ottla}/kafka-VERSION/libs`, and those of Kafka Streams and of
+other files for Maven beside them. The first download takes a minute.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def cache_directory() -> Path:
 
 def libraries(pom: Path = POM) -> Path:
     """The directory of the jars; Maven downloads them the first time. Raises NotInstalled."""
-    name = "kafka" if pom == POM else pom.stem
-    directory = cache_directory() / f"{name}-{VERSION}" / "libs"
+    directory = cache_directory() / _name_of(pom) / "libs"
     complete = directory / ".complete"
     if complete.exists() and complete.read_text() == pom.read_text():
         return directory
@@ -57,6 +56,12 @@ def libraries(pom: Path = POM) -> Path:
             _install(pom, directory)
             complete.write_text(pom.read_text())
     return directory
+
+
+def _name_of(pom: Path) -> str:
+    """A name with the version of the jars: VERSION, or that of the file's own name."""
+    own = {POM: f"kafka-{VERSION}", STREAMS: f"{STREAMS.stem}-{VERSION}"}
+    return own.get(pom, pom.stem)
 
 
 def _install(pom: Path, directory: Path) -> None:

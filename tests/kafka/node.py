@@ -55,8 +55,12 @@ def start(
     settings: Mapping[str, str] | None = None,
     *,
     heap_mb: int = 1024,
+    logging: str = "log4j2-server.xml",
 ) -> int:
     """Start a node on 127.0.0.1:PORT, its controller on PORT + 1; return its process id.
+
+    Args:
+        logging: the configuration of Log4j; a path, or a name in this directory.
 
     Raises NotInstalled without Java or jars, or if the node does not answer in time.
     """
@@ -66,7 +70,7 @@ def start(
     heap = (f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m")
     with (directory / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            java(*heap, *JVM, "kafka.Kafka", str(config), logging="log4j2-server.xml"),
+            java(*heap, *JVM, "kafka.Kafka", str(config), logging=logging),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,11 +1,13 @@
-"""aiokafka."""
+"""aiokafka. A step without an end fails by its name."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
 import time
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
@@ -14,6 +16,7 @@ from .job import VALUES, Job, Report, unsecured_token
 from .reading import Numbers
 
 _ANSWER_S = 20.0
+_Result = TypeVar("_Result")
 
 
 class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # it has no types
@@ -36,45 +39,63 @@ async def _run(job: Job) -> Report:
     reading = {"auto_offset_reset": "earliest", "group_id": job.topic}
     reading["isolation_level"] = "read_committed"
     consumer = AIOKafkaConsumer(job.topic, **settings(job), **reading)
-    numbers, ends_s = Numbers(), time.monotonic() + job.seconds
+    numbers = Numbers()
     promises: list[Any] = []
-    try:
-        await producer.start()
-        await consumer.start()
+    async with _started("producer", producer), _started("consumer", consumer):
+        ends_s = time.monotonic() + job.seconds
         while len(promises) < VALUES or time.monotonic() < ends_s:
-            promises.append(await producer.send(job.topic, str(len(promises)).encode()))
+            value = str(len(promises)).encode()
+            promises.append(await _step("send", producer.send(job.topic, value)))
             await _read(consumer, numbers, 1)
-        await asyncio.wait_for(asyncio.gather(*promises), _ANSWER_S)
+        await _step("acknowledgements", asyncio.gather(*promises))
         await _write_transactions(job)
         ends_s = time.monotonic() + _ANSWER_S
         while not (numbers.count == len(promises) and numbers.has_transaction):
             assert time.monotonic() < ends_s, f"read {numbers.count} of {len(promises)}"
             await _read(consumer, numbers, 200)
-    finally:
-        await producer.stop()
-        await consumer.stop()
     return Report(sent=len(promises), read=numbers.count)
 
 
 async def _write_transactions(job: Job) -> None:
     writer = AIOKafkaProducer(**settings(job), transactional_id=job.topic)
-    await writer.start()
-    try:
+    async with _started("transactional producer", writer):
         for value in (b"aborted", b"committed"):
-            await writer.begin_transaction()
-            await writer.send_and_wait(job.topic, value)
+            await _step("begin of a transaction", writer.begin_transaction())
+            await _step("send in a transaction", writer.send_and_wait(job.topic, value))
             if value == b"aborted":
-                await writer.abort_transaction()
+                await _step("abort", writer.abort_transaction())
             else:
-                await writer.commit_transaction()
-    finally:
-        await writer.stop()
+                await _step("commit", writer.commit_transaction())
 
 
 async def _read(consumer: Any, numbers: Numbers, timeout_ms: int) -> None:
-    for records in (await consumer.getmany(timeout_ms=timeout_ms)).values():
+    found = await _step("poll", consumer.getmany(timeout_ms=timeout_ms))
+    for records in found.values():
         for record in records:
             numbers.take(record.value)
+
+
+@asynccontextmanager
+async def _started(name: str, client: Any) -> AsyncIterator[None]:
+    """Start and stop a client; after a failure its own error is the one that is raised."""
+    await _step(f"start of the {name}", client.start())
+    try:
+        yield
+    except BaseException:
+        with suppress(TimeoutError):
+            await _step(f"stop of the {name}", client.stop())
+        raise
+    await _step(f"stop of the {name}", client.stop())
+
+
+async def _step(name: str, work: Awaitable[_Result]) -> _Result:
+    """Its result. Raises TimeoutError with its name, also if it resists its cancellation."""
+    task = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait([task], timeout=_ANSWER_S)
+    if not done:
+        task.cancel()
+        raise TimeoutError(f"no end of the step {name!r} within {_ANSWER_S:.0f} s")
+    return task.result()
 
 
 def settings(job: Job) -> dict[str, Any]:

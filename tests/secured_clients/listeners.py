@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from ottla.certificate_files import Names, server_settings, write_certificates
+from tests.held_ports import HeldPorts
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 NAME, PASSWORD = "alice", "secret"
@@ -63,12 +61,17 @@ class Listeners:
 
     Args:
         directory: for the certificates.
+
+    Attributes:
+        plaintext: HOST:PORT without logins and TLS.
+        held: the ports; `before_start` and `close` are the caller's to call.
     """
 
     def __init__(self, directory: Path) -> None:
         self.certificates = directory / "certificates"
         write_certificates(self.certificates, Names(clients=(CLIENT,)))
-        ports = list(_free_ports(len(WAYS) + 2))
+        self.held = HeldPorts(len(WAYS) + 2)
+        ports = self.held.ports
         self.plaintext = f"127.0.0.1:{ports[0]}"
         self._controller = f"127.0.0.1:{ports[1]}"
         self.addresses = {
@@ -120,18 +123,3 @@ def with_handler(settings: dict[str, str]) -> dict[str, str]:
         if name.endswith(".oauthbearer.sasl.jaas.config")
     }
     return settings | added
-
-
-def _free_ports(count: int) -> Iterator[int]:
-    with ExitStack() as held:
-        for port in range(21_000, 32_000):
-            probe = held.enter_context(socket.socket())
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            yield port
-            count -= 1
-            if not count:
-                return
-    raise RuntimeError("too few ports are free")

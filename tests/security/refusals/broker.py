@@ -25,7 +25,8 @@ _ALLOWED: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 @contextmanager
 def ottla(listeners: Listeners) -> Iterator[Ottla]:
     """Run Ottla for the body of a `with`."""
-    with Ottla(settings=listeners.settings(is_kafka=False)) as broker:
+    listeners.held.before_start()
+    with closing(listeners.held), Ottla(settings=listeners.settings(is_kafka=False)) as broker:
         make_users(listeners.address("PLAINTEXT"))
         yield broker
 
@@ -38,12 +39,14 @@ def kafka(listeners: Listeners) -> Iterator[None]:
     os.environ["JAVA_TOOL_OPTIONS"] = f"-D{_ALLOWED}={url}"
     try:
         port = listeners.ports["PLAINTEXT"]
+        listeners.held.before_start()
         node.start(port, directory, with_handlers(listeners.settings(is_kafka=True)))
         make_users(listeners.address("PLAINTEXT"))
         yield
     finally:
         del os.environ["JAVA_TOOL_OPTIONS"]
         node.stop(directory, kill=True)
+        listeners.held.close()
 
 
 def make_users(address: tuple[str, int]) -> None:

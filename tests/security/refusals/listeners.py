@@ -7,13 +7,12 @@ use; certificates are new in each run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from socket import socket
 from typing import Final
 
 from ottla.security.certificates import Issued, issue
 from tests.certificates import EXPIRED, HOSTS, NOT_YET_VALID, VALID, authority, server, write_pem
+from tests.held_ports import HeldPorts
 from tests.security.sasl_listener import PLAIN_LINE
 from tests.security.signed_tokens import ISSUER, keys
 
@@ -58,11 +57,15 @@ class Listeners:
 
     Args:
         directory: for the certificates, and for the keys of signed tokens.
+
+    Attributes:
+        held: the ports; `close` it after the broker.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.controller, *ports = _free_ports(len(NAMES) + 1)
+        self.held = HeldPorts(len(NAMES) + 1)
+        self.controller, *ports = self.held.ports
         self.ports = dict(zip(NAMES, ports, strict=True))
         (directory / "ca.pem").write_text(authority().pem)
         (directory / "jwks.json").write_text(keys().key_set())
@@ -174,19 +177,3 @@ def with_handlers(settings: Mapping[str, str]) -> dict[str, str]:
     prefix = f"listener.name.{SIGNED.lower()}.sasl.oauthbearer.jwt.validator.class"
     found[prefix] = f"{_PACKAGE}.oauthbearer.BrokerJwtValidator"
     return found
-
-
-def _free_ports(count: int) -> list[int]:
-    """Free ports below those of outgoing connections."""
-    found: list[int] = []
-    with ExitStack() as held:
-        for port in range(23_000, 32_000):
-            probe = held.enter_context(socket())
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found.append(port)
-            if len(found) == count:
-                return found
-    raise RuntimeError("too few ports are free")
