@@ -125,9 +125,10 @@ def about(request: Mapping[str, Any]) -> list[str]:
     found = [f"{request[name]}" for name in _OF_INTEREST if request.get(name) not in (None, "")]
     if "committed" in request:
         found.append("commit" if request["committed"] else "abort")
-    for topic, index, *batch in request.get("batches") or ():
-        sequence = f" seq {batch[2]}+{batch[3]}" if len(batch) == 5 and batch[2] >= 0 else ""
-        found.append(f"{topic}-{index}{sequence}")
+    for batch in request.get("batches") or ():
+        base_sequence = batch.get("base_sequence", -1)
+        sequence = f" seq {base_sequence}+{batch['records']}" if base_sequence >= 0 else ""
+        found.append(f"{batch['topic']}-{batch['partition']}{sequence}")
     return found
 
 

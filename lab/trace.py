@@ -131,12 +131,12 @@ class Tracer:
             "request", node_id=node.node_id, connection=connection.id,
             listener=connection.listener.name, principal=context.principal.text,
             client_id=context.client_id, api=api_name(context.api_key), version=context.version,
-            correlation_id=context.correlation_id, request=request_fields(context, request),
+            correlation_id=context.correlation_id, request=request_fields(context.api_key, request),
         )  # fmt: skip
 
     def answer(self, number: int, context: Context, body: object, began_s: float) -> None:
         """Add the answer to a request, or that there is none (acks=0)."""
-        fields = {} if body is None else {"response": answer_fields(body)}
+        fields = {} if body is None else {"response": answer_fields(context.api_key, body)}
         self._answered(number, context, began_s, fields)
 
     def ended(self, number: int, context: Context, ended: BaseException, began_s: float) -> None:

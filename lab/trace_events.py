@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice, takewhile
+from typing import Any, Final
 
 from ..broker.events import (
     DecisionAppended,
@@ -17,15 +18,13 @@ from ..broker.events import (
 from ..broker.requests.request_fields import shown
 from ..coordinator.transactions.states import Transaction
 from ..protocol.api_keys import ApiKey
-from ..protocol.batch import Bytes, read_header
-from ..protocol.errors import Malformed
-
-if TYPE_CHECKING:
-    from ..broker.requests.context import Context
+from ..protocol.batch import MAGIC, Bytes, headers_in
 
 Before = Callable[[str, str], "str | None"]
 MOST_CHARACTERS: Final = 20_000
 MOST_ELEMENTS: Final = 1000
+MOST_BATCHES: Final = 100
+"""Of the records of one partition in one request or answer."""
 _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -55,33 +54,60 @@ def as_fields(event: Any, before: Before) -> tuple[str, dict[str, object]]:
     return _WORD.sub("_", type(event).__name__).lower(), _plain(event._asdict())
 
 
-def request_fields(context: Context, request: Any) -> object:
-    """The fields of a decoded request; records appear as the headers of their batches."""
+def request_fields(api_key: ApiKey, request: Any) -> object:
+    """The fields of a decoded request; a Produce has also the headers of its batches.
+
+    A topic of a batch is its name, or its id in Kafka's base64. A batch of another format than
+    v2 has no other fields.
+    """
     fields = shown(request, MOST_CHARACTERS, MOST_ELEMENTS)
-    if context.api_key is ApiKey.PRODUCE and isinstance(fields, dict):
+    if api_key is ApiKey.PRODUCE and isinstance(fields, dict):
         fields["batches"] = [
-            [topic.name or str(topic.topic_id), partition.index, *_batch(partition.records)]
+            {"topic": topic.name or shown(topic.topic_id), "partition": partition.index, **batch}
             for topic in request.topic_data[:MOST_ELEMENTS]
             for partition in topic.partition_data[:MOST_ELEMENTS]
+            for batch in _batches(partition.records) or [{}]
         ]
     return fields
 
 
-def _batch(records: Bytes | None) -> list[object]:
-    """The header of the first batch: producer id, epoch, base sequence, records, transactional."""
-    try:
-        header = read_header(records or b"")
-    except Malformed as malformed:
-        return [str(malformed)]
+def answer_fields(api_key: ApiKey, body: Any) -> object:
+    """The fields of the body of an answer; a Fetch has also the headers of its batches."""
+    fields = shown(body, MOST_CHARACTERS, MOST_ELEMENTS)
+    if api_key is ApiKey.FETCH and isinstance(fields, dict):
+        fields["batches"] = [
+            {
+                "topic": _field(topic, "topic") or shown(_field(topic, "topic_id")),
+                "partition": _field(partition, "partition_index"),
+                **batch,
+            }
+            for topic in (_field(body, "responses") or ())[:MOST_ELEMENTS]
+            for partition in _field(topic, "partitions")[:MOST_ELEMENTS]
+            for batch in _batches(_field(partition, "records"))
+        ]
+    return fields
+
+
+def _field(value: object, name: str) -> Any:
+    """A field of an answer, which is a dict or a decoded struct."""
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def _batches(records: Bytes | None) -> list[dict[str, object]]:
+    """The headers of whole batches of format v2, up to the first of another format."""
     return [
-        header.producer_id, header.producer_epoch, header.base_sequence, header.record_count,
-        header.is_transactional,
+        {
+            "base_offset": header.base_offset, "last_offset": header.last_offset,
+            "records": header.record_count, "size_bytes": header.size_bytes,
+            "crc": header.crc, "producer_id": header.producer_id,
+            "producer_epoch": header.producer_epoch, "base_sequence": header.base_sequence,
+            "is_transactional": header.is_transactional, "is_control": header.is_control,
+        }
+        for _, header in islice(
+            takewhile(lambda found: found[1].magic == MAGIC, headers_in(records or b"")),
+            MOST_BATCHES,
+        )
     ]  # fmt: skip
-
-
-def answer_fields(body: object) -> object:
-    """The fields of the body of an answer."""
-    return shown(body, MOST_CHARACTERS, MOST_ELEMENTS)
 
 
 def _decision(event: DecisionAppended, before: Before) -> dict[str, object]:

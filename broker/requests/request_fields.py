@@ -1,14 +1,17 @@
 """The fields of a request or an answer for the request log: bounded in size, without secrets.
 
-Bytes appear as their number: records, subscriptions, salts and tokens. A value of a setting appears
+Bytes appear as their number: records, subscriptions, salts and tokens. Ids of topics appear in
+Kafka's base64. A value of a setting appears
 only if the setting is known and no password, as in Kafka (RequestConvertToJson redacts the others).
 """
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final
+from uuid import UUID
 
 from ..log_names import NAMES as LOGGERS
 from ..settings.broker_settings import BROKER_SETTINGS
@@ -59,6 +62,8 @@ class _Fields:
             return self._struct(value.items())
         if isinstance(value, list | tuple | set | frozenset):
             return self._list(value)
+        if isinstance(value, UUID):
+            return self._string(urlsafe_b64encode(value.bytes).rstrip(b"=").decode())
         names = getattr(type(value), "__slots__", None)
         if names and not isinstance(value, str):
             return self._struct((name, getattr(value, name, None)) for name in names)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from ottla.client import Client
+from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
 
 from .actors import Aiokafka
@@ -60,3 +62,36 @@ def test_the_lines_of_a_trace_are_those_of_chosen_apis(
     requests = [line for line in broker.trace.lines("End*", "Produce") if " actor " in line]
     assert ["EndTxn" in line for line in requests] == [False, True]
     assert any("AddPartitionsToTxn" in line for line in broker.trace.lines())
+
+
+def test_requests_and_answers_show_the_headers_of_their_batches(
+    actor: Aiokafka, broker: Ottla, topic: str
+) -> None:
+    transact(actor, topic)
+    actor.commit()
+    (produce,) = broker.trace.where(kind="request", api="Produce", client_id="actor")
+    (batch,) = produce["request"]["batches"]
+    assert (batch["topic"], batch["base_sequence"], batch["records"]) == (topic, 0, 1)
+    assert [record.value for record in broker.read(topic)] == [b"x"]
+    (fetched,) = [
+        answer["response"]["batches"]
+        for answer in broker.trace.where(kind="answer", api="Fetch")
+        if answer["response"]["batches"]
+    ]
+    assert [each["is_control"] for each in fetched] == [False, True]
+    assert fetched[0]["crc"] == batch["crc"]
+    topic_id = produce["request"]["topic_data"][0]["topic_id"] or fetched[0]["topic"]
+    assert topic_id == topic or len(topic_id) == 22  # an id in Kafka's base64
+
+
+def test_records_that_are_no_batches_have_a_topic_in_the_trace(broker: Ottla, topic: str) -> None:
+    partition = {"index": 0, "records": b"short"}
+    body = {
+        "transactional_id": None, "acks": -1, "timeout_ms": 1000,
+        "topic_data": [{"name": topic, "partition_data": [partition]}],
+    }  # fmt: skip
+    with Client.to(broker.bootstrap) as client:
+        answer = client.ask(ApiKey.PRODUCE, body, version=9)
+    assert answer.responses[0].partition_responses[0].error_code != 0
+    (produce,) = broker.trace.where(kind="request", api="Produce")
+    assert produce["request"]["batches"] == [{"topic": topic, "partition": 0}]
