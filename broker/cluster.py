@@ -67,7 +67,7 @@ class Cluster:
         nodes: by id, running or not; the directory belongs to the first one.
         events: the stream of events of all nodes.
         directory_watch: detects that the data directory is removed.
-        peers: addresses, HOST:PORT, from which nodes connect to each other.
+        peers: addresses, HOST:PORT, from which nodes are connecting to each other.
         workers: threads for long work that needs no state of the broker.
         holds: how long work holds the event loop; None if it is not measured.
         long_work: checks large batches in steps between requests.

@@ -8,7 +8,7 @@ the answers of a slice are sent in one write. This file contains no rules of the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ...protocol.api_keys import ApiKey
@@ -71,7 +71,8 @@ class Connection(asyncio.BufferedProtocol):
         listener: the listener that it was accepted by.
         on_opened: called with this connection once it has its `info`.
         on_closed: called once with this connection, when it is closed.
-        nodes: addresses, HOST:PORT, from which other nodes of this process connect.
+        nodes: addresses, HOST:PORT, from which other nodes of this process are connecting; each
+            counts for one connection, as another program may have the address later.
         logins: of the listener, if its clients log in by SASL.
     """
 
@@ -94,7 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         listener: ServedListener,
         on_closed: Callable[[Connection], None],
         on_opened: Callable[[Connection], None] | None = None,
-        nodes: Container[str] = (),
+        nodes: set[str] | None = None,
         logins: Logins | None = None,
     ) -> None:
         self._dispatch: Dispatch | Login = dispatch
@@ -110,7 +111,7 @@ class Connection(asyncio.BufferedProtocol):
         self._on_closed = on_closed
         self._on_opened = on_opened
         self._used_s = 0.0
-        self._nodes = nodes
+        self._nodes = set() if nodes is None else nodes
         self._ahead: memoryview | None = None  # the request that is served next
         self._outgoing: Outgoing | None = None  # the answer that is being sent
         self._busy: asyncio.Future[Answer] | None = None
@@ -138,6 +139,7 @@ class Connection(asyncio.BufferedProtocol):
         self.info = ConnectionInfo(f"{local}-{peer}-{self._number}", peer, there[0], self._listener)
         self.info.complaints = self._complaints
         if peer in self._nodes:
+            self._nodes.discard(peer)
             self.info.principal, self.info.is_authenticated = NODE, True
         elif self._logins is not None:
             self._dispatch = self._logins.begin(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -20,6 +20,7 @@ from ..event_stream import Events
 from ..log_names import LEVELS, REQUESTS
 from ..log_output import Log, level_of, on_levels_changed
 from ..node import Node
+from ..principals import NODE
 from ..requests.dispatch import Dispatch
 from ..scheduling.freed_memory import give_back_freed_memory
 from ..settings.config import BrokerConfig
@@ -99,7 +100,7 @@ class NodeSockets:
         self._unobserve: Callable[[], None] = lambda: None
         self._events: Events
         self._node_id: int
-        self._nodes: Container[str] = ()
+        self._nodes: set[str] = set()
         self._logins: dict[str, Logins] = {}
 
     def _between_nodes(self) -> tuple[str, int]:
@@ -279,7 +280,7 @@ class NodeSockets:
             from ..events import ConnectionOpened
 
             self._events.tell(ConnectionOpened(self._node_id, connection.info.id, listener))
-        if connection.info.peer in self._nodes:
+        if connection.info.principal is NODE:
             return
         descriptors = self._open_files.descriptors
         if connection.descriptor >= descriptors - RESERVED:

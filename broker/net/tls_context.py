@@ -13,6 +13,7 @@ from threading import Lock
 
 from ...security.distinguished_names import subject_of
 from ...security.key_files import load_key_pair
+from ...security.key_stores import KeyPair
 from ..log_output import Log
 from ..principals import ANONYMOUS, USER, KafkaPrincipal
 from ..settings.cipher_suites import openssl_names
@@ -53,7 +54,7 @@ class ListenerTls:
         self._settings = self._loaded = tls_settings(config, listener, protocol)
         self._files = self._settings.files()
         self._mapping = mapping_of(self._settings)
-        self._context = checked(listener, lambda: server_context(self._settings))
+        self._context, self._key_pair = checked(listener, lambda: _loaded(self._settings))
 
     def settings(self) -> TlsSettings:
         """The present settings. Only the event loop may call it."""
@@ -76,7 +77,7 @@ class ListenerTls:
             if settings != self._loaded or files != self._files:
                 self._loaded, self._files = settings, files
                 try:
-                    self._context = server_context(settings)
+                    self._context, self._key_pair = _loaded(settings)
                     self._mapping = mapping_of(settings)
                 except (BadSetting, OSError, ValueError) as wrong:
                     _log.error("the new certificates are not used", listener=self._listener,
@@ -109,8 +110,14 @@ class ListenerTls:
         The listener belongs to this process, so its certificate is not verified. The node has the
         certificate of its own key store, as in Kafka.
         """
+        self.context(self.settings())
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
-        load_key_pair(made, key_pair_of(self._settings))
+        load_key_pair(made, self._key_pair)
         return made
+
+
+def _loaded(settings: TlsSettings) -> tuple[ssl.SSLContext, KeyPair]:
+    """What the settings and their files say. Raises as `server_context`."""
+    return server_context(settings), key_pair_of(settings)

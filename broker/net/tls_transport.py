@@ -20,7 +20,7 @@ from ...security.principal_mapping import NoMatchingRule
 from ..clock import Timer
 from ..complaints import Complaints
 from ..log_output import Log
-from ..principals import ANONYMOUS
+from ..principals import ANONYMOUS, NODE
 from ..settings.tls import TlsSettings
 from .connection import Connection
 from .handshakes import Handshakes
@@ -270,7 +270,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._fail(wrong)
             return
         forbidden = self._tls.forbids(self._object)
-        if forbidden is not None:
+        # A node cannot choose among the suites of TLS 1.3: Python's `ssl` has no function for it.
+        if forbidden is not None and info.principal is not NODE:
             self._fail(OSError(f"ssl.cipher.suites does not have {forbidden}"))
             return
         self._is_open = True

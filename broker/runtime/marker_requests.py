@@ -53,7 +53,8 @@ class MarkerRequests:
     Args:
         node_id: of the node that sends.
         nodes: all nodes of the process, by id.
-        peers: addresses, HOST:PORT, from which nodes connect to each other; this adds its own.
+        peers: addresses, HOST:PORT, from which nodes are connecting to each other; this adds its
+            own, and the other node takes it out.
         config: the settings, of which `request.timeout.ms` is used.
         clock: the time.
     """
@@ -161,7 +162,7 @@ class MarkerRequests:
     def _drop(self, node_id: int) -> None:
         connection = self._connections.pop(node_id, None)
         if connection is not None:
-            self._peers.discard(connection.peer)
+            self._peers.discard(connection.peer)  # the other node may not have accepted it
             with suppress(OSError, RuntimeError):
                 connection.writer.close()
 

@@ -343,7 +343,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "Whether IncrementalAlterConfigs may set a key store whose certificate lacks host names of "
         "the present one."
     ),
-    "ssl.cipher.suites": "The cipher suites by their names in Java; empty means all of OpenSSL's.",
+    "ssl.cipher.suites": (
+        "The cipher suites of clients by their names in Java; empty means all of OpenSSL's."
+    ),
     "ssl.client.auth": (
         "Whether clients need a certificate: none, requested or required. For SASL_SSL it counts "
         "only with the prefix of the listener."

@@ -30,6 +30,7 @@ from .definitions import BadSetting
 from .listeners import SecurityProtocol, prefix_of
 
 _Read = TypeVar("_Read")
+_Made = TypeVar("_Made")
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
@@ -168,8 +169,8 @@ def mapping_of(settings: TlsSettings) -> PrincipalMapping:
         raise BadSetting("ssl.principal.mapping.rules", text, str(wrong)) from None
 
 
-def checked(listener: str, make: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """The context; a failure names the listener."""
+def checked(listener: str, make: Callable[[], _Made]) -> _Made:
+    """What is made of the settings; a failure names the listener."""
     try:
         return make()
     except (WrongStore, OSError, ValueError) as wrong:

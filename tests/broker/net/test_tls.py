@@ -26,7 +26,7 @@ from ottla.security.certificates import Issued, issue, pkcs12_key_store, pkcs12_
 from ottla.security.jks import JksStore, KeyEntry, write_jks
 from tests.broker.fakes import framed
 from tests.broker.net.listening_node import REQUEST, listening_node
-from tests.broker.several_nodes import in_a_loop, several_nodes
+from tests.broker.several_nodes import in_a_loop
 from tests.certificates import (
     EXPIRED,
     HOSTS,
@@ -445,19 +445,6 @@ def test_a_listener_without_usable_settings_does_not_start(
     assert refused.value.name.endswith(name)
     assert sentence in refused.value.allowed
     assert "hush" not in str(refused.value)
-
-
-@in_a_loop
-async def test_nodes_send_markers_over_tls(tmp_path: Path) -> None:
-    settings = {
-        name.replace(".", "_"): text
-        for name, text in tls_settings(tmp_path, ssl_client_auth="required").items()
-    }
-    settings["security_inter_broker_protocol"] = "SSL"
-    async with several_nodes(tmp_path / "data", 2, **settings) as it:
-        context = it.nodes[2].between_nodes_tls()
-        assert context is not None
-        assert it.nodes[2].between_nodes == ("127.0.0.1", it.doors[2].advertised[0].port)
 
 
 @in_a_loop
