@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-ROOMS := audit broker coordinator lab metadata protocol security spark storage
+ROOMS := audit broker coordinator lab metadata protocol security spark storage verdict
 # The first Python that is new enough; override it with PYTHON=...
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)

@@ -35,6 +35,7 @@ ROOMS = (
     "security",
     "spark",
     "storage",
+    "verdict",
 )
 PLACEHOLDER = re.compile(r"\b[A-Z]+\b")
 A_PATH = re.compile(r"[\w*]+(/[\w*]+)*(/|\.(py|md|json|txt|yml|toml))")

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 # The rooms a room may import, and the packages of others.
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "audit": ({"protocol"}, set()),
+    "verdict": ({"protocol"}, set()),
     "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "metadata": ({"protocol"}, set()),
     "storage": ({"protocol", "metadata"}, set()),
@@ -32,7 +33,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # `ottla log` reads directories without a broker.
     "facade": (
         {
-            *("audit", "broker", "lab", "spark", "storage", "coordinator", "security"),
+            *("audit", "broker", "lab", "spark", "storage", "coordinator", "security", "verdict"),
             *("metadata", "protocol", "facade"),
         },
         # Token providers are objects of the clients that ask for them.
@@ -107,7 +108,7 @@ FOR_TYPES: dict[str, set[str]] = {
     "broker/handlers": {"broker/node"},
 }
 # Pure rooms get time, randomness and bytes as arguments.
-PURE_ROOMS = {"audit", "protocol", "metadata", "coordinator", "security"}
+PURE_ROOMS = {"audit", "verdict", "protocol", "metadata", "coordinator", "security"}
 # Clients get an open socket as an argument; OpenSSL reads keys from files alone: one in memory.
 CLIENT_SIDE = {
     "security/client_connection.py",

@@ -31,6 +31,7 @@ ROOMS = (
     "security",
     "spark",
     "storage",
+    "verdict",
 )
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.
@@ -187,6 +188,7 @@ PLAIN = (
     "security",
     "spark",
     "storage",
+    "verdict",
     "tests",
 )
 NOT_PLAIN = re.compile(

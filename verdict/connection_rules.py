@@ -1,0 +1,235 @@
+"""Rules of connections: versions, correlation ids, throttling, retries."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+from ..protocol.api_keys import ApiKey
+from .exchange import Closed, Exchange, Fields
+from .knowledge import Knowledge
+from .reading import codes, error_codes, structs, transactional_id
+from .rule import Rule
+
+_UNSUPPORTED_VERSION: Final = codes("UNSUPPORTED_VERSION")
+# An answer needs this time to arrive; requests in it may have been sent before.
+_ON_THE_WAY_MS: Final = 50
+_ROUNDING_MS: Final = 20
+_MOST_RETRIES: Final = 10
+_RETRIES_WITHIN_MS: Final = 100
+_RETRIABLE: Final = codes(
+    "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+    "CONCURRENT_TRANSACTIONS", "NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE",
+    "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS",
+    "THROTTLING_QUOTA_EXCEEDED", "UNSTABLE_OFFSET_COMMIT",
+)  # fmt: skip
+# Client-side waiting (KIP-219) begins with these versions of answers.
+_WAITS_SINCE: Final = {"Produce": 6, "Fetch": 8, "Metadata": 6, "FindCoordinator": 2}
+
+
+class UniqueCorrelation(Rule):
+    rule_id = "correlation-id-unique"
+    sentence = "No two requests that wait on a connection have the same correlation id."
+    source = "Kafka's protocol guide: the correlation id matches an answer to its request"
+    applies_to = "all requests"
+
+    def asked(self, exchange: Exchange) -> None:
+        for each in self.knowledge.live.get(exchange.connection, {}).values():
+            if each is not exchange and each.correlation_id == exchange.correlation_id:
+                self.violates(f"{each} has the id {exchange.correlation_id}, too", exchange, each)
+                return
+        self.obeys()
+
+
+class AnnouncedVersions(Rule):
+    rule_id = "versions-announced"
+    sentence = "A client sends only APIs and versions that the broker's ApiVersions announced."
+    source = "KIP-35; NodeApiVersions.latestUsableVersion"
+    applies_to = "all requests on connections with an answered ApiVersions"
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._announced: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        if exchange.api == "ApiVersions" and exchange.is_answered and not exchange.error:
+            self._announced[exchange.connection] = {
+                api_name(each["api_key"]): (each.get("min_version", 0), each.get("max_version", 0))
+                for each in structs(exchange.response, "api_keys")
+            }
+
+    def asked(self, exchange: Exchange) -> None:
+        announced = self._announced.get(exchange.connection)
+        if not announced or exchange.api == "ApiVersions":
+            return
+        lowest, highest = announced.get(exchange.api, (0, -1))
+        if lowest <= exchange.version <= highest:
+            self.obeys()
+        elif highest < 0:
+            self.violates(f"{exchange.api} is not announced", exchange)
+        else:
+            self.violates(f"version {exchange.version} is not in {lowest} to {highest}", exchange)
+
+    def closed(self, closed: Closed) -> None:
+        self._announced.pop(closed.connection, None)
+
+
+def api_name(key: int) -> str:
+    """The name of an API by its number, as in traces; the number if it is unknown."""
+    try:
+        return "".join(part.capitalize() for part in ApiKey(key).name.split("_"))
+    except ValueError:
+        return str(key)
+
+
+class Downgrade(Rule):
+    rule_id = "api-versions-downgrade"
+    sentence = (
+        "After UNSUPPORTED_VERSION a client sends ApiVersions in a version that is announced."
+    )
+    source = "KIP-511; ApiVersionsResponse.json: the answer is of version 0"
+    applies_to = "ApiVersions after UNSUPPORTED_VERSION"
+    apis = frozenset({"ApiVersions"})
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._refused: dict[tuple[str, int], Exchange] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        if _UNSUPPORTED_VERSION & error_codes(exchange):
+            self._refused[exchange.client_id, exchange.node_id] = exchange
+
+    def asked(self, exchange: Exchange) -> None:
+        refused = self._refused.pop((exchange.client_id, exchange.node_id), None)
+        if refused is None:
+            return
+        announced = _announced_api_versions(refused.response)
+        if exchange.version == 0 or exchange.version <= announced:
+            self.obeys()
+        else:
+            self.violates(f"version {exchange.version} again", exchange, refused)
+
+
+def _announced_api_versions(response: Fields | None) -> int:
+    for each in structs(response, "api_keys"):
+        if each["api_key"] == ApiKey.API_VERSIONS:
+            return int(each.get("max_version", 0))
+    return 0
+
+
+class Throttled(Rule):
+    rule_id = "throttle-obeyed"
+    sentence = "A client sends nothing on a connection for the throttle time of an answer."
+    source = "KIP-219; NetworkClient.throttle"
+    applies_to = "connections after an answer with throttle_time_ms"
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._until: dict[str, tuple[int, Exchange]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        throttle_ms = int((exchange.response or {}).get("throttle_time_ms") or 0)
+        since = _WAITS_SINCE.get(exchange.api, 1)
+        if throttle_ms > _ON_THE_WAY_MS + _ROUNDING_MS and exchange.version >= since:
+            until_ms = exchange.answered_at_ms + throttle_ms
+            self._until[exchange.connection] = until_ms, exchange
+
+    def asked(self, exchange: Exchange) -> None:
+        found = self._until.get(exchange.connection)
+        if found is None:
+            return
+        until_ms, throttled = found
+        if exchange.at_ms < throttled.answered_at_ms + _ON_THE_WAY_MS:
+            return
+        if exchange.at_ms + _ROUNDING_MS < until_ms:
+            early_ms = until_ms - exchange.at_ms
+            self.violates(f"{exchange.api} comes {early_ms} ms too early", exchange, throttled)
+        else:
+            self.obeys()
+            del self._until[exchange.connection]
+
+    def closed(self, closed: Closed) -> None:
+        self._until.pop(closed.connection, None)
+
+
+class RetriesWait(Rule):
+    rule_id = "retries-wait"
+    sentence = "A client waits before it sends a refused request again."
+    source = "KIP-580; CommonClientConfigs: retry.backoff.ms"
+    applies_to = "requests after a retriable error"
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._refused: dict[tuple[Any, ...], deque[Exchange]] = {}
+
+    def asked(self, exchange: Exchange) -> None:
+        refused = self._refused.get(_key(exchange))
+        if not refused:
+            return
+        if len(refused) < _MOST_RETRIES:
+            if len(refused) == 1:
+                self.obeys()
+            return
+        if exchange.at_ms - refused[0].at_ms < _RETRIES_WITHIN_MS:
+            self.violates(
+                f"{_MOST_RETRIES} refused attempts of {exchange.api} "
+                f"within {_RETRIES_WITHIN_MS} ms",
+                exchange,
+                refused[0],
+            )
+            refused.clear()
+
+    def answered(self, exchange: Exchange) -> None:
+        key = _key(exchange)
+        if _RETRIABLE & error_codes(exchange):
+            self._refused.setdefault(key, deque(maxlen=_MOST_RETRIES)).append(exchange)
+        else:
+            self._refused.pop(key, None)
+
+
+def _key(exchange: Exchange) -> tuple[Any, ...]:
+    fields = exchange.fields
+    return (
+        exchange.client_id, exchange.connection, exchange.api,
+        transactional_id(exchange) or fields.get("group_id") or fields.get("key"),
+    )  # fmt: skip
+
+
+class ConnectionStartsWithVersions(Rule):
+    rule_id = "api-versions-first"
+    sentence = "A client asks for the versions of a broker before it uses it."
+    source = "KIP-35; NetworkClient: a connection begins with ApiVersions"
+    applies_to = "clients that send ApiVersions at all"
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._asked: set[str] = set()
+        self._first: dict[str, Exchange] = {}
+        self._known: set[tuple[str, int]] = set()
+
+    def asked(self, exchange: Exchange) -> None:
+        if exchange.api == "ApiVersions":
+            self._known.add((exchange.client_id, exchange.node_id))
+            self._asked.add(exchange.connection)
+            return
+        if exchange.connection in self._first:
+            return
+        self._first[exchange.connection] = exchange
+        clients = {client for client, _ in self._known}
+        if exchange.client_id not in clients:
+            return
+        # A client may remember the versions of a broker from another connection.
+        if (exchange.client_id, exchange.node_id) in self._known:
+            self.obeys()
+        else:
+            self.violates(f"{exchange.api} is the first request to this broker", exchange)
+
+    def closed(self, closed: Closed) -> None:
+        self._first.pop(closed.connection, None)
+        self._asked.discard(closed.connection)
+
+
+CONNECTION_RULES: Final = (
+    UniqueCorrelation, AnnouncedVersions, Downgrade, Throttled, RetriesWait,
+    ConnectionStartsWithVersions,
+)  # fmt: skip

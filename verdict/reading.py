@@ -1,0 +1,158 @@
+"""Reads requests and answers of a trace: batches, partitions and their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from ..protocol.errors import Code
+from .exchange import NO_FIELDS, Exchange, Fields
+from .knowledge import Knowledge
+
+MOST_SEQUENCE: Final = 0x7FFFFFFF
+IMPLICIT_PARTITIONS_SINCE: Final = 12
+"""Produce from this version on adds its partitions to the transaction (KIP-890)."""
+END_BUMPS_SINCE: Final = 5
+"""EndTxn from this version on raises the epoch (KIP-890)."""
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+
+class SentBatch(NamedTuple):
+    """A batch of format v2 in a Produce request."""
+
+    place: Place
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records: int
+    crc: int
+    is_transactional: bool
+
+    @property
+    def last_sequence(self) -> int:
+        last = self.base_sequence + self.records - 1
+        return last if last <= MOST_SEQUENCE else last - MOST_SEQUENCE - 1
+
+    @property
+    def next_sequence(self) -> int:
+        return 0 if self.last_sequence == MOST_SEQUENCE else self.last_sequence + 1
+
+
+def structs(fields: Fields | None, name: str) -> Iterator[Fields]:
+    """The elements of a list of structs; the text that stands for left out elements is skipped."""
+    for each in (fields or NO_FIELDS).get(name) or ():
+        if isinstance(each, dict):
+            yield each
+
+
+def name_of(code: int) -> str:
+    """The name of an error code; its number if it is unknown."""
+    try:
+        return Code(code).name
+    except ValueError:
+        return str(code)
+
+
+def codes(*names: str) -> frozenset[int]:
+    """The numbers of error codes by their names."""
+    return frozenset(int(Code[name]) for name in names)
+
+
+def batches(exchange: Exchange, knowledge: Knowledge) -> Iterator[SentBatch]:
+    """The batches of a Produce request."""
+    for each in structs(exchange.fields, "batches"):
+        if "crc" in each:
+            yield SentBatch(
+                (knowledge.topic(each["topic"]), each["partition"]),
+                each["producer_id"],
+                each["producer_epoch"],
+                each["base_sequence"],
+                each["records"],
+                each["crc"],
+                each["is_transactional"],
+            )
+
+
+def topic_of(topic: Fields, knowledge: Knowledge) -> str:
+    """The name of the topic of a struct by its name or its id."""
+    return knowledge.topic(topic.get("topic") or topic.get("name") or topic.get("topic_id"))
+
+
+def produce_errors(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
+    """The error code of each partition in the answer to a Produce request; 0 for none."""
+    if exchange.refused:
+        for batch in structs(exchange.fields, "batches"):
+            yield (knowledge.topic(batch["topic"]), batch["partition"]), exchange.refused
+    for topic in structs(exchange.response, "responses"):
+        for partition in structs(topic, "partition_responses"):
+            yield (topic_of(topic, knowledge), partition["index"]), partition["error_code"]
+
+
+def fetch_errors(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
+    """The error code of each partition in the answer to a Fetch request; 0 for none."""
+    for topic in structs(exchange.response, "responses"):
+        for partition in structs(topic, "partitions"):
+            place = topic_of(topic, knowledge), partition["partition_index"]
+            yield place, partition["error_code"]
+
+
+def data_errors(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
+    """The error code of each partition in the answer to a Produce or Fetch request."""
+    read = produce_errors if exchange.api == "Produce" else fetch_errors
+    return read(exchange, knowledge)
+
+
+def fetched_places(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
+    """The partitions that a Fetch request names, each with its offset."""
+    for topic in structs(exchange.fields, "topics"):
+        for partition in structs(topic, "partitions"):
+            place = topic_of(topic, knowledge), partition["partition"]
+            yield place, partition["fetch_offset"]
+
+
+def places(exchange: Exchange, knowledge: Knowledge) -> set[Place]:
+    """The partitions that a Produce or Fetch request names."""
+    if exchange.api == "Fetch":
+        return {place for place, _ in fetched_places(exchange, knowledge)}
+    return {
+        (knowledge.topic(each["topic"]), each["partition"])
+        for each in structs(exchange.fields, "batches")
+    }
+
+
+def all_codes(value: object) -> Iterator[int]:
+    """Every error code in an answer but 0."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if name.endswith("error_code") and isinstance(each, int):
+                if each:
+                    yield each
+            else:
+                yield from all_codes(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from all_codes(each)
+
+
+def error_codes(exchange: Exchange) -> set[int]:
+    """Every error code in the answer to a request."""
+    found = set(all_codes(exchange.response))
+    if exchange.refused:
+        found.add(exchange.refused)
+    return found
+
+
+def transactional_id(exchange: Exchange) -> str:
+    """The transactional id that a request names; empty for none."""
+    fields = exchange.fields
+    found = fields.get("transactional_id") or fields.get("v3_and_below_transactional_id")
+    return str(found or "")
+
+
+def producer_of(exchange: Exchange) -> tuple[int, int]:
+    """Producer id and epoch of a request of a transaction; -1 for none."""
+    fields = exchange.fields
+    if "v3_and_below_producer_id" in fields:
+        return fields["v3_and_below_producer_id"], fields["v3_and_below_producer_epoch"]
+    return fields.get("producer_id", -1), fields.get("producer_epoch", -1)
