@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, errors
 from aiokafka.abc import AbstractTokenProvider as AwaitedTokenProvider
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -185,26 +186,83 @@ def test_a_user_has_the_rights_of_its_own_name(bootstrap: str) -> None:
     assert [error.code() for error in results if error] == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
 
 
+def test_librdkafka_is_refused_topics_groups_and_transactional_ids(bootstrap: str) -> None:
+    results: list[KafkaError | None] = []
+    producer = Producer(confluent(bootstrap, PLAIN))
+    producer.produce("secrets", b"no", on_delivery=lambda error, _: results.append(error))
+    assert producer.flush(10) == 0
+    assert [error.code() for error in results if error] == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
+    for topic, group, code in (
+        ("secrets", "g-refused", KafkaError.TOPIC_AUTHORIZATION_FAILED),
+        ("orders", "others", KafkaError.GROUP_AUTHORIZATION_FAILED),
+    ):
+        consumer = Consumer(confluent(bootstrap, PLAIN, **{"group.id": group}))
+        consumer.subscribe([topic])
+        message = consumer.poll(10)
+        assert message is not None
+        error = message.error()
+        assert error is not None
+        assert error.code() == code
+        consumer.close()
+    transactional = Producer(confluent(bootstrap, PLAIN, **{"transactional.id": "others"}))
+    with pytest.raises(KafkaException) as refused:
+        transactional.init_transactions(10)
+    assert refused.value.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+async def test_aiokafka_is_refused_topics_groups_and_transactional_ids(bootstrap: str) -> None:
+    settings = python(bootstrap, PLAIN, AwaitedTokens)
+    producer = AIOKafkaProducer(**settings)
+    await producer.start()
+    try:
+        with pytest.raises(errors.TopicAuthorizationFailedError, match="secrets"):
+            await producer.send_and_wait("secrets", b"no")
+    finally:
+        await producer.stop()
+    for topic, group, error in (
+        ("secrets", "g-refused", errors.TopicAuthorizationFailedError),
+        ("orders", "others", errors.GroupAuthorizationFailedError),
+    ):
+        consumer = AIOKafkaConsumer(topic, group_id=group, **settings)
+        with pytest.raises(error):
+            await read_one(consumer)
+    transactional = AIOKafkaProducer(transactional_id="others", **settings)
+    try:
+        with pytest.raises(errors.TransactionalIdAuthorizationFailed):
+            await transactional.start()
+    finally:
+        await transactional.stop()
+
+
+async def read_one(consumer: AIOKafkaConsumer) -> None:
+    async with asyncio.timeout(20):
+        try:
+            await consumer.start()
+            await consumer.getone()
+        finally:
+            await consumer.stop()
+
+
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 def test_a_wrong_password_is_an_authentication_error(bootstrap: str, mechanism: str) -> None:
-    errors: list[KafkaError] = []
-    settings = confluent(bootstrap, (mechanism, "alice", "wrong"), error_cb=errors.append)
+    found: list[KafkaError] = []
+    settings = confluent(bootstrap, (mechanism, "alice", "wrong"), error_cb=found.append)
     client = Producer(settings)
-    while not any(error.code() == KafkaError._AUTHENTICATION for error in errors):
-        assert len(errors) < 10
+    while not any(error.code() == KafkaError._AUTHENTICATION for error in found):
+        assert len(found) < 10
         client.poll(5)
 
 
 def test_a_producer_authenticates_again_while_it_sends(bootstrap: str) -> None:
     producer = Producer(confluent(bootstrap, PLAIN, **{"linger.ms": 1}))
-    errors: list[KafkaError | None] = []
+    results: list[KafkaError | None] = []
     ends, sent = time.monotonic() + 2.5 * REAUTH_MS / 1000, 0
     while time.monotonic() < ends:
-        producer.produce("orders", b"x" * 100, on_delivery=lambda error, _: errors.append(error))
+        producer.produce("orders", b"x" * 100, on_delivery=lambda error, _: results.append(error))
         producer.poll(0.001)
         sent += 1
     assert producer.flush(10) == 0
-    assert errors == [None] * sent
+    assert results == [None] * sent
     assert sent > 100
 
 
