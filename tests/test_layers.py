@@ -28,7 +28,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "lab": (
         {"protocol", "metadata", "security", "storage", "coordinator", "broker"},
-        {"msgspec"},
+        {"dpkt", "msgspec"},
     ),
     # `ottla log` reads directories without a broker.
     "facade": (
@@ -97,6 +97,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("facade/record_batch", "facade/record_producer", "facade/record_reader"),
         "facade/transactions_command",
     },
+    "lab/captures": {"lab/sights", "lab/trace_events"},
     "protocol/api_types": set(),
     "protocol/schemas": set(),
     "spark/kafka_log": {"spark/connector"},

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from ottla.command_line import CannotRun
+from ottla.commands import trace_files
 from ottla.commands.lab_options import Control, lab_of
 from ottla.commands.options import AsJson, guarded
 from ottla.lab_client import Trace
@@ -31,6 +32,7 @@ def add(app: typer.Typer) -> None:
     trace.command("start", epilog="Example: ottla trace start --file trace.jsonl")(guarded(_start))
     trace.command("stop", epilog="Example: ottla trace stop")(guarded(_stop))
     trace.command("show", epilog="Example: ottla trace show trace.jsonl --lanes")(guarded(_show))
+    trace_files.add(trace)
 
 
 def _start(

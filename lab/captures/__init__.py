@@ -1,0 +1,1 @@
+"""Captures of the network (pcap and pcapng) become the events of a trace."""

@@ -1,0 +1,69 @@
+"""A capture as the events of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import IO, Any, NamedTuple
+
+from .capture_files import packets_of
+from .connections import Connections, skipped_lines
+from .frame_cutter import Room
+from .segments import knows, segment_of
+
+Event = dict[str, Any]
+
+
+class Summary(NamedTuple):
+    """What a capture had.
+
+    Attributes:
+        events: their number.
+        connections: those of Kafka.
+        skipped: a line for each broker whose connections were skipped, with the reason.
+    """
+
+    packets: int
+    events: int
+    connections: int
+    skipped: list[str]
+
+
+def read_capture(
+    file: IO[bytes],
+    tell: Callable[[Event], object],
+    ports: Collection[int] = (),
+    room: Room | None = None,
+) -> Summary:
+    """Tell the events of a capture one by one, as it is read.
+
+    Args:
+        tell: takes an event, whose values are those of JSON.
+        ports: of brokers; none: they are found.
+        room: the memory for large frames.
+
+    Raises:
+        NoCapture: it is no capture. OSError: it cannot be read.
+    """
+    told = 0
+
+    def add(kind: str, at_us: int, /, **fields: object) -> int:
+        nonlocal told
+        told += 1
+        tell({"seq": told, "at_ms": at_us // 1000, "kind": kind, **fields})
+        return told
+
+    connections = Connections(add, room or Room(), ports)
+    packets, unknown = 0, set()
+    for packet in packets_of(file):
+        packets += 1
+        if not knows(packet.link_type):
+            unknown.add(packet.link_type)
+            continue
+        segment = segment_of(packet)
+        if segment is not None:
+            connections.add(segment)
+    connections.end()
+    lines = [f"skipped packets of link type {each}" for each in sorted(unknown)]
+    return Summary(
+        packets, told, connections.kafka, lines + list(skipped_lines(connections.skipped))
+    )

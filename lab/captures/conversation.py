@@ -1,0 +1,246 @@
+"""One connection of a client with a broker: frames in, events of the trace out.
+
+The broker answers in the order of requests, so a request whose answer was passed over has none. The
+tokens of a login by SaslHandshake v0 are frames without a header, and never shown.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, Protocol
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.messages import RequestHeader
+from .decoded_frames import (
+    Undecoded,
+    answer_of,
+    correlation_id_of,
+    has_answer,
+    header_of,
+    is_answer,
+    is_request,
+    name_of,
+    request_of,
+    where_answers_may_begin,
+    where_requests_may_begin,
+)
+from .frame_cutter import Frame, FrameCutter, Room
+from .tcp_direction import Data, Lost
+
+MOST_OPEN: Final = 10_000
+"""Requests without an answer; beyond them the oldest are forgotten, as the capture has one side."""
+_MOST_EARLY: Final = 100
+_MOST_EARLY_BYTES: Final = 8 << 20
+_SMALLEST_REQUEST: Final = 10
+_LARGEST_FIRST: Final = 16 << 20
+_REMEMBERED_BYTES: Final = 1 << 18
+_PASSED_OVER: Final = "the capture lacks the answer"
+_CLOSED: Final = "the connection is closed"
+
+
+class Sink(Protocol):
+    """Takes an event; returns its number."""
+
+    def __call__(self, kind: str, at_us: int, /, **fields: object) -> int: ...
+
+
+class _Asked(NamedTuple):
+    number: int
+    at_us: int
+    header: RequestHeader
+
+
+class Conversation:
+    """Pairs the requests of a connection with their answers.
+
+    Args:
+        name: of the connection, for its events.
+        tell: takes the events.
+        room: for large frames.
+        opened_at_us: when it was opened; None if the capture begins later.
+
+    Attributes:
+        is_kafka: a request was seen.
+        is_foreign: its first bytes are no request.
+    """
+
+    def __init__(self, name: str, tell: Sink, room: Room, opened_at_us: int | None) -> None:
+        self._name = name
+        self._tell = tell
+        self._opened_at_us = opened_at_us
+        self._open: OrderedDict[int, _Asked] = OrderedDict()  # by correlation id
+        self._early: deque[Frame] = deque()  # answers whose request was not seen yet
+        self._early_bytes = 0
+        self._tokens = 0  # of a login, not yet answered
+        self._logs_in = False  # tokens may follow
+        self.is_kafka = False
+        self.is_foreign = False
+        self._requests = FrameCutter(room, candidates=where_requests_may_begin, check=is_request)
+        self._answers = FrameCutter(
+            room,
+            candidates=self._where_answers,
+            check=self._is_answer,
+            remembered_bytes=_REMEMBERED_BYTES,
+        )
+        self._requests.is_in_step = self._answers.is_in_step = opened_at_us is not None
+
+    @property
+    def searched_bytes(self) -> int:
+        """How many bytes were searched in vain for a frame."""
+        return max(self._requests.searched_bytes, self._answers.searched_bytes)
+
+    def from_client(self, piece: Data | Lost) -> None:
+        """The next bytes of the client."""
+        for frame in _frames(self._requests, piece):
+            self._request(frame)
+            if self.is_foreign:
+                return
+        if not self.is_kafka and self._opened_at_us is not None:
+            # What seems to be a large request is text.
+            is_cut_off = not self._requests.is_in_step
+            self.is_foreign = is_cut_off or self._requests.awaited_bytes > _LARGEST_FIRST
+
+    def from_broker(self, piece: Data | Lost) -> None:
+        """The next bytes of the broker."""
+        for frame in _frames(self._answers, piece):
+            self._answer(frame)
+
+    def end(self, at_us: int, *, is_closed: bool) -> None:
+        """No more bytes come.
+
+        Args:
+            is_closed: the connection was closed; otherwise the capture ends.
+        """
+        for early in self._early:
+            self._lonely(early)
+        self._early.clear()
+        if is_closed:
+            for asked in self._open.values():
+                self._answered(asked, at_us, unanswered=_CLOSED)
+            if self.is_kafka:
+                self._tell("connection_closed", at_us, node_id=None, connection_id=self._name)
+        self._open.clear()
+
+    def _request(self, frame: Frame) -> None:
+        header = header_of(frame) if frame.size >= _SMALLEST_REQUEST else None
+        if header is None:
+            if self._logs_in:
+                self._tokens += 1
+            elif self.is_kafka:
+                self._requests.fall_out_of_step()
+            else:
+                self.is_foreign = True
+            return
+        self._logs_in = header.api_key == ApiKey.SASL_HANDSHAKE and header.api_version == 0
+        fields: dict[str, object] = {"request": {}}
+        try:
+            fields["request"] = request_of(header, frame)
+        except Undecoded as why:
+            if not self.is_kafka and not _is_known(header):
+                self.is_foreign = True
+                return
+            fields["undecoded"] = str(why)
+        self._begin()
+        number = self._tell(
+            "request", frame.at_us, node_id=None, connection=self._name, listener=None,
+            principal=None, client_id=header.client_id, api=name_of(header.api_key),
+            version=header.api_version, correlation_id=header.correlation_id, **fields,
+        )  # fmt: skip
+        asked = _Asked(number, frame.at_us, header)
+        if not has_answer(header, fields["request"]):
+            self._answered(asked, frame.at_us)
+            return
+        self._open[header.correlation_id] = asked
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
+        self._answer_early(header.correlation_id)
+        for found in self._answers.search_again(frame.at_us):
+            self._answer(found)
+
+    def _begin(self) -> None:
+        if not self.is_kafka:
+            self.is_kafka = True
+            if self._opened_at_us is not None:
+                self._tell(
+                    "connection_opened", self._opened_at_us, node_id=None,
+                    connection_id=self._name, listener=None,
+                )  # fmt: skip
+
+    def _answer(self, frame: Frame) -> None:
+        number = correlation_id_of(frame)
+        if number is not None and number in self._open:
+            self._paired(number, frame)
+        elif self._tokens:
+            self._tokens -= 1
+        elif number is None:
+            self._answers.fall_out_of_step()
+        elif (
+            len(self._early) < _MOST_EARLY
+            and self._early_bytes + len(frame.data) <= _MOST_EARLY_BYTES
+        ):
+            self._early.append(frame)
+            self._early_bytes += len(frame.data)
+        else:
+            self._lonely(frame)
+
+    def _answer_early(self, correlation_id: int) -> None:
+        """The answer to a new request, if it was captured before it."""
+        for frame in self._early:
+            if correlation_id_of(frame) == correlation_id:
+                self._paired(correlation_id, frame)
+                return
+
+    def _paired(self, correlation_id: int, frame: Frame) -> None:
+        """The answer to an open request; what was asked or answered before it stays alone."""
+        while self._early:
+            early = self._early.popleft()
+            self._early_bytes -= len(early.data)
+            if early is frame:
+                break
+            self._lonely(early)
+        while True:
+            passed, asked = self._open.popitem(last=False)
+            if passed == correlation_id:
+                break
+            self._answered(asked, frame.at_us, unanswered=_PASSED_OVER)
+        header = asked.header
+        try:
+            response = answer_of(header.api_key, header.api_version, frame)
+        except Undecoded as why:
+            self._answered(asked, frame.at_us, undecoded=str(why))
+        else:
+            self._answered(asked, frame.at_us, response=response)
+
+    def _answered(self, asked: _Asked, at_us: int, **fields: object) -> None:
+        self._tell(
+            "answer", at_us, cause=asked.number, api=name_of(asked.header.api_key),
+            took_us=max(0, at_us - asked.at_us), **fields,
+        )  # fmt: skip
+
+    def _lonely(self, frame: Frame) -> None:
+        if self.is_kafka:
+            self._tell(
+                "answer_without_request", frame.at_us, connection=self._name, bytes=frame.size
+            )
+
+    def _where_answers(self, buffer: bytearray, start: int) -> Iterable[int]:
+        return where_answers_may_begin(buffer, start, self._open)
+
+    def _is_answer(self, data: memoryview) -> bool:
+        number = correlation_id_of(Frame(bytes(data[:4]), 4, 0))
+        asked = self._open.get(number) if number is not None else None
+        if asked is None:
+            return False
+        return is_answer(asked.header.api_key, asked.header.api_version, data)
+
+
+def _is_known(header: RequestHeader) -> bool:
+    """Whether an API has this key, now or in a newer Kafka."""
+    return header.api_key <= 2 * max(ApiKey)
+
+
+def _frames(cutter: FrameCutter, piece: Data | Lost) -> Iterator[Frame]:
+    if isinstance(piece, Data):
+        return cutter.feed(piece.data, piece.at_us)
+    return cutter.lose(piece.size, piece.at_us)
