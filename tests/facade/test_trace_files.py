@@ -82,7 +82,7 @@ def test_a_file_that_is_no_capture_is_refused_with_a_sentence(
     assert "is the file that is read" in capsys.readouterr().err
 
 
-def test_without_dpkt_a_sentence_says_what_to_install(capture: Path) -> None:
+def test_without_dpkt_the_command_names_the_extra(capture: Path) -> None:
     done = without("dpkt", "trace", "pcap", str(capture))
     assert done.returncode == 2
     assert done.stderr == "ottla: reading captures needs dpkt: pip install 'ottla[pcap]'\n"
