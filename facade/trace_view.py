@@ -1,4 +1,4 @@
-"""Shows a trace: a line for each request with what it changed, or transactions in lanes."""
+"""Shows a trace: a line for each request with what it changed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final
 
+from ottla.trace_words import Names, asked, got, topic_names
+
 Event = dict[str, Any]
-_QUIET: Final = frozenset({"connection_opened", "connection_closed", "metadata_decision"})
-_OF_INTEREST: Final = (
-    "transactional_id", "v3_and_below_transactional_id", "group_id", "member_id", "key",
-)  # fmt: skip
+_QUIET: Final = frozenset({"metadata_decision"})
+_CONNECTIONS: Final = frozenset({"connection_opened", "connection_closed"})
+API_WIDTH: Final = 22
+_INDENT: Final = 45  # behind the API
+_NARROWEST: Final = 20
 _SHOWN_LEADERS: Final = 3
 
 
@@ -70,43 +73,130 @@ def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tu
     """The lines of a trace, each with its style: `fault`, `error`, `timer` or empty.
 
     Args:
-        apis: patterns; requests of other APIs are left out. None: all.
+        apis: patterns; requests of other APIs, and connections, are left out. None: all.
     """
-    for each in exchanges(events):
+    known = list(events)
+    names = topic_names(known)
+    connections = Connections()
+    for each in exchanges(known):
         if isinstance(each, Exchange):
+            connections.count(each.request)
             name = each.request["api"]
             if not apis or any(fnmatchcase(name, pattern) for pattern in apis):
-                yield _line(each)
+                yield _line(each, names)
+        elif each["kind"] in _CONNECTIONS:
+            text = connections.changed(each)
+            if not apis:
+                yield f"{start_of(each)}  {'':{API_WIDTH}} {text}", "timer"
         elif each["kind"] not in _QUIET:
-            yield f"{_start(each)}  {'':22} {changed(each)}", "timer"
+            yield f"{start_of(each)}  {'':{API_WIDTH}} {changed(each)}", "timer"
 
 
-def _start(event: Event) -> str:
+class Connections:
+    """What is known of open connections, for the lines of their ends."""
+
+    def __init__(self) -> None:
+        self._opened: dict[str, tuple[int, int]] = {}  # when, and the number of requests
+
+    def count(self, request: Event) -> None:
+        """A request of a connection."""
+        name = request.get("connection", "")
+        if name in self._opened:
+            at_ms, count = self._opened[name]
+            self._opened[name] = at_ms, count + 1
+
+    def changed(self, event: Event) -> str:
+        """A connection was opened or closed."""
+        name = event["connection_id"]
+        broker, client = _ends_of(name)
+        if event["kind"] == "connection_opened":
+            self._opened[name] = event["at_ms"], 0
+            listener = f" ({event['listener']})" if event.get("listener") else ""
+            return f"{client} connects to {broker}{listener}"
+        if name not in self._opened:
+            return f"{client} disconnects from {broker}"
+        at_ms, count = self._opened.pop(name)
+        after_s = (event["at_ms"] - at_ms) / 1000
+        requests = f"{count} request{'' if count == 1 else 's'}"
+        return f"{client} disconnects from {broker} after {after_s:.1f} s, {requests}"
+
+
+def _ends_of(connection_id: str) -> tuple[str, str]:
+    """The broker's and the client's address in the name of a connection."""
+    broker, _, client = connection_id.rpartition("-")[0].rpartition("-")
+    return (broker, client) if broker else (connection_id, connection_id)
+
+
+def folded(text: str, width: int | None) -> list[str]:
+    """A line as the lines of a terminal; further ones are indented.
+
+    Args:
+        width: of the terminal; None: it is not folded.
+    """
+    if width is None or len(text) <= width:
+        return [text]
+    from textwrap import wrap
+
+    indent = _INDENT if width >= 2 * _INDENT else width // 8
+    return wrap(
+        text, max(width, _NARROWEST), subsequent_indent=" " * indent, break_on_hyphens=False,
+        drop_whitespace=True, replace_whitespace=False, expand_tabs=False,
+    )  # fmt: skip
+
+
+def start_of(event: Event) -> str:
+    """Number and time of an event."""
     when = datetime.fromtimestamp(event["at_ms"] / 1000, UTC)
     return f"{event['seq']:>6} {when:%H:%M:%S}.{when.microsecond // 1000:03}"
 
 
-def _line(exchange: Exchange) -> tuple[str, str]:
+def _line(exchange: Exchange, names: Names) -> tuple[str, str]:
     request, answer = exchange.request, exchange.answer
     name = f"{request['api']} v{request['version']}"
-    parts = [f"{_start(request)}  {name:22}", f"{request.get('client_id') or '-':12}"]
-    parts += about(request.get("request") or {})
-    style = ""
+    parts = [f"{start_of(request)}  {name:{API_WIDTH}}", f"{request.get('client_id') or '-':12}"]
+    parts += [asked_in(request, names), f"-> {answered(request, answer, names)}"]
     faults = [each for each in exchange.changes if each["kind"] == "fault"]
-    if answer is None:
-        parts.append("-> no answer yet")
-    elif "unanswered" in answer:
-        parts.append(f"-> no answer: {answer['unanswered']}")
-        style = "error"
-    else:
-        refused = [answer["error"]] if "error" in answer else []
-        codes = errors_in(answer.get("response")) or refused
-        parts.append(f"-> {', '.join(codes) or 'ok'} {answer['took_us'] / 1000:.1f} ms")
-        style = "error" if codes else ""
     changes = [each for each in exchange.changes if each["kind"] not in _QUIET]
     if changes:
         parts.append(f"[{_in_words(changes, answer)}]")
-    return " ".join(parts), "fault" if faults else style
+    style = "fault" if faults else "error" if answer is not None and _is_refused(answer) else ""
+    return " ".join(each for each in parts if each), style
+
+
+def asked_in(request: Event, names: Names) -> str:
+    """What a request asks for, or why that is not known."""
+    if "undecoded" in request:
+        return f"({request['undecoded']})"
+    return asked(request["api"], request.get("request") or {}, names)
+
+
+def answered(request: Event, answer: Event | None, names: Names) -> str:
+    """The fate of a request, without its changes."""
+    if answer is None:
+        return "no answer yet"
+    if "unanswered" in answer:
+        return f"no answer: {answer['unanswered']}"
+    took = f"{answer['took_us'] / 1000:.1f} ms"
+    if "undecoded" in answer:
+        return f"({answer['undecoded']}) {took}"
+    if "response" not in answer and "error" not in answer:
+        return "no answer is wanted (acks=0)" if request["api"] == "Produce" else f"ok {took}"
+    response = answer.get("response") or {}
+    codes = _codes(answer)
+    said = _got(request, response, names) if isinstance(response, dict) else ""
+    return f"{', '.join(codes) or 'ok'} {took}" + (f": {said}" if said else "")
+
+
+def _got(request: Event, response: Event, names: Names) -> str:
+    return got(request["api"], request["version"], response, names)
+
+
+def _codes(answer: Event) -> list[str]:
+    return errors_in(answer.get("response")) or ([answer["error"]] if "error" in answer else [])
+
+
+def _is_refused(answer: Event) -> bool:
+    return "unanswered" in answer or bool(_codes(answer))
 
 
 def _in_words(changes: list[Event], answer: Event | None) -> str:
@@ -118,18 +208,6 @@ def _in_words(changes: list[Event], answer: Event | None) -> str:
     if ends < len(told):
         told[ends] = f"later: {told[ends]}"
     return "; ".join(told)
-
-
-def about(request: Mapping[str, Any]) -> list[str]:
-    """What a request is about, in a few words."""
-    found = [f"{request[name]}" for name in _OF_INTEREST if request.get(name) not in (None, "")]
-    if "committed" in request:
-        found.append("commit" if request["committed"] else "abort")
-    for batch in request.get("batches") or ():
-        base_sequence = batch.get("base_sequence", -1)
-        sequence = f" seq {base_sequence}+{batch['records']}" if base_sequence >= 0 else ""
-        found.append(f"{batch['topic']}-{batch['partition']}{sequence}")
-    return found
 
 
 def errors_in(response: object) -> list[str]:
@@ -176,6 +254,12 @@ def changed(event: Event) -> str:
     if kind == "marker_appended":
         what = "commit" if event["commit"] else "abort"
         return f"{what} marker in {event['topic']}-{event['partition']}"
+    if kind == "group_transition":
+        return f"group {event['group_id']}: {event['before']} -> {event['after']}"
+    if kind == "offsets_materialized":
+        return f"offsets {'committed' if event['commit'] else 'dropped'} by the marker"
+    if kind == "answer_without_request":
+        return f"an answer of {event['bytes']} bytes to a request before the capture"
     if kind == "decision_refused":
         return f"refused: {event['code']}"
     if kind == "leaders_changed":
@@ -201,29 +285,8 @@ def _record(record: Mapping[str, Any]) -> str:
     if record["type"] == "Transaction":
         before = f"{record['before']} -> " if record.get("before") else ""
         return f"{record['transactional_id']}: {before}{record['after']}"
-    return str(record["type"])
-
-
-def lanes(events: Iterable[Event]) -> Iterator[str]:
-    """The transactions of a trace, a column for each transactional id."""
-    found = list(events)
-    ids = sorted(
-        {
-            record["transactional_id"]
-            for event in found
-            if event["kind"] == "decision"
-            for record in event["records"]
-            if record["type"] == "Transaction"
-        }
-    )
-    width = max([16, *(len(each) + 2 for each in ids)])
-    yield f"{'':20}" + "".join(f"{each:{width}}" for each in ids)
-    for event in found:
-        if event["kind"] != "decision":
-            continue
-        for record in event["records"]:
-            if record["type"] == "Transaction":
-                column = ids.index(record["transactional_id"])
-                lane = "".join(f"{'|':{width}}" for _ in range(column))
-                rest = "".join(f"{'|':{width}}" for _ in range(len(ids) - column - 1))
-                yield f"{_start(event):20}{lane}{record['after']:{width}}{rest}".rstrip()
+    group = f" of {record['group_id']}" if record.get("group_id") else ""
+    if "topic" in record and "partition" in record:
+        offset = f" at {record['offset']}" if "offset" in record else ""
+        return f"{record['type']}{group} {record['topic']}-{record['partition']}{offset}"
+    return f"{record['type']}{group}"

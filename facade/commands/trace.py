@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -15,7 +16,8 @@ from ottla.commands.lab_options import Control, lab_of
 from ottla.commands.options import AsJson, guarded
 from ottla.lab_client import Trace
 from ottla.tables import json_line, line
-from ottla.trace_view import BrokenTrace, Event, lanes, lines_of, read_trace
+from ottla.trace_lanes import lanes
+from ottla.trace_view import BrokenTrace, Event, folded, lines_of, read_trace
 
 _STYLES: Final = {"fault": "\033[35m", "error": "\033[31m", "timer": "\033[36m"}
 
@@ -65,7 +67,7 @@ def _show(
         str, typer.Argument(metavar="[FILE]", help="- for standard input; default: the broker's.")
     ] = "",
     as_lanes: Annotated[
-        bool, typer.Option("--lanes", help="Transactions, a column for each id.")
+        bool, typer.Option("--lanes", help="Transactions in time, a column for each id.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON.")] = False,
     api: Annotated[
@@ -81,14 +83,17 @@ def _show(
     if as_json:
         for event in events:
             json_line(event)
-    elif as_lanes:
-        for text in lanes(events):
+        return 0
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if as_lanes:
+        for text in lanes(events, width):
             line(text)
-    else:
-        in_colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        for text, style in lines_of(events, api or ()):
-            begin = _STYLES.get(style, "") if in_colour else ""
-            line(f"{begin}{text}\033[0m" if begin else text)
+        return 0
+    in_colour = width is not None and "NO_COLOR" not in os.environ
+    for text, style in lines_of(events, api or ()):
+        begin = _STYLES.get(style, "") if in_colour else ""
+        for part in folded(text, width):
+            line(f"{begin}{part}\033[0m" if begin else part)
     return 0
 
 
