@@ -6,14 +6,12 @@ from collections import deque
 from typing import Any, Final
 
 from ..protocol.api_keys import ApiKey
-from .exchange import Closed, Exchange, Fields
+from .exchange import ON_THE_WAY_MS, Closed, Exchange, Fields
 from .knowledge import Knowledge
 from .reading import codes, error_codes, structs, transactional_id
 from .rule import Rule
 
 _UNSUPPORTED_VERSION: Final = codes("UNSUPPORTED_VERSION")
-# An answer needs this time to arrive; requests in it may have been sent before.
-_ON_THE_WAY_MS: Final = 50
 _ROUNDING_MS: Final = 20
 _MOST_RETRIES: Final = 10
 _RETRIES_WITHIN_MS: Final = 100
@@ -130,7 +128,7 @@ class Throttled(Rule):
     def answered(self, exchange: Exchange) -> None:
         throttle_ms = int((exchange.response or {}).get("throttle_time_ms") or 0)
         since = _WAITS_SINCE.get(exchange.api, 1)
-        if throttle_ms > _ON_THE_WAY_MS + _ROUNDING_MS and exchange.version >= since:
+        if throttle_ms > ON_THE_WAY_MS + _ROUNDING_MS and exchange.version >= since:
             until_ms = exchange.answered_at_ms + throttle_ms
             self._until[exchange.connection] = until_ms, exchange
 
@@ -139,7 +137,7 @@ class Throttled(Rule):
         if found is None:
             return
         until_ms, throttled = found
-        if exchange.at_ms < throttled.answered_at_ms + _ON_THE_WAY_MS:
+        if not exchange.follows(throttled):
             return
         if exchange.at_ms + _ROUNDING_MS < until_ms:
             early_ms = until_ms - exchange.at_ms

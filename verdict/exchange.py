@@ -15,6 +15,8 @@ from ..protocol.errors import Code
 Event = Mapping[str, Any]
 Fields = Mapping[str, Any]
 NO_FIELDS: Final[Fields] = {}
+ON_THE_WAY_MS: Final = 50
+"""The time that an answer needs to arrive."""
 _CODE_OF_NAME: Final = {code.name: int(code) for code in Code}
 
 
@@ -57,6 +59,13 @@ class Exchange:
     def error(self) -> int:
         """The error code for the whole answer; 0 for none."""
         return self.refused or int((self.response or NO_FIELDS).get("error_code") or 0)
+
+    def follows(self, earlier: Exchange) -> bool:
+        """Whether its client had the answer to an earlier request when it sent this one.
+
+        A request that comes within a moment of the answer may have been on its way.
+        """
+        return self.at_ms >= earlier.answered_at_ms + ON_THE_WAY_MS
 
     def __str__(self) -> str:
         return f"{self.api} v{self.version} at {self.seq}"

@@ -87,17 +87,17 @@ class SyncsAfterJoin(Rule):
             self._joined.pop(member_of(exchange), None)
             return
         found = self._joined.get(member_of(exchange))
-        if found is None or exchange.at_ms <= found[1].answered_at_ms:
+        if found is None:
             return
         generation, join = found
         if exchange.api == "SyncGroup":
             del self._joined[member_of(exchange)]
             if generation_of(exchange.fields) == generation:
                 self.obeys()
-            else:
+            elif exchange.follows(join):
                 theirs = generation_of(exchange.fields)
                 self.violates(f"generation {theirs} instead of {generation}", exchange, join)
-        elif exchange.api == "Heartbeat":
+        elif exchange.api == "Heartbeat" and exchange.follows(join):
             del self._joined[member_of(exchange)]
             self.violates("a Heartbeat before SyncGroup", exchange, join)
 
@@ -239,13 +239,13 @@ class CurrentGeneration(Rule):
         if exchange.api == "JoinGroup":
             return
         found = self._generations.get(member_of(exchange))
-        if found is None or exchange.at_ms <= found[1].answered_at_ms:
+        if found is None:
             return
         generation, join = found
         theirs = generation_of(exchange.fields)
         if theirs == generation:
             self.obeys()
-        else:
+        elif exchange.follows(join):
             self.violates(f"generation {theirs} instead of {generation}", exchange, join)
 
 

@@ -79,7 +79,7 @@ class CoordinatorLookedUp(Rule):
         if key is None:
             return
         refused = self._refused.get((exchange.client_id, key))
-        if refused is None or exchange.at_ms <= refused.answered_at_ms:
+        if refused is None or not exchange.follows(refused):
             return
         if exchange.node_id == refused.node_id:
             self.violates(f"{exchange.api} to the node that refused it", exchange, refused)
@@ -109,7 +109,7 @@ class _Refreshed(Rule):
             return
         for place in places(exchange, self.knowledge):
             found = self._refused.get((exchange.client_id, exchange.api, place))
-            if found is None or exchange.at_ms <= found[0].answered_at_ms:
+            if found is None or not exchange.follows(found[0]):
                 continue
             refused, code = found
             del self._refused[exchange.client_id, exchange.api, place]
@@ -221,7 +221,7 @@ class RangeLookedUp(Rule):
             return
         for place, offset in fetched_places(exchange, self.knowledge):
             found = self._refused.get((exchange.client_id, place))
-            if found is None or exchange.at_ms <= found[1].answered_at_ms:
+            if found is None or not exchange.follows(found[1]):
                 continue
             del self._refused[exchange.client_id, place]
             if found[0] == offset:
