@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import socket
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from ..settings.config import BrokerConfig
 
 IN_ALL = "max.connections"
+One = TypeVar("One")
 
 
 class Admission(Enum):
@@ -66,6 +68,47 @@ class ConnectionLimits:
             if limit is not None:
                 return limit
         return int(self._config["max.connections.per.ip"])
+
+
+class WaitingConnections(Generic[One]):
+    """The connections that wait for room, in order of arrival.
+
+    To find the next one takes a look at each listener, not at each connection: thousands may wait
+    while many others close.
+
+    Args:
+        has_room: whether one more connection of a listener may be served now.
+    """
+
+    def __init__(self, has_room: Callable[[str], bool]) -> None:
+        self._has_room = has_room
+        self._by_listener: dict[str, dict[One, int]] = {}  # with their numbers
+        self._last = 0
+
+    def add(self, listener: str, one: One) -> None:
+        """Let a connection wait behind the others."""
+        self._last += 1
+        self._by_listener.setdefault(listener, {})[one] = self._last
+
+    def drop(self, listener: str, one: One) -> None:
+        """Forget a connection, which may not be one of these."""
+        waiting = self._by_listener.get(listener)
+        if waiting is not None:
+            waiting.pop(one, None)
+            if not waiting:
+                del self._by_listener[listener]
+
+    def take(self) -> tuple[str, One] | None:
+        """Remove the first connection whose listener has room; return both."""
+        found: tuple[int, str, One] | None = None
+        for listener, waiting in self._by_listener.items():
+            one, number = next(iter(waiting.items()))
+            if (found is None or number < found[0]) and self._has_room(listener):
+                found = number, listener, one
+        if found is None:
+            return None
+        self.drop(found[1], found[2])
+        return found[1:]
 
 
 @lru_cache(maxsize=4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -23,10 +23,11 @@ from ..node import Node
 from ..principals import NODE
 from ..requests.dispatch import Dispatch
 from ..scheduling.freed_memory import give_back_freed_memory
+from ..scheduling.turns import Turns
 from ..settings.config import BrokerConfig
 from ..settings.listeners import Listener, ServedListener, advertised
 from .connection import Connection, Shared
-from .connection_limits import Admission, ConnectionLimits
+from .connection_limits import Admission, ConnectionLimits, WaitingConnections
 from .connection_rates import CreationRates
 from .fair_turns import FairTurns
 from .held_memory import UNLIMITED_REQUESTS_BYTES, AnswerMemory, RequestMemory
@@ -45,6 +46,7 @@ _BUFFERS: Final = {
     "socket.send.buffer.bytes": socket.SO_SNDBUF,
 }
 _IDLE_CHECK_S: Final = (1.0, 60.0)  # the minimum and maximum interval of the check
+_IDLE_ENDS: Final = 32  # idle connections closed in one turn: each close is a slow system call
 
 _log = Log("server")
 
@@ -91,9 +93,9 @@ class NodeSockets:
         )
         self._limits = ConnectionLimits(config)
         self._rates = CreationRates(config, clock.live, self._admit)
-        self._waiting: dict[Connection, str] = {}  # over max.connections, with listeners
+        self._waiting = WaitingConnections[Connection](self._limits.has_room)
         self._served: dict[Connection, str] = {}  # counted in the limits, with listeners
-        self._idle_check: Timer | None = None
+        self._idle_check: Timer | asyncio.Handle | None = None
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
@@ -295,7 +297,7 @@ class NodeSockets:
             case Admission.ADMITTED:
                 self._served[connection] = listener
             case Admission.WAITS:
-                self._waiting[connection] = listener
+                self._waiting.add(listener, connection)
                 connection.hold()
             case Admission.REFUSED:
                 self._refuse(connection, "too many")
@@ -306,36 +308,46 @@ class NodeSockets:
         connection.end()
 
     def _admit_waiting(self) -> None:
-        for connection, listener in list(self._waiting.items()):
-            if self._limits.has_room(listener):
-                del self._waiting[connection]
-                connection.release()
-                self._admit(listener, connection)
+        while (next_one := self._waiting.take()) is not None:
+            listener, connection = next_one
+            connection.release()
+            self._admit(listener, connection)
 
     def _close_idle(self) -> None:
         """Close the connections that were idle for `connections.max.idle.ms`."""
         limit_s = self._config["connections.max.idle.ms"] / 1000
-        if limit_s >= 0:
-            for connection in list(self._served):
-                if connection.is_idle_since(limit_s) or connection.is_login_overdue(limit_s):
-                    connection.end()
         self._buffers.free_unused()
+        self._end_idle(iter(list(self._served) if limit_s >= 0 else []), limit_s)
+
+    def _end_idle(self, left: Iterator[Connection], limit_s: float) -> None:
+        """End the idle ones, some in each turn: those of an attack may all be idle at once."""
+        turns, ended = Turns(), 0
+        for connection in left:
+            if connection in self._served and (
+                connection.is_idle_since(limit_s) or connection.is_login_overdue(limit_s)
+            ):
+                connection.end()
+                ended += 1
+            if ended == _IDLE_ENDS or turns.is_over():
+                loop = asyncio.get_running_loop()
+                self._idle_check = loop.call_soon(self._end_idle, left, limit_s)
+                return
         pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
         self._idle_check = self._clock.call_after_ms(pause_s * 1000, self._close_idle)
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        if self._events.tell is not None and connection.is_opened:
-            from ..events import ConnectionClosed
+        if connection.is_opened:
+            if self._events.tell is not None:
+                from ..events import ConnectionClosed
 
-            self._events.tell(ConnectionClosed(self._node_id, connection.info.id))
-        self._waiting.pop(connection, None)
+                self._events.tell(ConnectionClosed(self._node_id, connection.info.id))
+            self._waiting.drop(connection.info.listener.name, connection)
         self._rates.gone(connection)
         listener = self._served.pop(connection, None)
         if listener is not None:
             self._limits.leave(listener, connection.info.host)
-            if self._waiting:
-                self._admit_waiting()
+            self._admit_waiting()
         if not self._connections:
             self._all_gone.set()
 

@@ -6,7 +6,11 @@ import asyncio
 import socket
 from pathlib import Path
 
-from ottla.broker.net.connection_limits import Admission, ConnectionLimits
+from ottla.broker.net.connection_limits import (
+    Admission,
+    ConnectionLimits,
+    WaitingConnections,
+)
 from ottla.broker.settings.config import BrokerConfig
 from ottla.metadata.catalog import ResourceType
 from tests.broker.fakes import in_virtual_time, settle
@@ -48,6 +52,30 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
     assert counted.admit("INSIDE", HERE) is ADMITTED
     assert counted.admit("INSIDE", HERE) is WAITS
     assert counted.admit("OUTSIDE", HERE) is ADMITTED
+
+
+def test_the_next_connection_is_the_first_one_whose_listener_has_room() -> None:
+    rooms, looks = {"A": 2, "B": 0}, []
+
+    def has_room(listener: str) -> bool:
+        looks.append(listener)
+        return rooms[listener] > 0
+
+    waiting = WaitingConnections[int](has_room)
+    for number in range(1000):
+        waiting.add("B" if number % 2 == 0 else "A", number)
+    assert waiting.take() == ("A", 1)
+    assert len(looks) <= 2, "one look at each listener"
+    rooms["B"] = 1
+    assert waiting.take() == ("B", 0)
+    waiting.drop("B", 2)
+    waiting.drop("B", 2)
+    waiting.drop("C", 2)
+    assert waiting.take() == ("A", 3)
+    rooms["A"] = 0
+    assert waiting.take() == ("B", 4)
+    rooms["B"] = 0
+    assert waiting.take() is None
 
 
 async def test_a_client_waits_for_its_turn_and_gets_it(tmp_path: Path) -> None:
@@ -99,6 +127,18 @@ async def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
         assert await busy.answer()
         for each in (client, busy):
             await each.leave()
+
+
+async def test_few_idle_connections_are_closed_in_one_turn(tmp_path: Path) -> None:
+    async with listening_node(tmp_path) as (_, sockets):
+        clients = [await Client.of(sockets) for _ in range(100)]
+        for client in clients:
+            assert await client.answer()
+        sockets._end_idle(iter(list(sockets._served)), 0.0)
+        assert 1 <= sum(each.is_ending for each in sockets._connections) <= 32
+        for client in clients:
+            assert not await client.answer()
+            await client.leave()
 
 
 @in_virtual_time
