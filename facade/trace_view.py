@@ -32,7 +32,7 @@ def read_trace(lines: Iterable[str]) -> Iterator[Event]:
             raise BrokenTrace(f"line {broken} is no event of a trace")
         try:
             event = json.loads(line)
-            if not isinstance(event, dict) or "seq" not in event or "kind" not in event:
+            if not _is_event(event):
                 raise ValueError
         except ValueError:
             broken = number
@@ -40,6 +40,15 @@ def read_trace(lines: Iterable[str]) -> Iterator[Event]:
         yield event
     if broken == 1:
         raise BrokenTrace("line 1 is no event of a trace")
+
+
+def _is_event(event: object) -> bool:
+    if not isinstance(event, dict):
+        return False
+    needed = {"seq": int, "at_ms": int, "kind": str}
+    if event.get("kind") == "request":
+        needed |= {"api": str, "version": int}
+    return all(isinstance(event.get(name), kind) for name, kind in needed.items())
 
 
 class Exchange:

@@ -37,7 +37,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             *("metadata", "protocol", "facade"),
         },
         # Token providers are objects of the clients that ask for them.
-        {"aiokafka", "kafka", "pytest", "rich", "typer"},
+        {"aiokafka", "kafka", "pyarrow", "pytest", "rich", "typer"},
     ),
     "spark": (
         {"audit", "metadata", "protocol", "security", "storage"},

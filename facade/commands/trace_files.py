@@ -13,8 +13,9 @@ import typer
 from ottla.command_line import CannotRun
 from ottla.commands.options import AsJson, guarded
 from ottla.tables import counted, json_line, line
-from ottla.trace_view import Event
+from ottla.trace_view import BrokenTrace, Event, read_trace
 
+_NO_PYARROW: Final = "writing Parquet needs pyarrow: pip install 'ottla[parquet]'"
 _NO_DPKT: Final = "reading captures needs dpkt: pip install 'ottla[pcap]'"
 
 
@@ -22,6 +23,9 @@ def add(trace: typer.Typer) -> None:
     """Add the commands to `ottla trace`."""
     trace.command("pcap", epilog="Example: ottla trace pcap kafka.pcap --out trace.jsonl")(
         guarded(_pcap)
+    )
+    trace.command("parquet", epilog="Example: ottla trace parquet trace.jsonl --out trace.parquet")(
+        guarded(_parquet)
     )
 
 
@@ -82,3 +86,36 @@ def _opened(out: Path, source: Path) -> IO[str]:
 
 def _write(file: IO[str], event: Event) -> None:
     file.write(json.dumps(event, default=str, ensure_ascii=False) + "\n")
+
+
+def _parquet(
+    file: Annotated[str, typer.Argument(help="A trace; - for standard input.")],
+    out: Annotated[Path, typer.Option("--out", help="The Parquet file; an old one is replaced.")],
+    as_json: AsJson = False,
+) -> int:
+    """Write a trace as Parquet for Spark: a row for each event, with typed columns.
+
+    It needs pyarrow: pip install 'ottla[parquet]'.
+    """
+    try:
+        from ottla.trace_parquet import write
+    except ModuleNotFoundError as missing:
+        if missing.name != "pyarrow":
+            raise
+        raise CannotRun(_NO_PYARROW) from None
+    with ExitStack() as files:
+        try:
+            if file == "-":
+                lines: IO[str] = sys.stdin
+            else:
+                lines = files.enter_context(Path(file).open(encoding="utf-8"))
+            if file != "-" and out.exists() and out.samefile(file):
+                raise CannotRun(f"{out} is the file that is read")
+            rows = write(read_trace(lines), out)
+        except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
+            raise CannotRun(f"trace parquet {file}: {wrong}") from None
+    if as_json:
+        json_line({"rows": rows})
+    else:
+        line(f"{counted(rows, 'row', 'rows')} in {out}")
+    return 0
