@@ -342,4 +342,28 @@ MUTANTS: Final = (
         "a wrong key store is taken, and clients refuse the broker",
         ("tests/broker/net/test_tls.py",),
     ),
+    Mutant(
+        "the-address-of-a-node-counts-for-ever",
+        "broker/net/connection.py",
+        "            self._nodes.discard(peer)\n",
+        "",
+        "a program that gets the address of a closed connection has the rights of a node",
+        ("tests/broker/net/test_between_nodes.py",),
+    ),
+    Mutant(
+        "a-node-reads-the-key-store-at-each-connection",
+        "broker/net/tls_context.py",
+        "load_key_pair(made, self._key_pair)",
+        "load_key_pair(made, key_pair_of(self._settings))",
+        "no markers reach other nodes while a key store is half written",
+        ("tests/broker/net/test_between_nodes.py",),
+    ),
+    Mutant(
+        "all-idle-connections-are-closed-in-one-turn",
+        "broker/net/sockets.py",
+        "if ended == _IDLE_ENDS or turns.is_over():",
+        "if False:",
+        "10,000 unfinished logins hold up other clients for 190 ms",
+        ("tests/broker/net/test_connection_limits.py",),
+    ),
 )
