@@ -40,6 +40,7 @@ from .upkeep.background import Background
 from .upkeep.directory_watch import DirectoryWatch
 from .upkeep.metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .upkeep.removals import Removals
+from .variants import USUAL
 
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
@@ -72,6 +73,7 @@ class Cluster:
         holds: how long work holds the event loop; None if it is not measured.
         long_work: checks large batches in steps between requests.
         lab: the faults and the trace of tests; None without a control.
+        variants: parts that a test may replace.
         extend_dispatch: makes the class of dispatches that serve the clients from the usual one;
             None: the usual one serves them.
 
@@ -100,6 +102,7 @@ class Cluster:
         self.loading = Loading(limits)
         self.holds: Holds | None = None
         self.lab: object | None = None
+        self.variants = USUAL
         self.extend_dispatch: Callable[[type[object]], type[object]] | None = None
         self.workers = Workers()
         self.large_requests = LargeRequests()

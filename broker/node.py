@@ -152,9 +152,8 @@ class Node:
     def marker_channel(self) -> MarkerChannel:
         """The channel for the markers of this node's transaction coordinators."""
         if self._marker_channel is None:
-            from .runtime.marker_channel import MarkerChannel
-
-            self._marker_channel = MarkerChannel(
+            made = self.cluster.variants.marker_channel()
+            self._marker_channel = made(
                 self, self.flushes, self._marker_requests, self.cluster.limits
             )
         return self._marker_channel
@@ -412,8 +411,7 @@ class Node:
         return self.catalog.features.get("transaction.version", 0)
 
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
-        from ..coordinator.transactions.coordinator import Transactions
-        from ..coordinator.transactions.records import decode, encode, value_version_of
+        from ..coordinator.transactions.records import encode, value_version_of
         from ..coordinator.transactions.states import WriteMarkers
         from .runtime.append_errors import of_transactions
         from .runtime.shard import Shard
@@ -427,7 +425,8 @@ class Node:
             self.marker_channel.write(shard, effect)
 
         log = self._internal_log(TRANSACTION_STATE, partition)
-        machine = Transactions(
+        variants = self.cluster.variants
+        machine = variants.transactions()(
             next_producer_id=self.producer_ids.next,
             transaction_max_timeout_ms=self.config["transaction.max.timeout.ms"],
             transactional_id_expiration_ms=self.config["transactional.id.expiration.ms"],
@@ -441,7 +440,7 @@ class Node:
             ],
         )
         return Shard(
-            log, machine, (encode_now, decode), self._shard_services,
+            log, machine, (encode_now, variants.decode_transaction()), self._shard_services,
             carry_out=carry_out, code_for_clients=of_transactions,
         )  # fmt: skip
 

@@ -28,6 +28,7 @@ from .node import Node
 from .scheduling.garbage import Garbage
 from .settings.config import BrokerConfig
 from .settings.fates import is_tiered, lines_at_start
+from .variants import USUAL, Variants
 
 if TYPE_CHECKING:
     from ..storage.files import Files
@@ -91,6 +92,7 @@ def serve(
     metrics: tuple[str, int] | None = None,
     cluster_id: str | None = None,
     clock: Clock | None = None,
+    variants: Variants = USUAL,
     on_ready: Callable[[Ready], None] = print_ready,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; return the exit status.
@@ -107,6 +109,7 @@ def serve(
         cluster_id: the id for the cluster of a new directory; a directory with another id is
             refused.
         clock: the time; None: the machine's.
+        variants: parts that replace the usual ones.
         on_ready: called when the nodes answer, before the file is written.
     """
     import uvloop
@@ -122,6 +125,7 @@ def serve(
         server = _Server(config, directory, is_temporary, cluster_id)
         server.on_ready = on_ready
         server.clock = clock or server.clock
+        server.variants = variants
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         if metrics is None:
             return uvloop.run(running)
@@ -196,6 +200,7 @@ class _Server:
         self._is_temporary = is_temporary
         self.on_ready: Callable[[Ready], None] = print_ready
         self.clock: Clock = SystemClock()
+        self.variants = USUAL
 
     async def run(
         self,
@@ -219,6 +224,7 @@ class _Server:
         files = None if control is None else control.files
         first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id, files=files)
         first.cluster.holds = getattr(loop, "holds", None)
+        first.cluster.variants = self.variants
         others = [
             Node(config, self._directory, clock, cluster=first.cluster) for config in configs[1:]
         ]
@@ -241,6 +247,8 @@ class _Server:
         garbage = Garbage(clock.live)  # modules and settings stay: no collection visits them
         garbage.start()
         self._say_what_does_nothing(first)
+        for name in self.variants.names:
+            sys.stderr.write(f"ottla: rehearses a bug of Kafka: {name}\n")
         self._announce(served, ready_file)
         await stopped.wait()
         _log.info("the broker stops", nodes=[node.node_id for node in served])

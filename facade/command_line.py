@@ -83,6 +83,7 @@ SERVE_OPTIONS = (
         "HOST:PORT|SOCKET",
     ),
     Option("--clock", "system (default), or manual[:MS]: time passes by `advance`", "CLOCK"),
+    Option("--emulate", "bugs of Kafka to rehearse: KAFKA-19999,KAFKA-20357", "NAMES"),
     Option("--control-anywhere", "let --control listen on an address that others reach"),
     Option("--metrics", "serve /metrics for Prometheus, /health and /ready", "HOST:PORT"),
     Option(

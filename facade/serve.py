@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ottla.broker.clock import Clock
     from ottla.broker.server import Ready
     from ottla.broker.settings.config import BrokerConfig, LoginSections
+    from ottla.broker.variants import Variants
     from ottla.lab.control import Control
 
     OnReady = Callable[[Mapping[str, object]], None]
@@ -220,6 +221,7 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
             clock=clock,
+            variants=_variants(given.emulate),
             on_ready=announce,
         )
     except BadSetting as error:
@@ -236,6 +238,20 @@ def _clock(given: str | None) -> Clock | None:
     from ottla.lab.manual_clock import ManualClock
 
     return ManualClock(int(at_ms) if at_ms else None)
+
+
+def _variants(given: str | None) -> Variants:
+    """The parts of the broker, with the bugs of Kafka to rehearse. Raises CannotRun."""
+    if not given:
+        from ottla.broker.variants import USUAL
+
+        return USUAL
+    from ottla.lab.emulations import KafkaBugs, UnknownBug
+
+    try:
+        return KafkaBugs(each.strip() for each in given.split(","))
+    except UnknownBug as unknown:
+        raise CannotRun(f"--emulate {given}: {unknown}") from None
 
 
 def _control(given: str | None, *, anywhere: bool) -> Control | None:

@@ -20,7 +20,7 @@ import socket
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
@@ -113,6 +113,7 @@ class Ottla(BrokerData):
         log_level: what `ottla serve --log-level` takes: `debug`, `kafka.request.logger=trace`.
         clock: `manual`: the broker's time stands still except through `clock.advance`, and goes on
             after a restart; or `manual:MS`, to begin there; or `system`.
+        emulate: bugs of Kafka to rehearse: `["KAFKA-19999"]` (docs/LAB_BUGS.md).
 
     Attributes:
         nodes: the nodes by id.
@@ -130,7 +131,9 @@ class Ottla(BrokerData):
         mechanism: str = "PLAIN",
         log_level: str = "",
         clock: str = "system",
+        emulate: Iterable[str] = (),
     ) -> None:
+        self._emulated = ",".join(emulate)
         self._log_level = log_level
         self._clock = clock
         self.clock = Clock(self, self._advanced)
@@ -439,6 +442,8 @@ class Ottla(BrokerData):
             arguments += ["--set", f"{name}={value}"]
         if self._security is not None:  # a file, because other processes see the arguments
             arguments += ["--config", str(self._security.written(self._directory()))]
+        if self._emulated:
+            arguments += ["--emulate", self._emulated]
         if self._clock != "system":
             arguments += ["--clock", self._clock]
         if self._log_level:

@@ -54,6 +54,7 @@ BASE = {
     "broker/log_names",
     "broker/log_output",
     "broker/principals",
+    "broker/variants",
 }
 SUB_ROOMS: dict[str, set[str]] = {
     "broker/settings": {"broker/log_names", "broker/log_output"},

@@ -441,7 +441,7 @@ class _Membership:
             try:
                 self._shard = self._node.transaction_shard(self._transactional_id)
             except Refused as refused:
-                raise _in_words_of_produce(self.context, refused) from None
+                raise self._in_words(refused) from None
             before = self._shard.log.log_end_offset
             self._answer = self._missing_partitions(
                 self._shard, header.producer_id, header.producer_epoch
@@ -451,9 +451,9 @@ class _Membership:
             self._is_on_disk = is_old or not self._shard.log.awaits_flush
         answer = self._answer
         if isinstance(answer, Refused):
-            raise _in_words_of_produce(self.context, answer) from None
+            raise self._in_words(answer) from None
         if answer and (log.topic, log.partition) in answer:
-            raise _in_words_of_produce(self.context, Refused(Code.TRANSACTION_ABORTABLE))
+            raise self._in_words(Refused(Code.TRANSACTION_ABORTABLE))
         is_new = adds and log.producers.entry(header.producer_id) is None
         if is_new and header.base_sequence != 0:
             raise Refused(
@@ -513,6 +513,12 @@ class _Membership:
         except Refused as refused:
             return refused
         return frozenset()
+
+    def _in_words(self, refused: Refused) -> Refused:
+        code = self._node.cluster.variants.unverified(refused.code)
+        return _in_words_of_produce(
+            self.context, refused if code is refused.code else Refused(code)
+        )
 
     def _transactional_partitions(self) -> list[Partition]:
         """The partitions of transactional batches that the client may write to on this node."""

@@ -1,0 +1,48 @@
+"""Parts of a broker that a test may replace: the lab rehearses bugs of Kafka with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..coordinator.transactions.coordinator import Transactions
+    from ..coordinator.transactions.states import TransactionRecord
+    from ..protocol.errors import Code
+    from .runtime.marker_channel import MarkerChannel
+
+
+class Variants:
+    """The usual parts.
+
+    Attributes:
+        names: of what is replaced, for a log line at the start.
+    """
+
+    names: tuple[str, ...] = ()
+
+    def transactions(self) -> type[Transactions]:
+        """The state machine of transactional ids."""
+        from ..coordinator.transactions.coordinator import Transactions
+
+        return Transactions
+
+    def decode_transaction(self) -> Callable[[bytes, bytes | None], TransactionRecord | None]:
+        """What reads a record of `__transaction_state`."""
+        from ..coordinator.transactions.records import decode
+
+        return decode
+
+    def marker_channel(self) -> type[MarkerChannel]:
+        """What writes the markers of transactions."""
+        from .runtime.marker_channel import MarkerChannel
+
+        return MarkerChannel
+
+    def unverified(self, code: Code) -> Code:
+        """The error of a transactional batch whose coordinator has answered with `code`."""
+        return code
+
+
+USUAL = Variants()
