@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ..metadata.catalog import ResourceType
 from ..metadata.features import is_served
@@ -82,6 +82,21 @@ def print_ready(ready: Ready) -> None:
     sys.stdout.flush()
 
 
+class Stage(NamedTuple):
+    """What tests replace.
+
+    Attributes:
+        clock: the time; None: the machine's.
+        variants: parts of the broker.
+    """
+
+    clock: Clock | None = None
+    variants: Variants = USUAL
+
+
+_USUAL_STAGE: Final = Stage()
+
+
 def serve(
     config: BrokerConfig,
     *,
@@ -91,8 +106,7 @@ def serve(
     control: Control | None = None,
     metrics: tuple[str, int] | None = None,
     cluster_id: str | None = None,
-    clock: Clock | None = None,
-    variants: Variants = USUAL,
+    stage: Stage = _USUAL_STAGE,
     on_ready: Callable[[Ready], None] = print_ready,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; return the exit status.
@@ -108,8 +122,7 @@ def serve(
         metrics: host and port of the page for Prometheus (metrics.py).
         cluster_id: the id for the cluster of a new directory; a directory with another id is
             refused.
-        clock: the time; None: the machine's.
-        variants: parts that replace the usual ones.
+        stage: the time, and parts of the broker, that tests replace.
         on_ready: called when the nodes answer, before the file is written.
     """
     import uvloop
@@ -124,8 +137,8 @@ def serve(
     try:
         server = _Server(config, directory, is_temporary, cluster_id)
         server.on_ready = on_ready
-        server.clock = clock or server.clock
-        server.variants = variants
+        server.clock = stage.clock or server.clock
+        server.variants = stage.variants
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         if metrics is None:
             return uvloop.run(running)

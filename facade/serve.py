@@ -199,7 +199,7 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
         from ottla.lifeline import end_with_stdin
 
         end_with_stdin()
-    from ottla.broker.server import print_ready
+    from ottla.broker.server import Stage, print_ready
     from ottla.broker.server import serve as run_until_stopped
 
     def announce(ready: Ready) -> None:
@@ -220,8 +220,7 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
             control=control,
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
-            clock=clock,
-            variants=_variants(given.emulate),
+            stage=Stage(clock, _variants(given.emulate)),
             on_ready=announce,
         )
     except BadSetting as error:
