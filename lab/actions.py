@@ -13,7 +13,8 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Refused
 from ..protocol.messages import has_field, read_request, read_request_header
 from . import rules
-from .corruption import KINDS, corrupt_body, corrupt_frame
+from .corrupt_answer import Answered, joined
+from .corruption import KINDS, corrupt_frame
 from .error_answers import ErrorFor, refuse
 from .moves import move_coordinator, move_leaders
 from .rules import Action, code_of
@@ -21,7 +22,6 @@ from .sights import topic_name_of
 
 if TYPE_CHECKING:
     from ..broker.node import Node
-    from ..protocol.fetch_answer import Pieces
     from .faults import Rule
     from .state import LabState
 
@@ -30,6 +30,7 @@ Apply: TypeAlias = Callable[[object], Applied]
 # Any: an action is called with rules of its own type alone.
 Act: TypeAlias = Callable[["Site", "Rule", object, Apply], Applied]
 
+_MOST_READ_BYTES: Final = 1 << 20
 ACTS: Final[dict[type[Action], Act]] = {}
 
 
@@ -136,22 +137,20 @@ class Site:
         """Run a request to its end even if its client goes away."""
         return asyncio.shield(self.lab.run(self.lab.tracer.caused(self.number, running)))
 
+    def read_before(self, topic: str, partition: int, end: int, offsets: int) -> bytes:
+        """Whole batches of the last offsets of a log before an offset; empty if there are none."""
+        log = self.node.open_log_of(topic, partition)
+        start = end if log is None else max(end - offsets, log.log_start_offset)
+        if log is None or start >= end:
+            return b""
+        return bytes(log.read(start, max_bytes=_MOST_READ_BYTES, up_to=end, min_one=True).records)
+
     def encoded(self, body: Body | None) -> bytearray | None:
         """The answer with a body as bytes in memory; None for none."""
         answer = encode_answer(self.context, body)
         if answer is None or isinstance(answer, bytearray):
             return answer
-        return _joined(answer)
-
-
-def _joined(pieces: Pieces) -> bytearray:
-    joined = bytearray()
-    for piece in pieces:
-        if isinstance(piece, bytes | bytearray | memoryview):
-            joined += piece
-        else:
-            joined += piece.part(0, len(piece))
-    return joined
+        return joined(answer)
 
 
 def acts(kind: type[Action]) -> Callable[[Act], Act]:
@@ -298,18 +297,36 @@ async def _hold(site: Site, rule: Rule, request: object, apply: Apply) -> Body |
 async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
     action, context = rule.spec.action, site.context
     assert isinstance(action, rules.Corrupt)
-    body = await apply(request)
-    if body is None:
-        return None
-    kind = KINDS[action.what]
-    if kind.on == "body":
-        return corrupt_body(
-            action.what, context.api_key, context.version, dict(body),
-            random=rule.draws, chosen=rule.partitions_chosen,
-        )  # fmt: skip
-    frame = site.encoded(body)
-    assert frame is not None
-    raise WholeAnswer(context, corrupt_frame(action.what, frame, rule.draws))
+    change = KINDS[action.what].change
+    changed: Body | bytearray | None = None
+    try:
+        body = await apply(request)
+        if body is None:
+            return None
+        if change is None:
+            frame = site.encoded(body)
+            assert frame is not None
+            changed = corrupt_frame(action.what, frame, rule.draws)
+        else:
+            changed = change(_answered(site, rule, action, body))
+    finally:
+        if changed is None:
+            rule.take_back()
+    if changed is None:
+        return body
+    site.fired(rule)
+    if isinstance(changed, bytearray):
+        raise WholeAnswer(context, changed)
+    return changed
+
+
+def _answered(site: Site, rule: Rule, action: rules.Corrupt, body: Body) -> Answered:
+    context, chosen = site.context, rule.partitions_chosen
+    return Answered(
+        context.api_key, context.version, context.correlation_id, body, rule.draws,
+        chosen or (lambda topic, index: True), topic_name_of(site.node), site.read_before,
+        action.place,
+    )  # fmt: skip
 
 
 @acts(rules.ForgetSession)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..broker.requests.served_apis import HANDLERS
 from ..protocol.api_keys import ApiKey
 from . import rules
-from .corruption import KINDS
+from .corruption import check_kind
 from .error_answers import why_no_place
 from .rules import CannotFire, Match, RuleSpec, code_of
 from .sights import api_name
@@ -25,7 +25,11 @@ _OF_ANY: Final = {"nth", "every", "after_ms", "probability", "seed", "times"}
 
 
 def check_rule(spec: RuleSpec, cluster: Cluster) -> None:
-    """Raises CannotFire if a rule can never fire on this cluster."""
+    """Check a rule.
+
+    Raises:
+        CannotFire: it can never fire on this cluster. WrongRule: it can fire on none.
+    """
     match, action = spec.match, spec.action
     _check_numbers(match, cluster)
     if isinstance(action, tuple(_OF_STEPS)):
@@ -35,7 +39,7 @@ def check_rule(spec: RuleSpec, cluster: Cluster) -> None:
     if isinstance(action, rules.Error):
         _check_error(match, action, keys)
     elif isinstance(action, rules.Corrupt):
-        _check_corrupt(action, keys)
+        check_kind(action, keys)
     elif isinstance(action, rules.ForgetSession):
         _check_api(keys, {ApiKey.FETCH}, "forget_session", "Fetch")
     elif isinstance(action, rules.MoveLeader | rules.MoveCoordinator):
@@ -103,15 +107,6 @@ def _check_error(match: Match, action: rules.Error, keys: dict[ApiKey, tuple[int
     reasons = [why_no_place(key, span, code, has_parts) for key, span in keys.items()]
     if all(reason is not None for reason in reasons):
         raise CannotFire(f"action: {reasons[0]}")
-
-
-def _check_corrupt(action: rules.Corrupt, keys: dict[ApiKey, tuple[int, int]]) -> None:
-    if action.what not in KINDS:
-        raise CannotFire(f"action.what: {action.what} is none of {', '.join(sorted(KINDS))}")
-    apis = KINDS[action.what].apis
-    if apis:
-        names = ", ".join(map(api_name, sorted(apis)))
-        _check_api(keys, set(apis), f"corrupt {action.what}", names)
 
 
 def _check_api(

@@ -10,8 +10,9 @@ from ..broker.requests.context import ConnectionInfo, Context
 from ..broker.requests.dispatch import Answer, Dispatch
 from ..broker.requests.handler import Body
 from .actions import ACTS, Site, WholeAnswer
+from .corruption import KINDS
 from .error_answers import why_no_place
-from .rules import AnyAction, Error, Match, OfRequest, code_of
+from .rules import AnyAction, Corrupt, Error, Match, OfRequest, code_of
 from .sights import RequestSight
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ OF_REQUEST: Final = get_args(OfRequest)
 
 
 def has_place(action: AnyAction, match: Match, context: Context) -> bool:
-    """Whether the answer to a request has a place for an error; true for other actions."""
+    """Whether the answer to a request has a place for an error or a change of it."""
+    if isinstance(action, Corrupt):
+        return KINDS[action.what].has_place(context.api_key, context.version)
     if not isinstance(action, Error):
         return True
     versions = (context.version, context.version)
@@ -107,7 +110,8 @@ class LabDispatch(Dispatch):
         if not rules:
             return await site.apply(request)
         rule, *others = rules
-        site.fired(rule)
+        if not isinstance(rule.spec.action, Corrupt):  # which the answer may have no place for
+            site.fired(rule)
 
         async def proceed(changed: object) -> Body | None:
             return await self._acted(site, others, changed)

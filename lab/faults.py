@@ -110,6 +110,11 @@ class Rule:
         self.fired += 1
         return True
 
+    def take_back(self) -> None:
+        """Count a request as not matched: its answer had no place for the action."""
+        self.matched -= 1
+        self.fired -= 1
+
     @cached_property
     def partitions_chosen(self) -> Callable[[str, int | None], bool] | None:
         """Whether a topic or a partition of a request is the rule's; None: the rule names none."""

@@ -197,10 +197,12 @@ class Corrupt(Action, tag="corrupt", frozen=True, kw_only=True):
     Attributes:
         what: one of the kinds in lab/corruption.py.
         seed: of the choices that the change makes.
+        place: the number of the byte of a batch in which a bit flips; it is drawn if not given.
     """
 
     what: str
     seed: int = 0
+    place: Index | None = None
 
 
 class ForgetSession(Action, tag="forget_session", frozen=True):

@@ -31,17 +31,19 @@ _CUT: Final = b"..."
 _UTF8_BYTES: Final = 4  # of a character, at most
 
 
-def compiled(message: Any, version: int, *, flexible: bool) -> Encoder:
+def compiled(message: Any, version: int, *, flexible: bool, unknown: bytes = b"") -> Encoder:
     """A function from a dict and a bytearray, to which it appends the message.
 
     Args:
         message: the schema object of the message (a StructField of the library).
+        unknown: a tagged field, with its tag and size, for each struct of a flexible message; its
+            tag is higher than all known ones.
 
     Fields that the dict lacks get their schema's default. The function raises KeyError for a field
     that the message does not have in any version, ValueError for null where the schema allows none,
     and struct.error for a number out of range; the bytearray is incomplete then.
     """
-    source = _Source(version, flexible=flexible)
+    source = _Source(version, flexible=flexible, unknown=unknown)
     source.write_struct(message, "value")
     return source.function()
 
@@ -71,9 +73,13 @@ class _Source:
 
     Args:
         is_in_tag: for the value of a tagged field; structs in it have no tagged fields themselves.
+        unknown: see `compiled`.
     """
 
-    def __init__(self, version: int, *, flexible: bool, is_in_tag: bool = False) -> None:
+    def __init__(
+        self, version: int, *, flexible: bool, is_in_tag: bool = False, unknown: bytes = b""
+    ) -> None:
+        self._unknown = unknown
         self._version = version
         self._flexible = flexible
         self._is_in_tag = is_in_tag
@@ -200,12 +206,16 @@ class _Source:
 
     def _write_tagged(self, struct_field: Any, fields: list[Any], body: str) -> None:
         if not fields or self._is_in_tag:
-            self._run.append(("x", ""))  # a zero byte
+            if self._unknown:
+                self._flush()
+                self._line(f"out += {self._constant(bytes([1]) + self._unknown)}")
+            else:
+                self._run.append(("x", ""))  # a zero byte
             return
         self._flush()
         known = []
         for field in fields:
-            source = _Source(self._version, flexible=True, is_in_tag=True)
+            source = _Source(self._version, flexible=True, is_in_tag=True, unknown=self._unknown)
             is_nullable = field.nullable_for_version_q(self._version)
             source.write_value(field, "value", may_be_null=is_nullable)
             has_length = field.is_array() or field.type_str in _WITH_LENGTH
@@ -214,9 +224,13 @@ class _Source:
             tag = unsigned(field.tag)
             known.append(_Tagged(field.name, tag, default, may_be_null, source.function()))
         names = self._constant(frozenset(field.name for field in fields))
-        self._line(f"if {names}.isdisjoint({body}): out.append(0)")
         listed = self._constant(known)
-        self._line(f"else: tagged(out, {body}, {listed}, {struct_field.name!r}, {self._version})")
+        values = f"{body}, {listed}, {struct_field.name!r}, {self._version}"
+        if self._unknown:
+            self._line(f"tagged(out, {values}, {self._constant(self._unknown)})")
+            return
+        self._line(f"if {names}.isdisjoint({body}): out.append(0)")
+        self._line(f"else: tagged(out, {values})")
 
     def _fixed(self, kind: str, value: str) -> tuple[str, str]:
         """The format of a value of fixed size, and the expression to pack."""
@@ -255,9 +269,14 @@ class _Source:
 
 
 def _tagged(
-    out: bytearray, body: Body, fields: Iterable[_Tagged], struct_name: str, version: int
+    out: bytearray,
+    body: Body,
+    fields: Iterable[_Tagged],
+    struct_name: str,
+    version: int,
+    unknown: bytes = b"",
 ) -> None:
-    """Write those tagged fields that do not have their default."""
+    """Write those tagged fields that do not have their default, then an unknown one if given."""
     count, written = 0, bytearray()
     for field in fields:
         value = body.get(field.name, field.default)
@@ -268,7 +287,7 @@ def _tagged(
             field.encode(value, content)
             written += field.tag + unsigned(len(content)) + content
             count += 1
-    out += unsigned(count) + written
+    out += unsigned(count + bool(unknown)) + written + unknown
 
 
 def _array(out: bytearray, kind: str, values: Iterable[Any]) -> None:
