@@ -298,8 +298,8 @@ async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Bod
     action, context = rule.spec.action, site.context
     assert isinstance(action, rules.Corrupt)
     change = KINDS[action.what].change
-    changed: Body | bytearray | None = None
-    try:
+    changed: Body | bytearray | None
+    with rule.undecided() as has_place:
         body = await apply(request)
         if body is None:
             return None
@@ -309,11 +309,9 @@ async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Bod
             changed = corrupt_frame(action.what, frame, rule.draws)
         else:
             changed = change(_answered(site, rule, action, body))
-    finally:
         if changed is None:
-            rule.take_back()
-    if changed is None:
-        return body
+            return body
+        has_place()
     site.fired(rule)
     if isinstance(changed, bytearray):
         raise WholeAnswer(context, changed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -68,7 +69,7 @@ class Rule:
     def __init__(self, number: int, spec: RuleSpec, added_ms: int) -> None:
         self.number = number
         self.spec = spec
-        self.matched = self.fired = 0
+        self.matched = self.fired = self._undecided = 0
         self._added_ms = added_ms
         self._chance = random.Random(spec.match.seed)
         self._conditions = list(_conditions(spec.match))
@@ -110,10 +111,26 @@ class Rule:
         self.fired += 1
         return True
 
-    def take_back(self) -> None:
-        """Count a request as not matched: its answer had no place for the action."""
-        self.matched -= 1
-        self.fired -= 1
+    @contextmanager
+    def undecided(self) -> Iterator[Callable[[], None]]:
+        """Wait for an answer that may have no place for the action.
+
+        It gives a function to call if it has one; otherwise the request counts as not matched.
+        """
+        self._undecided += 1
+        has_place = False
+
+        def decide() -> None:
+            nonlocal has_place
+            has_place = True
+
+        try:
+            yield decide
+        finally:
+            self._undecided -= 1
+            if not has_place:
+                self.matched -= 1
+                self.fired -= 1
 
     @cached_property
     def partitions_chosen(self) -> Callable[[str, int | None], bool] | None:
@@ -169,7 +186,8 @@ class Rule:
         return {
             "id": self.number, "name": self.spec.name, "match": spec.get("match", {}),
             "action": spec["action"], "continue": self.spec.continue_,
-            "matched": self.matched, "fired": self.fired, "held": self.held,
+            "matched": self.matched - self._undecided, "fired": self.fired - self._undecided,
+            "held": self.held,
         }  # fmt: skip
 
 

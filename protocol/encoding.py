@@ -227,7 +227,7 @@ class _Source:
         listed = self._constant(known)
         values = f"{body}, {listed}, {struct_field.name!r}, {self._version}"
         if self._unknown:
-            self._line(f"tagged(out, {values}, {self._constant(self._unknown)})")
+            self._line(f"tagged(out, {values}, unknown={self._constant(self._unknown)})")
             return
         self._line(f"if {names}.isdisjoint({body}): out.append(0)")
         self._line(f"else: tagged(out, {values})")
@@ -274,6 +274,7 @@ def _tagged(
     fields: Iterable[_Tagged],
     struct_name: str,
     version: int,
+    *,
     unknown: bytes = b"",
 ) -> None:
     """Write those tagged fields that do not have their default, then an unknown one if given."""

@@ -12,6 +12,9 @@ from typing import Any, Final, Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
+from confluent_kafka import Consumer
+from confluent_kafka import KafkaError as ConfluentError
+from confluent_kafka import TopicPartition as Place
 
 from ottla.testing import Ottla
 
@@ -21,6 +24,7 @@ _HERE: Final = Path(__file__).resolve().parent
 _LIMIT_S: Final = 40.0
 REQUEST_TIMEOUT_MS: Final = 800
 _BLOCK_MS: Final = 10_000
+MOST_ERRORS: Final = 3
 
 
 class Failed(Exception):
@@ -37,6 +41,9 @@ class Actor(Protocol):
 
     survives_wrong_ids: bool
 
+    # `read` reads committed records from one offset to another and returns VALUE@OFFSET of each.
+    # An error that the client reports comes as its name; then the program fetches again
+    # from the position of the client. It gives up after three errors.
     def open(self, broker: Ottla, transactional_id: str) -> None: ...
     def begin(self) -> None: ...
     def send(self, topic: str, value: str) -> None: ...
@@ -44,6 +51,7 @@ class Actor(Protocol):
     def commit(self) -> None: ...
     def abort(self) -> None: ...
     def poll(self, topic: str, count: int) -> list[str]: ...
+    def read(self, topic: str, start: int, end: int) -> list[str]: ...
     def close(self) -> None: ...
 
 
@@ -107,12 +115,67 @@ class Aiokafka:
         found: list[str] = self._run(read())
         return found
 
+    def read(self, topic: str, start: int, end: int) -> list[str]:
+        async def read() -> list[str]:
+            consumer = AIOKafkaConsumer(isolation_level="read_committed", **self._settings)
+            await consumer.start()
+            partition, found, errors = TopicPartition(topic, 0), list[str](), 0
+            try:
+                consumer.assign([partition])
+                consumer.seek(partition, start)
+                while errors < MOST_ERRORS and await consumer.position(partition) < end:
+                    try:
+                        many = await consumer.getmany(timeout_ms=100)
+                    except KafkaError as failure:
+                        found.append(type(failure).__name__)
+                        errors += 1
+                        consumer.seek(partition, await consumer.position(partition))
+                    else:
+                        records = many.get(partition, [])
+                        found += [f"{each.value.decode()}@{each.offset}" for each in records]
+            finally:
+                await consumer.stop()
+            return found
+
+        found: list[str] = self._run(read())
+        return found
+
     def close(self) -> None:
         self._run(self._producer.stop())
 
     def end(self) -> None:
         """Close the event loop."""
         self._runner.close()
+
+
+class Librdkafka:
+    """A consumer of librdkafka. It passes over a batch with an error by itself."""
+
+    def __init__(self, broker: Ottla, *, check_crcs: bool = True) -> None:
+        self._settings = {
+            "bootstrap.servers": broker.bootstrap_servers, "client.id": "actor",
+            "group.id": "actor", "log_level": 0, "isolation.level": "read_committed",
+            "enable.partition.eof": True, "check.crcs": check_crcs,
+            "fetch.wait.max.ms": 10, "fetch.error.backoff.ms": 10,
+        }  # fmt: skip
+
+    def read(self, topic: str, start: int, end: int) -> list[str]:
+        """As `Actor.read`."""
+        consumer = Consumer(self._settings)
+        found: list[str] = []
+        consumer.assign([Place(topic, 0, start)])
+        try:
+            while (message := consumer.poll(_LIMIT_S)) is not None:
+                error = message.error()
+                if error is None:
+                    found.append(f"{message.value().decode()}@{message.offset()}")
+                elif error.code() != ConfluentError._PARTITION_EOF:
+                    found.append(error.name())
+                elif message.offset() >= end:
+                    return found
+        finally:
+            consumer.close()
+        raise TimeoutError(f"{found} and no end")
 
 
 class Java:
@@ -160,6 +223,9 @@ class Java:
 
     def poll(self, topic: str, count: int) -> list[str]:
         return self._call("poll", topic, str(count)).split()
+
+    def read(self, topic: str, start: int, end: int) -> list[str]:
+        return self._call("read", topic, str(start), str(end), str(MOST_ERRORS)).split()
 
     def close(self) -> None:
         self._call("close")

@@ -1,12 +1,15 @@
-"""A broker of three nodes with a trace for a module, and a topic for each test."""
+"""A broker of three nodes with a trace for a module, a topic for each test, and stock clients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from ottla.testing import Ottla
+
+from .actors import Actor, Aiokafka, Java
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +31,35 @@ def topic(broker: Ottla, request: pytest.FixtureRequest) -> str:
     name = str(request.node.name).replace("[", "-").replace("]", "")[:200]
     broker.create_topic(name, replication_factor=3)
     return name
+
+
+@pytest.fixture(scope="module")
+def aiokafka_program() -> Iterator[Aiokafka]:
+    made = Aiokafka()
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def java_program(request: pytest.FixtureRequest) -> Iterator[Java]:
+    if "kafka" not in request.config.getoption("-m"):
+        pytest.skip("needs Maven's jars: -m kafka")
+    made = Java()
+    yield made
+    made.end()
+
+
+@pytest.fixture(
+    scope="module",
+    params=["aiokafka", pytest.param("java", marks=[pytest.mark.kafka, pytest.mark.slow])],
+)
+def program(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(f"{request.param}_program")
+
+
+@pytest.fixture
+def actor(program: Actor, broker: Ottla, topic: str) -> Iterator[Actor]:
+    program.open(broker, topic)
+    yield program
+    broker.faults.clear()
+    program.close()

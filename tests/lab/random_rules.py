@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from ottla.lab.corruption import KINDS
 from ottla.lab_client import LabRefused
 from ottla.testing import Ottla
 
@@ -77,6 +78,7 @@ def action(draw: random.Random) -> dict[str, Any]:
             {"kind": "hold", "point": point},
             {"kind": "corrupt", "what": "wrong_correlation_id"},
             {"kind": "corrupt", "what": "trailing_bytes"},
+            {"kind": "corrupt", "what": draw.choice(sorted(KINDS)), "seed": draw.randrange(9)},
             {"kind": "forget_session"},
             {"kind": "move_leader"},
             {"kind": "move_coordinator"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,31 +11,10 @@ import pytest
 from ottla.lab_client import Event
 from ottla.testing import Ottla
 
-from .actors import Actor, Aiokafka, Failed, Java
+from .actors import Actor, Failed
 from .traces import values
 
 pytestmark = pytest.mark.clients
-
-
-@pytest.fixture(
-    scope="module",
-    params=[Aiokafka, pytest.param(Java, marks=[pytest.mark.kafka, pytest.mark.slow])],
-    ids=["aiokafka", "java"],
-)
-def program(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param is Java and "kafka" not in request.config.getoption("-m"):
-        pytest.skip("needs Maven's jars: -m kafka")
-    made = request.param()
-    yield made
-    made.end()
-
-
-@pytest.fixture
-def actor(program: Actor, broker: Ottla, topic: str) -> Iterator[Actor]:
-    program.open(broker, topic)
-    yield program
-    broker.faults.clear()
-    program.close()
 
 
 def requests(broker: Ottla, api: str) -> list[Event]:

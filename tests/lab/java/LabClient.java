@@ -53,6 +53,9 @@ public final class LabClient {
             case "poll" -> {
                 return poll(words[1], Integer.parseInt(words[2]));
             }
+            case "read" -> {
+                return read(words[1], Long.parseLong(words[2]), Long.parseLong(words[3]), Integer.parseInt(words[4]));
+            }
             default -> throw new IllegalArgumentException(words[0]);
         }
         return "";
@@ -79,16 +82,21 @@ public final class LabClient {
         promises.clear();
     }
 
-    private String poll(String topic, int count) {
+    private Properties consumerSettings() {
         Properties mine = new Properties();
         mine.put("bootstrap.servers", settings.get("bootstrap.servers"));
         mine.put("client.id", settings.get("client.id"));
         mine.put("isolation.level", "read_committed");
+        mine.put("fetch.max.wait.ms", "10");
         mine.put("auto.offset.reset", "earliest");
         mine.put("key.deserializer", SERIALIZATION + "Deserializer");
         mine.put("value.deserializer", SERIALIZATION + "Deserializer");
+        return mine;
+    }
+
+    private String poll(String topic, int count) {
         List<String> values = new ArrayList<>();
-        try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(mine)) {
+        try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(consumerSettings())) {
             TopicPartition partition = new TopicPartition(topic, 0);
             consumer.assign(List.of(partition));
             consumer.seekToBeginning(List.of(partition));
@@ -100,5 +108,33 @@ public final class LabClient {
             }
         }
         return String.join(" ", values);
+    }
+
+    // Each record as VALUE@OFFSET; each error as its class and cause, after which it fetches from its position again.
+    private String read(String topic, long start, long end, int mostErrors) {
+        List<String> found = new ArrayList<>();
+        int errors = 0;
+        try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(consumerSettings())) {
+            TopicPartition partition = new TopicPartition(topic, 0);
+            consumer.assign(List.of(partition));
+            consumer.seek(partition, start);
+            long ends = System.nanoTime() + 20_000_000_000L;
+            while (errors < mostErrors && consumer.position(partition) < end && System.nanoTime() < ends) {
+                try {
+                    for (ConsumerRecord<String, String> each : consumer.poll(Duration.ofMillis(100))) {
+                        found.add(each.value() + "@" + each.offset());
+                    }
+                } catch (RuntimeException failure) {
+                    Throwable cause = failure.getCause() == null ? failure : failure.getCause();
+                    found.add(cause.getClass().getSimpleName());
+                    errors++;
+                    long position = consumer.position(partition);
+                    consumer.assign(List.of()); // a seek alone keeps the answer with the error
+                    consumer.assign(List.of(partition));
+                    consumer.seek(partition, position);
+                }
+            }
+        }
+        return String.join(" ", found);
     }
 }
