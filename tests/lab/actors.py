@@ -168,10 +168,10 @@ class Librdkafka:
             while (message := consumer.poll(_LIMIT_S)) is not None:
                 error = message.error()
                 if error is None:
-                    found.append(f"{message.value().decode()}@{message.offset()}")
+                    found.append(f"{(message.value() or b'').decode()}@{message.offset()}")
                 elif error.code() != ConfluentError._PARTITION_EOF:
                     found.append(error.name())
-                elif message.offset() >= end:
+                elif (message.offset() or 0) >= end:
                     return found
         finally:
             consumer.close()

@@ -198,7 +198,7 @@ def test_librdkafka_copes_with_shuffled_partitions_of_a_fetch(broker: Ottla) -> 
             read = consumer.consume(2, timeout=30)
     finally:
         consumer.close()
-    assert sorted(each.value() for each in read) == [b"0", b"1"]
+    assert {each.value() for each in read} == {b"0", b"1"}
 
 
 def epochs_rise(broker: Ottla) -> None:
