@@ -22,6 +22,7 @@ import org.apache.kafka.common.acl.AccessControlEntry;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.acl.AclPermissionType;
+import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.quota.ClientQuotaAlteration;
 import org.apache.kafka.common.quota.ClientQuotaEntity;
 import org.apache.kafka.common.resource.PatternType;
@@ -39,14 +40,23 @@ public final class SecuredUsers {
         this.user = user;
     }
 
-    public static void main(String[] addresses) throws Exception {
+    public static void main(String[] addresses) {
+        try {
+            runAll(addresses);
+            System.exit(0);
+        } catch (Throwable failure) {
+            failure.printStackTrace(); // Java's source launcher shows no failure of another thread
+            System.exit(1);
+        }
+    }
+
+    private static void runAll(String[] addresses) throws Exception {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", addresses[0]);
         try (Admin admin = Admin.create(settings)) {
             prepare(admin);
             SecuredUsers bob = new SecuredUsers(addresses[1], "bob");
-            try (KafkaProducer<String, String> open = bob.producer("shop")) {
-                open.initTransactions();
+            try (KafkaProducer<String, String> open = bob.withItsRights("shop")) {
                 open.beginTransaction();
                 open.send(new ProducerRecord<>("orders", "x")).get();
                 bob.runAll();
@@ -58,7 +68,23 @@ public final class SecuredUsers {
             }
             throttle(admin, addresses[1]);
         }
-        System.exit(0);
+    }
+
+    // Apache Kafka answers CreateAcls before its brokers know the rights.
+    private KafkaProducer<String, String> withItsRights(String transactionalId) throws Exception {
+        for (int attempt = 1; ; attempt++) {
+            KafkaProducer<String, String> producer = producer(transactionalId);
+            try {
+                producer.initTransactions();
+                return producer;
+            } catch (AuthorizationException unknown) {
+                producer.close();
+                if (attempt == 100) {
+                    throw unknown;
+                }
+                Thread.sleep(100);
+            }
+        }
     }
 
     private static void prepare(Admin admin) throws Exception {
