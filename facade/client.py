@@ -118,6 +118,7 @@ class Client:
         host, port: of any broker of the cluster.
         timeout_s: for connecting, and for each answer.
         security: of its connections.
+        client_id: of its requests.
 
     Attributes:
         brokers: host and port by node id.
@@ -130,9 +131,11 @@ class Client:
         *,
         timeout_s: float = 10.0,
         security: ClientSecurity = UNSECURED,
+        client_id: str = _CLIENT_ID,
     ) -> None:
         import_alone()
         self._security = security
+        self._client_id = client_id
         self._first = (host, port)
         self._timeout_s = timeout_s
         self._sockets: dict[tuple[str, int], socket.socket] = {}
@@ -147,13 +150,19 @@ class Client:
 
     @classmethod
     def to(
-        cls, bootstrap: str, *, timeout_s: float = 10.0, security: ClientSecurity = UNSECURED
+        cls,
+        bootstrap: str,
+        *,
+        timeout_s: float = 10.0,
+        security: ClientSecurity = UNSECURED,
+        client_id: str = _CLIENT_ID,
     ) -> Self:
         """A client of the first broker that answers.
 
         Args:
             bootstrap: addresses with commas between them.
             security: of its connections.
+            client_id: of its requests.
 
         Raises:
             ValueError: an address has another form than HOST:PORT.
@@ -162,7 +171,7 @@ class Client:
         troubles = []
         for host, port in addresses(bootstrap):
             try:
-                return cls(host, port, timeout_s=timeout_s, security=security)
+                return cls(host, port, timeout_s=timeout_s, security=security, client_id=client_id)
             except NoAnswer as trouble:
                 troubles.append(str(trouble))
         raise NoAnswer("; ".join(troubles))
@@ -221,7 +230,7 @@ class Client:
 
         address = self._first if node_id is None else self.brokers[node_id]
         self._sent += 1
-        frame = request_frame(api_key, version, self._sent, _CLIENT_ID, body)
+        frame = request_frame(api_key, version, self._sent, self._client_id, body)
         try:
             connection = self._sockets.get(address)
             if connection is None:
@@ -237,7 +246,7 @@ class Client:
     def _connected(self, address: tuple[str, int]) -> socket.socket:
         """A new connection after TLS and login. Raises OSError."""
         connection = socket.create_connection(address, timeout=self._timeout_s)
-        return secured(connection, address[0], self._security, _CLIENT_ID)
+        return secured(connection, address[0], self._security, self._client_id)
 
     def metadata(self, topics: list[str] | None, *, may_create: bool = False) -> list[Any]:
         """The topics, or all topics for None; also updates `brokers`.

@@ -91,6 +91,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
     "facade/commands": set(),
+    "facade/conform": set(),
     "facade/kafka_tools": {
         *("facade/admin_cluster", "facade/admin_configs", "facade/admin_groups"),
         "facade/admin_acls",

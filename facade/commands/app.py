@@ -12,7 +12,7 @@ import typer
 
 COMMANDS: Final = (
     "serve", "demo", "topics", "produce", "consume", "groups", "txn", "log", "audit", "config",
-    "fault", "trace", "certs", "health", "bench", "version", "template",
+    "fault", "trace", "conform", "certs", "health", "bench", "version", "template",
 )  # fmt: skip
 """The commands in the order of the help page; each is a module of this package."""
 

@@ -1,0 +1,91 @@
+"""Copies a topic exactly once with confluent-kafka (librdkafka).
+
+It runs against any Kafka, and is a program for `ottla conform -- python copy_confluent_kafka.py`.
+"""
+
+import os
+import sys
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+BOOTSTRAP = os.environ["OTTLA_BOOTSTRAP"]
+INPUT = os.environ["OTTLA_INPUT"]
+OUTPUT = os.environ["OTTLA_OUTPUT"]
+GROUP = os.environ["OTTLA_GROUP"]
+TRANSACTIONAL_ID = os.environ["OTTLA_TRANSACTIONAL_ID"]
+RECORDS = int(os.environ["OTTLA_RECORDS"])
+TIMEOUT_S = 10.0
+
+
+def retried(call, *arguments):
+    """Call a function of transactions again as long as its error is retriable."""
+    while True:
+        try:
+            return call(*arguments)
+        except KafkaException as failed:
+            if not failed.args[0].retriable():
+                raise
+
+
+def is_copied(consumer, producer, messages):
+    """Copy records in one transaction; False if it was aborted."""
+    producer.begin_transaction()
+    try:
+        for message in messages:
+            producer.produce(OUTPUT, message.value(), message.key())
+        offsets = consumer.position(consumer.assignment())
+        known = [each for each in offsets if each.offset >= 0]
+        metadata = consumer.consumer_group_metadata()
+        retried(producer.send_offsets_to_transaction, known, metadata, TIMEOUT_S)
+        retried(producer.commit_transaction, TIMEOUT_S)
+    except KafkaException as failed:
+        if not failed.args[0].txn_requires_abort():
+            raise
+        retried(producer.abort_transaction, TIMEOUT_S)
+        return False
+    return True
+
+
+def go_back(consumer):
+    """Read again from the committed offsets."""
+    for place in consumer.committed(consumer.assignment(), TIMEOUT_S):
+        offset = place.offset if place.offset >= 0 else 0
+        consumer.seek(TopicPartition(place.topic, place.partition, offset))
+
+
+def main():
+    """Copy all records."""
+    # librdkafka's rebootstrap drops the only broker of a cluster, and may never reconnect.
+    cluster = {"bootstrap.servers": BOOTSTRAP, "metadata.recovery.strategy": "none"}
+    consumer = Consumer(
+        {
+            **cluster,
+            "group.id": GROUP,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "check.crcs": True,
+        }
+    )
+    producer = Producer({**cluster, "transactional.id": TRANSACTIONAL_ID})
+    consumer.subscribe([INPUT])
+    retried(producer.init_transactions, TIMEOUT_S)
+    copied = 0
+    while copied < RECORDS:
+        messages = []
+        for message in consumer.consume(10, 0.3):
+            error = message.error()
+            if error is None:
+                messages.append(message)
+            elif error.fatal() or error.code() == KafkaError._AUTHENTICATION:
+                raise KafkaException(error)
+        if messages and is_copied(consumer, producer, messages):
+            copied += len(messages)
+        elif messages:
+            go_back(consumer)
+    consumer.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""The program of a client: a process group of its own, with its output in a file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Self
+
+_GRACE_S: Final = 2.0
+_TAIL_BYTES: Final = 4096
+
+
+class NoProgram(Exception):
+    """The program cannot be started; the text says why."""
+
+
+def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """The command with `{name}` replaced by values; other braces stay."""
+    found = list(command)
+    for name, value in values.items():
+        found = [word.replace(f"{{{name}}}", value) for word in found]
+    return found
+
+
+class Program:
+    """A running program; a `with` ends it with all its children.
+
+    Args:
+        command: the program and its arguments.
+        environment: variables in addition to those of this process.
+        output: the file of its output and errors.
+
+    Raises:
+        NoProgram: it cannot be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], output: Path
+    ) -> None:
+        self._output = output
+        with output.open("wb") as file:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    env={**os.environ, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as failed:
+                reason = failed.strerror or str(failed)
+                raise NoProgram(f"{command[0]} cannot be run: {reason}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    @property
+    def status(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def end(self) -> None:
+        """End its process group: SIGTERM, and SIGKILL for what is still there."""
+        if self._process.poll() is None:
+            self._signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_S)
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The group keeps its number while a process of it, or its unread status, is there.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def tail(self, lines: int = 5) -> str:
+        """The last lines of its output."""
+        with self._output.open("rb") as file:
+            file.seek(max(0, self._output.stat().st_size - _TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+        return "\n".join(each.rstrip() for each in text.splitlines()[-lines:])
+
+
+def ended(status: int) -> str:
+    """An exit status in words."""
+    if status >= 0:
+        return f"the program exited with status {status}"
+    try:
+        return f"the program was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"the program was ended by signal {-status}"

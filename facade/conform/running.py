@@ -1,0 +1,256 @@
+"""Runs a program in a scenario: a broker, its state and faults, the program, the verdict."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+from ottla.admin_offsets import LATEST, partition_offsets
+from ottla.client import Client
+from ottla.conform.copy_rules import COPY_RULES, Copied, judge_copy, judge_position
+from ottla.conform.findings import Finding, Result
+from ottla.conform.judging import judge_trace, rules_named
+from ottla.conform.program import Program, ended, filled
+from ottla.conform.scenarios import GROUP, INPUT, OUTPUT, TRANSACTIONAL_ID, LabFault, Scenario
+from ottla.conform.watching import RUNNER, Watch
+from ottla.record_batch import OutgoingRecord
+from ottla.record_producer import produce
+from ottla.testing import Ottla
+from ottla.trace_view import Event, read_trace
+
+_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
+_LOOK_S: Final = 0.02
+_LAST_CLOSE_S: Final = 1.0
+# So many requests at the same offset before the end of the log are no accident.
+_STUCK: Final = 20
+# A program that never reads on gets its late records after this time; heartbeats take up to 5 s.
+_PATIENCE_S: Final = 10.0
+Faults = list[tuple[LabFault, int]]
+
+
+class Plan(NamedTuple):
+    """How programs are run.
+
+    Attributes:
+        command: the program, with placeholders.
+        rule: the ids of the rules to judge by, a pattern with *.
+        timeout_s: the longest run of the program in a scenario.
+        traces: the directory that keeps the traces; None for none.
+    """
+
+    command: Sequence[str]
+    rule: str = "*"
+    timeout_s: float = 60.0
+    traces: Path | None = None
+
+    def has(self, rule_id: str) -> bool:
+        """Whether a rule is judged."""
+        return fnmatchcase(rule_id, self.rule)
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there is a rule to judge by."""
+        return bool(rules_named(self.rule)) or any(map(self.has, COPY_RULES))
+
+
+class _Run(NamedTuple):
+    """A program that has ended, or was ended.
+
+    Attributes:
+        status: its exit status; None if it did not end in time.
+        tail: the end of its output.
+        end_before: the end of the input's log before the late records.
+        position: where the program fetched then; None if it ended before.
+    """
+
+    status: int | None
+    tail: str
+    took_s: float
+    end_before: int
+    position: int | None
+
+
+def run_scenario(scenario: Scenario, plan: Plan) -> Result:
+    """Run a program in a scenario. Raises NoProgram, BrokerFailed, NoAnswer."""
+    with (
+        TemporaryDirectory(prefix="ottla-conform-") as scratch,
+        Ottla(nodes=scenario.nodes, settings=_SETTINGS) as broker,
+    ):
+        return _Stage(broker, scenario, plan, Path(scratch)).result()
+
+
+def _events(trace: Path) -> Iterable[Event]:
+    with trace.open(encoding="utf-8") as lines:
+        yield from read_trace(lines)
+
+
+def _prepare(broker: Ottla, scenario: Scenario) -> None:
+    """Make the topics and what the program finds in them."""
+    for topic, partitions in ((INPUT, 1), (OUTPUT, scenario.output_partitions)):
+        broker.create_topic(topic, partitions=partitions, replication_factor=scenario.nodes)
+    for given in scenario.given:
+        if not given.after:
+            broker.given(given.state, **given.parameters)
+    by = "conform-writer" if scenario.is_committed else None
+    rows = [
+        (f"key-{number}", f"record-{number}".ljust(scenario.value_bytes, "."))
+        for number in range(scenario.records)
+    ]
+    broker.produce(INPUT, rows, transactional_id=by)
+    for given in scenario.given:
+        if given.after:
+            broker.given(given.state, **given.parameters)
+
+
+class _Stage:
+    """A scenario on its broker."""
+
+    def __init__(self, broker: Ottla, scenario: Scenario, plan: Plan, directory: Path) -> None:
+        self._broker = broker
+        self._scenario = scenario
+        self._plan = plan
+        self._trace = directory / "trace.jsonl"
+        self._output = directory / "output.txt"
+        self._watch = Watch(self._trace, INPUT)
+        self._faults: Faults = []
+
+    def result(self) -> Result:
+        """Run the program, and judge it."""
+        broker = self._broker
+        _prepare(broker, self._scenario)
+        for fault in self._scenario.faults:
+            added = broker.faults.add(
+                fault.kind, match=fault.match, goes_on=fault.goes_on, **fault.parameters
+            )
+            self._faults.append((fault, added.number))
+        broker.trace.start(ring=1, file=self._trace)
+        run = self._run()
+        broker.faults.clear()
+        if self._plan.traces is not None:
+            self._plan.traces.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self._trace, self._plan.traces / f"{self._scenario.name}.jsonl")
+        found = [each for each in self._findings(run) if self._plan.has(each.rule_id)]
+        tail = f"; its last lines: {run.tail}" if run.tail else ""
+        ended_by_us = f"the program did not end within {self._plan.timeout_s:g} s, and was ended"
+        return Result(
+            self._scenario.name,
+            tuple(found),
+            self._scenario.sentence,
+            trouble=ended_by_us + tail if run.status is None else "",
+            notes=tuple(not_fired(self._faults, self._watch.fired)),
+            took_s=run.took_s,
+        )
+
+    def _run(self) -> _Run:
+        """Run the program to its end, or until its time is over."""
+        broker, watch, limit_s = self._broker, self._watch, self._plan.timeout_s
+        end = _end_of_input(broker)
+        values = _values(broker, len(broker.read(INPUT)) + self._scenario.late)
+        variables = {f"OTTLA_{name.upper()}": value for name, value in values.items()}
+        variables["KAFKA_BOOTSTRAP_SERVERS"] = broker.bootstrap_servers
+        position: int | None = None
+        began_s = time.monotonic()
+        with Program(filled(self._plan.command, values), variables, self._output) as program:
+            while program.status is None and time.monotonic() < began_s + limit_s:
+                watch.look()
+                is_late = time.monotonic() > began_s + min(limit_s / 2, _PATIENCE_S)
+                if position is None and (is_late or self._is_ready(end)):
+                    position = watch.position
+                    _send(broker, self._scenario.late)
+                time.sleep(_LOOK_S)
+            status, took_s = program.status, time.monotonic() - began_s
+            if status is not None:
+                _wait_for_closes(watch)
+            # Before the end of the process group, so that the trace has nothing that it causes.
+            broker.trace.stop()
+            tail = program.tail()
+        watch.look()
+        return _Run(status, tail, took_s, end, position)
+
+    def _is_ready(self, end: int) -> bool:
+        """Whether the program waits for the late records, or is stuck before them."""
+        watch, faults = self._watch, self._faults
+        if watch.position < end:
+            return watch.repeats >= _STUCK
+        needed = {fault.one_of or str(number) for fault, number in faults if fault.needed}
+        met = {fault.one_of or str(number) for fault, number in faults if number in watch.fired}
+        return needed <= met
+
+    def _findings(self, run: _Run) -> list[Finding]:
+        found = judge_trace(
+            lambda: _events(self._trace),
+            rules_named(self._plan.rule),
+            is_judged=lambda client_id: client_id != RUNNER,
+        )
+        if self._scenario.position_rule:
+            rule = self._scenario.position_rule
+            found.append(judge_position(rule, run.position, run.end_before))
+        if run.status is not None:
+            found += judge_copy(self._copied(run, run.status))
+        return found
+
+    def _copied(self, run: _Run, status: int) -> Copied:
+        broker, watch = self._broker, self._watch
+        return Copied(
+            status=status,
+            ended=ended(status) + (f"; its last lines: {run.tail}" if run.tail else ""),
+            input=broker.read(INPUT, isolation="read_uncommitted"),
+            output=broker.read(OUTPUT),
+            offset=broker.offsets(GROUP).get((INPUT, 0), -1),
+            transactional_commits=watch.transactional_commits,
+            plain_commits=watch.plain_commits,
+        )
+
+
+def _values(broker: Ottla, records: int) -> dict[str, str]:
+    """The values of placeholders, by their names."""
+    return {
+        "bootstrap": broker.bootstrap_servers,
+        "topic": INPUT,
+        "input": INPUT,
+        "output": OUTPUT,
+        "group": GROUP,
+        "transactional_id": TRANSACTIONAL_ID,
+        "records": str(records),
+    }
+
+
+def _end_of_input(broker: Ottla) -> int:
+    with Client.to(broker.bootstrap_servers) as client:
+        return partition_offsets(client, INPUT, {0: LATEST})[0]
+
+
+def _send(broker: Ottla, count: int) -> None:
+    """Send the late records, by a client that is not judged."""
+    if count:
+        records = [OutgoingRecord(f"late-{number}".encode()) for number in range(count)]
+        with Client.to(broker.bootstrap_servers, client_id=RUNNER) as client:
+            produce(client, INPUT, records)
+
+
+def _wait_for_closes(watch: Watch) -> None:
+    """The broker sees the ends of connections shortly after the program's end."""
+    deadline_s = time.monotonic() + _LAST_CLOSE_S
+    watch.look()
+    while watch.is_connected and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_S)
+        watch.look()
+
+
+def not_fired(faults: Faults, fired: Mapping[int, int]) -> list[str]:
+    """The faults that did not happen, as notes.
+
+    Args:
+        fired: how often each rule acted, by its number.
+    """
+    met = {fault.one_of for fault, number in faults if number in fired}
+    return [
+        f"{fault.kind} did not happen: no such {fault.match.get('api', 'request')}"
+        for fault, number in faults
+        if number not in fired and (not fault.one_of or fault.one_of not in met)
+    ]
