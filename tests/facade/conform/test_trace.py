@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -71,12 +72,11 @@ def test_a_rule_may_be_chosen(trace: Path, capsys: pytest.CaptureFixture[str]) -
     assert [each["rule"] for each in scenario["rules"]] == ["versions-announced"]
 
 
-def test_a_trace_is_read_from_standard_input(
-    trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(trace.read_text()))
-    assert main(["conform", "--trace", "-", "--json"]) == 1
-    (scenario,) = json.loads(capsys.readouterr().out)["scenarios"]
+def test_a_trace_is_read_from_standard_input(trace: Path) -> None:
+    command = [sys.executable, "-m", "ottla", "conform", "--trace", "-", "--json"]
+    judged = subprocess.run(command, input=trace.read_bytes(), capture_output=True)
+    assert judged.returncode == 1
+    (scenario,) = json.loads(judged.stdout)["scenarios"]
     assert scenario["verdict"] == "violated"
 
 
