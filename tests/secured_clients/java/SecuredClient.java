@@ -114,6 +114,8 @@ public final class SecuredClient {
     private static Map<String, Object> settings(String[] job) {
         Map<String, Object> found = new HashMap<>();
         found.put("bootstrap.servers", job[0]);
+        // After a re-authentication by TLS the client may leave an answer unread for this time.
+        found.put("request.timeout.ms", "5000");
         found.put("security.protocol", job[1]);
         if (!job[5].isEmpty()) {
             found.put("ssl.truststore.type", "PEM");
