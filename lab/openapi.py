@@ -88,8 +88,24 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
             "description": "Faults, trace and nodes of a broker for tests.",
         },
         "paths": paths,
-        "components": {"schemas": {**states, **components, **_SCHEMAS, "State": state}},
+        "components": {
+            "schemas": _without_tuples({**states, **components, **_SCHEMAS, "State": state})
+        },
     }
+
+
+def _without_tuples(schema: Any) -> Any:
+    """The same with lists of one type for tuples; generators of clients know no `items: false`."""
+    if isinstance(schema, list):
+        return [_without_tuples(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {name: _without_tuples(each) for name, each in schema.items()}
+    if changed.get("items") is False:
+        first, *others = changed.pop("prefixItems")
+        assert all(each == first for each in others), "a tuple of several types"
+        changed["items"] = first
+    return changed
 
 
 def _described(operation: Operation) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..protocol.errors import Code
 Event = Mapping[str, Any]
 Fields = Mapping[str, Any]
 NO_FIELDS: Final[Fields] = {}
+UNKNOWN_NODE: Final = -1
 ON_THE_WAY_MS: Final = 50
 """The time that an answer needs to arrive."""
 _CODE_OF_NAME: Final = {code.name: int(code) for code in Code}
@@ -119,7 +120,7 @@ def step_of(event: Event, waiting: dict[int, Exchange]) -> Step | None:
         _set_answer(answered, event)
         return Answered(answered)
     if kind == "connection_opened":
-        return Opened(_connection(event), event.get("node_id", -1), event["at_ms"])
+        return Opened(_connection(event), _node_id(event), event["at_ms"])
     if kind == "connection_closed":
         return Closed(_connection(event), event["at_ms"])
     return None
@@ -129,13 +130,19 @@ def _connection(event: Event) -> str:
     return str(event.get("connection") or event.get("connection_id") or "")
 
 
+def _node_id(event: Event) -> int:
+    """The node; UNKNOWN_NODE in a capture of the network that does not show it."""
+    found = event.get("node_id")
+    return UNKNOWN_NODE if found is None else int(found)
+
+
 def _exchange(event: Event) -> Exchange:
     fields = event.get("request")
     return Exchange(
         seq=event["seq"],
         at_ms=event["at_ms"],
         connection=_connection(event),
-        node_id=event.get("node_id", -1),
+        node_id=_node_id(event),
         client_id=event.get("client_id") or "",
         api=event["api"],
         version=event["version"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .exchange import Exchange
+from .exchange import UNKNOWN_NODE, Exchange
 from .knowledge import Knowledge
 from .reading import (
     Place,
@@ -81,7 +81,7 @@ class CoordinatorLookedUp(Rule):
         refused = self._refused.get((exchange.client_id, key))
         if refused is None or not exchange.follows(refused):
             return
-        if exchange.node_id == refused.node_id:
+        if exchange.node_id == refused.node_id != UNKNOWN_NODE:
             self.violates(f"{exchange.api} to the node that refused it", exchange, refused)
         del self._refused[refused.client_id, key]
 
@@ -113,7 +113,7 @@ class _Refreshed(Rule):
                 continue
             refused, code = found
             del self._refused[exchange.client_id, exchange.api, place]
-            if exchange.node_id == refused.node_id:
+            if exchange.node_id == refused.node_id != UNKNOWN_NODE:
                 self.violates(
                     f"{exchange.api} for {place[0]}-{place[1]} goes to the same node after "
                     f"{name_of(code)}, without Metadata",
@@ -187,7 +187,7 @@ class SentToLeader(Rule):
             return
         for place in places(exchange, self.knowledge):
             leaders = self._leaders.get((exchange.client_id, place))
-            if leaders is None:
+            if leaders is None or exchange.node_id == UNKNOWN_NODE:
                 continue
             if exchange.node_id in leaders:
                 self.obeys()

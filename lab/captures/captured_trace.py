@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import IO, Any, NamedTuple
 
+from .broker_nodes import NAMING, BrokerNodes
 from .capture_files import packets_of
 from .connections import Connections, skipped_lines
+from .conversation import Shared
 from .frame_cutter import Room
 from .segments import knows, segment_of
 
@@ -36,6 +38,9 @@ def read_capture(
 ) -> Summary:
     """Tell the events of a capture one by one, as it is read.
 
+    A file is read twice, first for the nodes of the brokers' addresses. What cannot be read twice
+    has them from the first answer on that names them.
+
     Args:
         tell: takes an event, whose values are those of JSON.
         ports: of brokers; none: they are found.
@@ -52,7 +57,24 @@ def read_capture(
         tell({"seq": told, "at_ms": at_us // 1000, "kind": kind, **fields})
         return told
 
-    connections = Connections(add, room or Room(), ports)
+    room, nodes = room or Room(), BrokerNodes()
+    if file.seekable():
+        _read(file, Connections(Shared(_nothing, room, nodes, NAMING), ports))
+        file.seek(0)
+    connections = Connections(Shared(add, room, nodes), ports)
+    packets, unknown = _read(file, connections)
+    lines = [f"skipped packets of link type {each}" for each in sorted(unknown)]
+    lines += skipped_lines(connections.skipped)
+    return Summary(packets, told, connections.kafka, lines)
+
+
+def _nothing(kind: str, at_us: int, /, **fields: object) -> int:
+    """Events are not wanted."""
+    return 0
+
+
+def _read(file: IO[bytes], connections: Connections) -> tuple[int, set[int]]:
+    """The number of packets, and the link types that are not known."""
     packets, unknown = 0, set()
     for packet in packets_of(file):
         packets += 1
@@ -63,7 +85,4 @@ def read_capture(
         if segment is not None:
             connections.add(segment)
     connections.end()
-    lines = [f"skipped packets of link type {each}" for each in sorted(unknown)]
-    return Summary(
-        packets, told, connections.kafka, lines + list(skipped_lines(connections.skipped))
-    )
+    return packets, unknown

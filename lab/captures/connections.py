@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from ipaddress import ip_address
 from typing import Final
 
-from .conversation import Conversation, Sink
+from .conversation import Conversation, Shared
 from .decoded_frames import is_request, where_requests_may_begin
-from .frame_cutter import MOST_SEARCHED_BYTES, Room
+from .frame_cutter import MOST_SEARCHED_BYTES
 from .segments import Endpoint, Segment
 from .tcp_direction import Data, Direction, Lost
 
@@ -29,8 +29,7 @@ class Connections:
     """Takes the segments of a capture, tells the events of Kafka's connections.
 
     Args:
-        tell: takes the events.
-        room: for large frames.
+        shared: by all connections.
         ports: of brokers; none: found by who opened a connection, or by content.
 
     Attributes:
@@ -38,10 +37,9 @@ class Connections:
         kafka: how many connections were Kafka's.
     """
 
-    def __init__(self, tell: Sink, room: Room, ports: Collection[int] = ()) -> None:
-        self._tell = tell
+    def __init__(self, shared: Shared, ports: Collection[int] = ()) -> None:
+        self._shared = shared
         self._ports = frozenset(ports)
-        self._room = room
         self._live: OrderedDict[Pair, _Connection] = OrderedDict()
         self._closed: OrderedDict[Pair, None] = OrderedDict()
         self._number = 0
@@ -80,7 +78,7 @@ class Connections:
             self._drop(next(iter(self._live)), is_closed=False)
         self._number += 1
         self._closed.pop(pair, None)
-        found = self._live[pair] = _Connection(pair, self._number, self._tell, self._room)
+        found = self._live[pair] = _Connection(pair, self._number, self._shared)
         if self._ports:
             brokers = [each for each in pair if each[1] in self._ports]
             if len(brokers) == 1:
@@ -104,15 +102,13 @@ class _Connection:
 
     __slots__ = (
         "_conversation", "_directions", "_first_us", "_is_reset", "_number", "_opened_at_us",
-        "_packets", "_pair", "_room", "_tell", "_undecided", "_undecided_bytes", "broker",
-        "skipped_as",
+        "_packets", "_pair", "_shared", "_undecided", "_undecided_bytes", "broker", "skipped_as",
     )  # fmt: skip
 
-    def __init__(self, pair: Pair, number: int, tell: Sink, room: Room) -> None:
+    def __init__(self, pair: Pair, number: int, shared: Shared) -> None:
         self._pair = pair
         self._number = number
-        self._tell = tell
-        self._room = room
+        self._shared = shared
         self._directions = {each: Direction() for each in pair}
         self._packets = 0
         self._first_us: int | None = None
@@ -201,7 +197,7 @@ class _Connection:
                 self._skip("not Kafka")
             return
         name = f"{_text(self.broker)}-{_text(self._client)}-{self._number}"
-        self._conversation = Conversation(name, self._tell, self._room, self._known_start())
+        self._conversation = Conversation(name, self.broker, self._shared, self._known_start())
         while self._undecided and not self.skipped_as:
             self._pass_on(*self._undecided.popleft())
 
@@ -234,7 +230,9 @@ class _Connection:
 
     def _skip(self, reason: str) -> None:
         self.skipped_as = reason
-        self._conversation = None
+        if self._conversation is not None:
+            self._conversation.drop()
+            self._conversation = None
         self._undecided.clear()
 
 

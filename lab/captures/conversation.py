@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages import RequestHeader
+from .broker_nodes import NAMING, BrokerNodes
 from .decoded_frames import (
     Undecoded,
     answer_of,
@@ -26,6 +27,7 @@ from .decoded_frames import (
     where_requests_may_begin,
 )
 from .frame_cutter import Frame, FrameCutter, Room
+from .segments import Endpoint
 from .tcp_direction import Data, Lost
 
 MOST_OPEN: Final = 10_000
@@ -45,6 +47,22 @@ class Sink(Protocol):
     def __call__(self, kind: str, at_us: int, /, **fields: object) -> int: ...
 
 
+class Shared(NamedTuple):
+    """What all connections of a capture share.
+
+    Attributes:
+        tell: takes the events.
+        room: for large frames.
+        nodes: which node listens where.
+        wanted: the APIs whose fields are decoded; None: all.
+    """
+
+    tell: Sink
+    room: Room
+    nodes: BrokerNodes
+    wanted: frozenset[ApiKey] | None = None
+
+
 class _Asked(NamedTuple):
     number: int
     at_us: int
@@ -56,8 +74,8 @@ class Conversation:
 
     Args:
         name: of the connection, for its events.
-        tell: takes the events.
-        room: for large frames.
+        broker: the address of the broker.
+        shared: with other connections.
         opened_at_us: when it was opened; None if the capture begins later.
 
     Attributes:
@@ -65,9 +83,14 @@ class Conversation:
         is_foreign: its first bytes are no request.
     """
 
-    def __init__(self, name: str, tell: Sink, room: Room, opened_at_us: int | None) -> None:
+    def __init__(
+        self, name: str, broker: Endpoint, shared: Shared, opened_at_us: int | None
+    ) -> None:
         self._name = name
-        self._tell = tell
+        self._broker = broker
+        self._nodes = shared.nodes
+        self._wanted = shared.wanted
+        self._tell = shared.tell
         self._opened_at_us = opened_at_us
         self._open: OrderedDict[int, _Asked] = OrderedDict()  # by correlation id
         self._early: deque[Frame] = deque()  # answers whose request was not seen yet
@@ -76,14 +99,23 @@ class Conversation:
         self._logs_in = False  # tokens may follow
         self.is_kafka = False
         self.is_foreign = False
-        self._requests = FrameCutter(room, candidates=where_requests_may_begin, check=is_request)
+        self._requests = FrameCutter(
+            shared.room, candidates=where_requests_may_begin, check=is_request
+        )
         self._answers = FrameCutter(
-            room,
+            shared.room,
             candidates=self._where_answers,
             check=self._is_answer,
             remembered_bytes=_REMEMBERED_BYTES,
         )
         self._requests.is_in_step = self._answers.is_in_step = opened_at_us is not None
+
+    @property
+    def _node_id(self) -> int | None:
+        return self._nodes.at(self._broker)
+
+    def _is_wanted(self, header: RequestHeader) -> bool:
+        return self._wanted is None or header.api_key in self._wanted
 
     @property
     def searched_bytes(self) -> int:
@@ -119,8 +151,16 @@ class Conversation:
             for asked in self._open.values():
                 self._answered(asked, at_us, unanswered=_CLOSED)
             if self.is_kafka:
-                self._tell("connection_closed", at_us, node_id=None, connection_id=self._name)
+                self._tell(
+                    "connection_closed", at_us, node_id=self._node_id, connection_id=self._name
+                )
         self._open.clear()
+        self.drop()
+
+    def drop(self) -> None:
+        """Give back the room of unfinished frames."""
+        self._requests.fall_out_of_step()
+        self._answers.fall_out_of_step()
 
     def _request(self, frame: Frame) -> None:
         header = header_of(frame) if frame.size >= _SMALLEST_REQUEST else None
@@ -135,7 +175,8 @@ class Conversation:
         self._logs_in = header.api_key == ApiKey.SASL_HANDSHAKE and header.api_version == 0
         fields: dict[str, object] = {"request": {}}
         try:
-            fields["request"] = request_of(header, frame)
+            if self._is_wanted(header):
+                fields["request"] = request_of(header, frame)
         except Undecoded as why:
             if not self.is_kafka and not _is_known(header):
                 self.is_foreign = True
@@ -143,7 +184,7 @@ class Conversation:
             fields["undecoded"] = str(why)
         self._begin()
         number = self._tell(
-            "request", frame.at_us, node_id=None, connection=self._name, listener=None,
+            "request", frame.at_us, node_id=self._node_id, connection=self._name, listener=None,
             principal=None, client_id=header.client_id, api=name_of(header.api_key),
             version=header.api_version, correlation_id=header.correlation_id, **fields,
         )  # fmt: skip
@@ -163,7 +204,7 @@ class Conversation:
             self.is_kafka = True
             if self._opened_at_us is not None:
                 self._tell(
-                    "connection_opened", self._opened_at_us, node_id=None,
+                    "connection_opened", self._opened_at_us, node_id=self._node_id,
                     connection_id=self._name, listener=None,
                 )  # fmt: skip
 
@@ -205,11 +246,15 @@ class Conversation:
                 break
             self._answered(asked, frame.at_us, unanswered=_PASSED_OVER)
         header = asked.header
+        if not self._is_wanted(header):
+            return
         try:
             response = answer_of(header.api_key, header.api_version, frame)
         except Undecoded as why:
             self._answered(asked, frame.at_us, undecoded=str(why))
         else:
+            if isinstance(response, dict) and header.api_key in NAMING:
+                self._nodes.learn(response)
             self._answered(asked, frame.at_us, response=response)
 
     def _answered(self, asked: _Asked, at_us: int, **fields: object) -> None:

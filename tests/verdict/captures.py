@@ -93,7 +93,7 @@ def first_requests(*, asks: bool) -> Capture:
     return capture
 
 
-def leaders(node_id: int) -> Capture:
+def leaders(node_id: int | None) -> Capture:
     """A Produce request to a node, after Metadata with leader 1."""
     capture = Capture()
     topic = {"name": "t", "partitions": [{"partition_index": 0, "leader_id": 1}]}

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from ottla.client import Client
+from ottla.protocol.errors import Code
 from ottla.testing import Ottla
 from ottla.verdict.all_rules import RULES
 from ottla.verdict.judge import judge
 from ottla.verdict.rule import Rule, Status
 from tests.wire.broker import Broker
 
-from .captures import CAPTURES
+from .captures import CAPTURES, leaders
 from .raw_clients import PLAYS, Stage
 from .rules_page import PAGE, table
 
@@ -77,3 +78,12 @@ def test_rules_have_names_of_their_own() -> None:
 
 def test_the_page_of_rules_has_all_of_them() -> None:
     assert PAGE.read_text().endswith(table()), "python -m tests.verdict.rules_page writes it"
+
+
+def test_a_capture_that_does_not_show_the_node_is_not_held_against_a_client() -> None:
+    capture = leaders(None)
+    refused = capture.asks("EndTxn", 3, {"transactional_id": "x"}, node_id=None)
+    capture.answers(refused, {"error_code": int(Code.NOT_COORDINATOR)})
+    capture.asks("EndTxn", 3, {"transactional_id": "x"}, node_id=None, at_ms=2_000_000)
+    found = {rule.rule_id: rule.violations for rule in judge(capture.events)}
+    assert found["data-to-leader"] == found["coordinator-looked-up"] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.lab.captures.captured_trace import Event, Summary, read_capture
@@ -58,9 +58,13 @@ def metadata_request(number: int) -> bytes:
     return bytes(request_frame(ApiKey.METADATA, 9, number, "me", body))
 
 
-def metadata_answer(number: int) -> bytes:
-    """Its answer."""
-    body = {"brokers": [{"node_id": 1, "host": "here", "port": 9092}], "topics": []}
+def metadata_answer(number: int, ports: Mapping[int, int] | None = None) -> bytes:
+    """Its answer, with the ports of nodes."""
+    brokers = [
+        {"node_id": node_id, "host": "here", "port": port}
+        for node_id, port in (ports or {1: 9092}).items()
+    ]
+    body = {"brokers": brokers, "topics": []}
     return bytes(messages.answer(ApiKey.METADATA, 9, number, body))
 
 

@@ -13,6 +13,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from ottla.lab.captures.captured_trace import Event
 from ottla.testing import Ottla
 from ottla.trace_view import errors_in
+from ottla.verdict.judge import judge
 
 from ...kafka.node import running_kafka
 from .relay import Relay
@@ -110,6 +111,9 @@ def test_a_capture_has_the_requests_of_the_brokers_own_trace() -> None:
             assert errors_in(found["response"]) == errors_in(answer["response"]), key
     assert compared > len(by_broker) / 2
     assert not [each for each in captured if "undecoded" in each]
+    rules = {rule.rule_id: rule for rule in judge(captured)}
+    assert [rule.violations for rule in rules.values() if rule.violations] == []
+    assert rules["data-to-leader"].status == rules["end-after-answers"].status == "obeyed"
     seen = {(api, version) for _, api, version, *_ in by_capture}
     assert OLD_AND_NEW | {("EndTxn", 1)} <= seen
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import struct
+from ipaddress import ip_address
 from typing import IO, Any, cast
 
 import pytest
 
+from ottla.lab.captures.broker_nodes import BrokerNodes
 from ottla.lab.captures.capture_files import NoCapture
 from ottla.lab.captures.captured_trace import Event
 from ottla.protocol import messages
@@ -71,6 +73,29 @@ def test_a_request_has_the_fields_of_the_brokers_own_trace() -> None:
     assert (batch["topic"], batch["producer_id"], batch["records"]) == ("orders", 5, 1)
     assert (answer["cause"], answer["took_us"]) == (request["seq"], 1000)
     assert answer["response"]["responses"][0]["partition_responses"][0]["base_offset"] == 7
+
+
+def test_a_request_has_the_node_that_its_broker_is() -> None:
+    """Also before the answer that names the nodes."""
+    packets = []
+    for port in (9092, 9093, 9094):
+        made = Connection(client=("127.0.0.1", 50_000 + port), broker=("127.0.0.1", port)).open()
+        made.ask(talk.end_request(1)).ask(talk.metadata_request(2)).answer(talk.end_answer(1))
+        packets += made.answer(talk.metadata_answer(2, {1: 9092, 2: 9093})).packets
+    events, _ = read(pcap(packets))
+    found = [each["node_id"] for each in events if each["kind"] == "request"]
+    assert found == [1, 1, 2, 2, None, None]
+
+
+def test_brokers_of_one_port_are_known_by_their_addresses_alone() -> None:
+    nodes = BrokerNodes()
+    here, there, name = "127.0.0.1", "10.0.0.2", "kafka"
+    hosts = {1: "localhost", 2: there, 3: name}
+    nodes.learn({"brokers": [{"node_id": k, "host": v, "port": 9092} for k, v in hosts.items()]})
+    nodes.learn({"node_id": 4, "host": name, "port": 9094})
+    nodes.learn({"brokers": [{"node_id": 5, "host": "", "port": -1}, "... 3 more"]})
+    at = [(here, 9092), (there, 9092), ("10.0.0.3", 9092), ("10.0.0.3", 9094), (here, 1)]
+    assert [nodes.at((ip_address(host).packed, port)) for host, port in at] == [1, 2, None, 4, None]
 
 
 def test_a_file_of_several_interfaces_is_read_as_one_capture() -> None:
@@ -329,6 +354,9 @@ def test_the_memory_of_a_large_capture_is_bounded() -> None:
 
         def readable(self) -> bool:
             return True
+
+        def seekable(self) -> bool:
+            return False
 
         def read(self, size: int = -1) -> bytes:
             while len(self._data) < size and self._left:
