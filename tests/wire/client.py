@@ -131,17 +131,26 @@ def encode(
     api: str, version: int, body: Body, *, correlation_id: int, client_id: str | None = "wire"
 ) -> bytes:
     """A complete frame, preceded by its length."""
-    request_class = APIS[api][0]
-    schema = request_class._struct.fields
-    fields = {name: _field_value(schema[name], value, version) for name, value in body.items()}
-    request = request_class(version=version, **fields)
+    request = _request(api, version, body)
     request.with_header(correlation_id=correlation_id, client_id=client_id)
     return bytes(request.encode(header=True, framed=True))
 
 
-def decode(api: str, version: int, frame: bytes) -> Answer:
+def encode_body(api: str, version: int, body: Body) -> bytes:
+    """A request without length and header."""
+    return bytes(_request(api, version, body).encode(header=False, framed=False))
+
+
+def _request(api: str, version: int, body: Body) -> Any:
+    request_class = APIS[api][0]
+    schema = request_class._struct.fields
+    fields = {name: _field_value(schema[name], value, version) for name, value in body.items()}
+    return request_class(version=version, **fields)
+
+
+def decode(api: str, version: int, frame: bytes, *, header: bool = True) -> Answer:
     """Decode the answer of a frame (without its length) to plain dicts."""
-    answer: Answer = _plain(APIS[api][1].decode(frame, version=version, header=True))
+    answer: Answer = _plain(APIS[api][1].decode(frame, version=version, header=header))
     return answer
 
 
