@@ -1,0 +1,126 @@
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.ProducerFencedException;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Copies a topic exactly once with the Java client. It runs against any Kafka, and is a program
+ * for `ottla conform -- java -cp 'kafka/libs/*' CopyTopic.java`.
+ */
+public class CopyTopic {
+    private static final String INPUT = System.getenv("OTTLA_INPUT");
+    private static final String OUTPUT = System.getenv("OTTLA_OUTPUT");
+
+    private final KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(consumerSettings());
+    private final KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(producerSettings());
+
+    public static void main(String[] arguments) {
+        new CopyTopic().copy(Integer.parseInt(System.getenv("OTTLA_RECORDS")));
+    }
+
+    private static Properties consumerSettings() {
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", System.getenv("OTTLA_BOOTSTRAP"));
+        settings.put("group.id", System.getenv("OTTLA_GROUP"));
+        settings.put("isolation.level", "read_committed");
+        settings.put("enable.auto.commit", "false");
+        settings.put("auto.offset.reset", "earliest");
+        settings.put("max.poll.records", "10");
+        settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
+        settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
+        return settings;
+    }
+
+    private static Properties producerSettings() {
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", System.getenv("OTTLA_BOOTSTRAP"));
+        settings.put("transactional.id", System.getenv("OTTLA_TRANSACTIONAL_ID"));
+        settings.put("key.serializer", ByteArraySerializer.class.getName());
+        settings.put("value.serializer", ByteArraySerializer.class.getName());
+        return settings;
+    }
+
+    private void copy(int wanted) {
+        consumer.subscribe(List.of(INPUT));
+        producer.initTransactions();
+        int copied = 0;
+        while (copied < wanted) {
+            ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(300));
+            if (records.isEmpty()) {
+                continue;
+            }
+            if (isCopied(records)) {
+                copied += records.count();
+            } else {
+                goBack();
+            }
+        }
+        producer.close();
+        consumer.close();
+    }
+
+    /** Copies records in one transaction; false if it was aborted. */
+    private boolean isCopied(ConsumerRecords<byte[], byte[]> records) {
+        producer.beginTransaction();
+        try {
+            for (ConsumerRecord<byte[], byte[]> each : records) {
+                producer.send(new ProducerRecord<>(OUTPUT, each.key(), each.value()));
+            }
+            producer.sendOffsetsToTransaction(offsets(records), consumer.groupMetadata());
+            commit();
+            return true;
+        } catch (ProducerFencedException fenced) {
+            throw fenced;
+        } catch (KafkaException failed) {
+            producer.abortTransaction();
+            return false;
+        }
+    }
+
+    /** After a timeout the same commit is tried again: whether it was applied is not known. */
+    private void commit() {
+        while (true) {
+            try {
+                producer.commitTransaction();
+                return;
+            } catch (TimeoutException late) {
+                System.err.println("commit again after " + late);
+            }
+        }
+    }
+
+    private static Map<TopicPartition, OffsetAndMetadata> offsets(
+            ConsumerRecords<byte[], byte[]> records) {
+        Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+        for (ConsumerRecord<byte[], byte[]> each : records) {
+            TopicPartition place = new TopicPartition(each.topic(), each.partition());
+            offsets.put(place, new OffsetAndMetadata(each.offset() + 1));
+        }
+        return offsets;
+    }
+
+    /** Reads again from the committed offsets. */
+    private void goBack() {
+        Map<TopicPartition, OffsetAndMetadata> committed = consumer.committed(consumer.assignment());
+        committed.forEach((place, offset) -> {
+            if (offset == null) {
+                consumer.seekToBeginning(List.of(place));
+            } else {
+                consumer.seek(place, offset);
+            }
+        });
+    }
+}
