@@ -39,12 +39,14 @@ class WholeAnswer(Disconnect):
 
     Args:
         data: the answer, with its size.
+        body: what a client reads from it; None if it cannot read the answer.
     """
 
-    def __init__(self, context: Context, data: bytearray) -> None:
+    def __init__(self, context: Context, data: bytearray, body: Body | None = None) -> None:
         super().__init__("a fault has made the answer")
         self.context = context
         self.data = data
+        self.body = body
 
 
 class Site:
@@ -314,7 +316,7 @@ async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Bod
         has_place()
     site.fired(rule)
     if isinstance(changed, bytearray):
-        raise WholeAnswer(context, changed)
+        raise WholeAnswer(context, changed, body if KINDS[action.what].is_legal else None)
     return changed
 
 

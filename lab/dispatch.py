@@ -94,6 +94,12 @@ class LabDispatch(Dispatch):
         running = self._apply(context, request) if not rules else self._acted(site, rules, request)
         try:
             body = await tracer.caused(number, running)
+        except WholeAnswer as whole:
+            if tracer.is_on and whole.body is not None:
+                tracer.answer(number, context, whole.body, began_s)
+            elif tracer.is_on:
+                tracer.ended(number, context, whole, began_s)
+            raise
         except BaseException as ended:
             if tracer.is_on:
                 tracer.ended(number, context, ended, began_s)

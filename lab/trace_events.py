@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from itertools import islice, takewhile
 from typing import Any, Final
@@ -18,7 +18,8 @@ from ..broker.events import (
 from ..broker.requests.request_fields import shown
 from ..coordinator.transactions.states import Transaction
 from ..protocol.api_keys import ApiKey
-from ..protocol.batch import MAGIC, Bytes, headers_in
+from ..protocol.batch import HEADER_SIZE, MAGIC, BatchHeader, Bytes, headers_in, read_header
+from ..storage.reads import FileRange
 
 Before = Callable[[str, str], "str | None"]
 MOST_CHARACTERS: Final = 20_000
@@ -93,7 +94,7 @@ def _field(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
-def _batches(records: Bytes | None) -> list[dict[str, object]]:
+def _batches(records: Bytes | FileRange | None) -> list[dict[str, object]]:
     """The headers of whole batches of format v2, up to the first of another format."""
     return [
         {
@@ -103,11 +104,24 @@ def _batches(records: Bytes | None) -> list[dict[str, object]]:
             "producer_epoch": header.producer_epoch, "base_sequence": header.base_sequence,
             "is_transactional": header.is_transactional, "is_control": header.is_control,
         }
-        for _, header in islice(
-            takewhile(lambda found: found[1].magic == MAGIC, headers_in(records or b"")),
-            MOST_BATCHES,
+        for header in islice(
+            takewhile(lambda found: found.magic == MAGIC, _headers(records or b"")), MOST_BATCHES
         )
     ]  # fmt: skip
+
+
+def _headers(records: Bytes | FileRange) -> Iterator[BatchHeader]:
+    """The headers of whole batches; of a large answer only they are read from the file."""
+    if not isinstance(records, FileRange):
+        yield from (header for _, header in headers_in(records))
+        return
+    position, end = 0, len(records)
+    while position + HEADER_SIZE <= end:
+        header = read_header(records.part(position, HEADER_SIZE))
+        position += header.size_bytes
+        if header.size_bytes < HEADER_SIZE or position > end:
+            return
+        yield header
 
 
 def _decision(event: DecisionAppended, before: Before) -> dict[str, object]:

@@ -42,6 +42,10 @@ _SENTENCES: Final = {
         "The position moves past records that compaction removed.",
         "KAFKA-5443; the next offset is that behind the last offset of the batch",
     ),
+    "bad-crc-noticed": (
+        "Records of a batch with a wrong CRC are not delivered.",
+        "DefaultRecordBatch.ensureValid; check.crcs",
+    ),
 }
 COPY_RULES: Final = tuple(_SENTENCES)
 """The ids of the runner's rules, in the order of reports."""
@@ -81,6 +85,14 @@ def judge_copy(copied: Copied) -> list[Finding]:
         *_values(copied),
         *_offsets(copied),
     ]
+
+
+def judge_wrong_values(rule_id: str, copied: Copied) -> Finding:
+    """Judge whether changed records were noticed: none of their values is in the output."""
+    known = {each.value for each in copied.input}
+    wrong = [each.value for each in copied.output if each.value not in known]
+    texts = [f"{_shown(value)} is not in the input" for value in wrong]
+    return _found(rule_id, not wrong, texts)
 
 
 def judge_position(rule_id: str, position: int | None, wanted: int) -> Finding:

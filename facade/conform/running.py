@@ -12,7 +12,13 @@ from typing import Final, NamedTuple
 
 from ottla.admin_offsets import LATEST, partition_offsets
 from ottla.client import Client
-from ottla.conform.copy_rules import COPY_RULES, Copied, judge_copy, judge_position
+from ottla.conform.copy_rules import (
+    COPY_RULES,
+    Copied,
+    judge_copy,
+    judge_position,
+    judge_wrong_values,
+)
 from ottla.conform.findings import Finding, Result
 from ottla.conform.judging import judge_trace, rules_named
 from ottla.conform.program import Program, ended, filled
@@ -24,6 +30,7 @@ from ottla.testing import Ottla
 from ottla.trace_view import Event, read_trace
 
 _SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
+_BATCH: Final = 8
 _LOOK_S: Final = 0.02
 _LAST_CLOSE_S: Final = 1.0
 # So many requests at the same offset before the end of the log are no accident.
@@ -101,7 +108,8 @@ def _prepare(broker: Ottla, scenario: Scenario) -> None:
         (f"key-{number}", f"record-{number}".ljust(scenario.value_bytes, "."))
         for number in range(scenario.records)
     ]
-    broker.produce(INPUT, rows, transactional_id=by)
+    for begin in range(0, len(rows), _BATCH):
+        broker.produce(INPUT, rows[begin : begin + _BATCH], transactional_id=by)
     for given in scenario.given:
         if given.after:
             broker.given(given.state, **given.parameters)
@@ -123,13 +131,15 @@ class _Stage:
         """Run the program, and judge it."""
         broker = self._broker
         _prepare(broker, self._scenario)
+        records = len(broker.read(INPUT)) + self._scenario.late
+        end = _end_of_input(broker)
         for fault in self._scenario.faults:
             added = broker.faults.add(
                 fault.kind, match=fault.match, goes_on=fault.goes_on, **fault.parameters
             )
             self._faults.append((fault, added.number))
         broker.trace.start(ring=1, file=self._trace)
-        run = self._run()
+        run = self._run(_values(broker, records), end)
         broker.faults.clear()
         if self._plan.traces is not None:
             self._plan.traces.mkdir(parents=True, exist_ok=True)
@@ -146,11 +156,9 @@ class _Stage:
             took_s=run.took_s,
         )
 
-    def _run(self) -> _Run:
+    def _run(self, values: Mapping[str, str], end: int) -> _Run:
         """Run the program to its end, or until its time is over."""
         broker, watch, limit_s = self._broker, self._watch, self._plan.timeout_s
-        end = _end_of_input(broker)
-        values = _values(broker, len(broker.read(INPUT)) + self._scenario.late)
         variables = {f"OTTLA_{name.upper()}": value for name, value in values.items()}
         variables["KAFKA_BOOTSTRAP_SERVERS"] = broker.bootstrap_servers
         position: int | None = None
@@ -191,7 +199,10 @@ class _Stage:
             rule = self._scenario.position_rule
             found.append(judge_position(rule, run.position, run.end_before))
         if run.status is not None:
-            found += judge_copy(self._copied(run, run.status))
+            copied = self._copied(run, run.status)
+            found += judge_copy(copied)
+            if self._scenario.wrong_values and self._watch.fired:
+                found.append(judge_wrong_values(self._scenario.wrong_values, copied))
         return found
 
     def _copied(self, run: _Run, status: int) -> Copied:

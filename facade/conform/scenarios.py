@@ -56,6 +56,7 @@ class Scenario(NamedTuple):
         value_bytes: the size that values are filled up to.
         late: records that come when the program has read the first ones.
         position_rule: the rule that is judged by the program's position before the late records.
+        wrong_values: the rule that a wrong value in the output breaks.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Scenario(NamedTuple):
     late: int = 0
     is_committed: bool = False
     position_rule: str = ""
+    wrong_values: str = ""
 
 
 def _input(**more: object) -> dict[str, object]:
@@ -215,6 +217,41 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
         ),
         late=4,
         position_rule="crosses-holes",
+    ),
+    Scenario(
+        "shuffled-aborted-list",
+        "Fetch names the aborted transactions in another order than that of their offsets.",
+        ("aborted-not-delivered",),
+        (LabFault("corrupt", {"api": "Fetch", "topic": INPUT}, {"what": "shuffled_aborted"}),),
+        given=[Given("only_aborted_data", _input(records=2)) for _ in range(4)],
+        is_committed=True,
+    ),
+    Scenario(
+        "cut-batch",
+        "Answers to Fetch end in the middle of a batch, as they may.",
+        ("every-record-copied", "position-moves"),
+        (_nth("corrupt", "Fetch", on={"topic": INPUT}, what="cut_last_batch"),),
+    ),
+    Scenario(
+        "earlier-records",
+        "A batch begins before the offset that Fetch asks for, as it may.",
+        ("no-record-twice",),
+        (LabFault("corrupt", {"api": "Fetch", "topic": INPUT}, {"what": "earlier_records"}),),
+        given=[Given("ends_in_marker", _input(records=6), after=True)],
+        late=4,
+    ),
+    Scenario(
+        "bad-crc",
+        "The first answer to Fetch has a flipped bit; the log is whole.",
+        ("bad-crc-noticed",),
+        (_nth("corrupt", "Fetch", on={"topic": INPUT}, what="bit_flip"),),
+        wrong_values="bad-crc-noticed",
+    ),
+    Scenario(
+        "unknown-tagged-fields",
+        "Answers have tagged fields that no client knows (KIP-482).",
+        ("every-record-copied",),
+        (LabFault("corrupt", {}, {"what": "unknown_tags"}),),
     ),
     Scenario(
         "offset-out-of-range",

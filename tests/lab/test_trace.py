@@ -84,6 +84,41 @@ def test_requests_and_answers_show_the_headers_of_their_batches(
     assert topic_id == topic or len(topic_id) == 22  # an id in Kafka's base64
 
 
+def test_a_large_answer_is_traced_with_its_headers_and_sent(broker: Ottla, topic: str) -> None:
+    """The bytes of such an answer stay in the file until they are sent."""
+    for size in (300_000, 200_000):
+        broker.produce(topic, ["x" * size, "y"])
+    assert [len(each.value or b"") for each in broker.read(topic)] == [300_000, 1, 200_000, 1]
+    found = [
+        batch
+        for answer in broker.trace.where(kind="answer", api="Fetch")
+        for batch in answer["response"]["batches"]
+    ]
+    assert [each["base_offset"] for each in found] == [0, 2]
+    assert [each["records"] for each in found] == [2, 2]
+    assert all(each["size_bytes"] > 200_000 for each in found)
+
+
+@pytest.mark.parametrize(
+    ("what", "names"), [("unknown_tags", "response"), ("trailing_bytes", "unanswered")]
+)
+def test_a_changed_answer_is_one_if_clients_can_read_it(
+    what: str, names: str, broker: Ottla
+) -> None:
+    with (
+        Client.to(broker.bootstrap) as client,
+        broker.faults.expect("corrupt", what=what, match={"api": "ListGroups"}),
+    ):
+        body = {"states_filter": [], "types_filter": []}
+        if names == "response":
+            assert client.ask(ApiKey.LIST_GROUPS, body).error_code == 0
+        else:
+            client.send(ApiKey.LIST_GROUPS, body, node_id=1)
+        broker.wait_for(lambda: broker.trace.where(kind="answer", api="ListGroups"))
+    (answer,) = broker.trace.where(kind="answer", api="ListGroups")
+    assert {"response", "unanswered"} & answer.keys() == {names}
+
+
 def test_records_that_are_no_batches_have_a_topic_in_the_trace(broker: Ottla, topic: str) -> None:
     partition = {"index": 0, "records": b"short"}
     body = {
