@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit
+.PHONY: help setup jars demo serve test test-kafka test-image conform crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -85,6 +85,10 @@ random-rules: .venv/.installed ## 1,000 random faults at once on a busy broker o
 # Its tools go into .cache/control-tools at the first run.
 test-control: .venv/.installed ## a generated client and schemathesis drive the control of a broker (ARGS='--examples 200')
 	@$(PY) -m tests.control $(ARGS)
+
+# Java and franz-go take part if java, Maven and go are there.
+conform: .venv/.installed ## stock clients in all scenarios of `ottla conform` (ARGS='--client java --scenario calm')
+	@$(PY) -m tests.conform $(ARGS)
 
 secured-clients: .venv/.installed ## stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka')
 	@$(PY) -m tests.secured_clients $(ARGS)

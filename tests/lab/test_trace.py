@@ -109,7 +109,7 @@ def test_a_changed_answer_is_one_if_clients_can_read_it(
         Client.to(broker.bootstrap) as client,
         broker.faults.expect("corrupt", what=what, match={"api": "ListGroups"}),
     ):
-        body = {"states_filter": [], "types_filter": []}
+        body: dict[str, list[str]] = {"states_filter": [], "types_filter": []}
         if names == "response":
             assert client.ask(ApiKey.LIST_GROUPS, body).error_code == 0
         else:
