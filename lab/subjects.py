@@ -68,6 +68,13 @@ _NAMES: Final[dict[ApiKey, tuple[str, str]]] = {
 _OF_CONFIGS: Final = frozenset(
     {ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
 )
+_OF_ACLS: Final = {
+    ApiKey.CREATE_ACLS: "creations", ApiKey.DELETE_ACLS: "filters", ApiKey.DESCRIBE_ACLS: "",
+}  # fmt: skip
+# Numbers of ResourceType in ACLs, and of CoordinatorType.
+_OF_RESOURCE: Final = {2: "topics", 3: "groups", 5: "transactional_ids"}
+_OF_COORDINATOR: Final = {0: "groups", 1: "transactional_ids"}
+_OF_SHARE_PARTITION: Final = 2
 _CONFIGS_OF_TOPIC: Final = 2
 _CONFIGS_OF_GROUP: Final = 32
 
@@ -101,9 +108,11 @@ def subjects_of(api_key: ApiKey, version: int, request: Any, topic_name: TopicNa
         found[kind].update(getattr(request, field, None) or ())
     if api_key is ApiKey.FIND_COORDINATOR:
         keys = getattr(request, "coordinator_keys", None) or [getattr(request, "key", "")]
-        named = {0: "groups", 1: "transactional_ids"}.get(getattr(request, "key_type", 0) or 0)
-        if named is not None:
-            found[named].update(keys)
+        key_type = getattr(request, "key_type", 0) or 0
+        if key_type == _OF_SHARE_PARTITION:  # group:id of the topic:partition
+            found["groups"].update(key.split(":")[0] for key in keys)
+        elif key_type in _OF_COORDINATOR:
+            found[_OF_COORDINATOR[key_type]].update(keys)
     if api_key is ApiKey.PRODUCE:
         found["producer_ids"].update(_producer_ids(request))
     if api_key is ApiKey.LEAVE_GROUP:
@@ -112,6 +121,13 @@ def subjects_of(api_key: ApiKey, version: int, request: Any, topic_name: TopicNa
     if api_key is ApiKey.SYNC_GROUP:
         for assignment in request.assignments or ():
             found["members"].update(_texts(assignment, "member_id"))
+    for topic in getattr(request, "forgotten_topics_data", None) or ():
+        found["topics"].update(filter(None, [_name(topic, topic_name)]))
+    cursor = getattr(request, "cursor", None)
+    if cursor is not None:
+        found["topics"].update(_texts(cursor, "topic_name"))
+    if api_key in _OF_ACLS:
+        _add_resources(request, _OF_ACLS[api_key], found)
     if api_key in _OF_CONFIGS:
         for resource in request.resources or ():
             if resource.resource_type == _CONFIGS_OF_TOPIC:
@@ -119,6 +135,15 @@ def subjects_of(api_key: ApiKey, version: int, request: Any, topic_name: TopicNa
             elif resource.resource_type == _CONFIGS_OF_GROUP:
                 found["groups"].update(_texts(resource, "resource_name"))
     return Subjects(**{name: frozenset(values) for name, values in found.items()})
+
+
+def _add_resources(request: Any, of_list: str, found: dict[str, set[Any]]) -> None:
+    """The resources of ACLs, or of filters of ACLs."""
+    for each in getattr(request, of_list) if of_list else [request]:
+        kind = getattr(each, "resource_type", None)
+        kind = _OF_RESOURCE.get(each.resource_type_filter if kind is None else kind)
+        if kind is not None:
+            found[kind].update(_texts(each, "resource_name", "resource_name_filter"))
 
 
 def _add(api_key: ApiKey, request: Any, topic_name: TopicName, found: dict[str, set[Any]]) -> None:
