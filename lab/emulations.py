@@ -102,6 +102,9 @@ class _EpochAfterTheLast(Transactions):
             and known.producer_epoch > LAST_EPOCH
         ):
             return Outcome(known.producer)
+        open_ = self._beyond(transactional_id, producer)
+        if open_ is not None and open_.state is State.ONGOING:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR, f"{producer} has no epoch to end it under")
         return super().end_and_bump(transactional_id, producer, commit=commit, now_ms=now_ms)
 
     def add_partitions(

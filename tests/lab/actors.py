@@ -183,7 +183,8 @@ class Java:
 
     survives_wrong_ids = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, block_ms: int = _BLOCK_MS) -> None:
+        self._block_ms = block_ms
         self._process = subprocess.Popen(
             _java(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, bufsize=1,
@@ -202,7 +203,7 @@ class Java:
         self._call(
             "open", f"bootstrap.servers={broker.bootstrap_servers}", "client.id=actor",
             f"transactional.id={transactional_id}", f"request.timeout.ms={REQUEST_TIMEOUT_MS}",
-            "linger.ms=0", f"max.block.ms={_BLOCK_MS}",
+            "linger.ms=0", f"max.block.ms={self._block_ms}",
         )  # fmt: skip
         self._call("init")
 

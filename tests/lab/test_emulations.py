@@ -146,6 +146,8 @@ def test_an_abort_after_the_timeout_of_the_last_epoch(ottla: Ottla, is_emulated:
         if is_emulated:
             stuck = Producer(broker, "shop", given.producer_id, epoch)
             assert (epoch, stuck.produce(topic, version=12)[0]) == (LAST_EPOCH + 1, "NONE")
+            for commit in (True, False):
+                assert stuck.end_raw(commit=commit, version=5)[0] == "UNKNOWN_SERVER_ERROR"
     ottla.clock.advance(hours=24)
     assert state(ottla, "shop") == ("Ongoing" if is_emulated else "CompleteAbort")
     with wire(ottla) as broker:

@@ -1,0 +1,92 @@
+"""An Apache Kafka that has a bug, and an Ottla that rehearses it, give the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ottla.testing import Ottla
+
+from ..wire.broker import Broker
+from ..wire.client import retrying
+from ..wire.transactions import Producer
+from .place import SHARED, Place
+from .story import connected, find_coordinators
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
+LAST_EPOCH = 32766
+TIMEOUT_MS = 500
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Producer ids that have their last epoch."""
+
+    timed_out: int
+    rotated: int
+
+
+def given(ottla: Ottla) -> Ids:
+    timed_out, rotated = (
+        ottla.given(
+            "producer_epoch", transactional_id=name, epoch=LAST_EPOCH, timeout_ms=TIMEOUT_MS
+        )
+        for name in ("timed-out", "rotated")
+    )
+    return Ids(timed_out["producer_id"], rotated["producer_id"])
+
+
+def init(broker: Broker, transactional_id: str, **fields: int) -> tuple[str, int, int]:
+    """InitProducerId; Kafka loads a coordinator again after its node has registered."""
+    return retrying(lambda: broker.init_raw(transactional_id, **fields), lambda answer: [answer[0]])
+
+
+def abort_after_the_timeout(broker: Broker, producer_id: int) -> list[Any]:
+    """KAFKA-20090: what a producer sees at its last epoch, and after it."""
+    find_coordinators(broker)
+    topic = broker.topic()
+    producer = Producer(broker, "timed-out", producer_id, LAST_EPOCH)
+    assert producer.produce(topic, version=12)[0] == "NONE"
+    assert producer.wait_state("CompleteAbort") == "CompleteAbort"
+    aborted = producer.end(commit=False, version=5)
+    after = producer.but(epoch=aborted[-1])
+    return [
+        aborted,
+        after.produce(topic, version=12)[0],
+        after.end(commit=True, version=5)[0],
+        after.end(commit=False, version=5)[0],
+        init(broker, "timed-out")[0],
+        after.state(),
+    ]
+
+
+def rotation(broker: Broker, old_id: int) -> tuple[str, bool, int]:
+    """KAFKA-20357: InitProducerId at the last epoch; whether the answer has a new producer id."""
+    find_coordinators(broker)
+    error, new_id, epoch = init(broker, "rotated", producer_id=old_id, epoch=LAST_EPOCH)
+    return error, new_id not in (old_id, -1), epoch
+
+
+def test_the_last_epoch_of_a_producer(place: Place) -> None:
+    with place.ottla() as ottla:
+        ids = given(ottla)
+    with place.kafka(kill=True) as bootstrap, connected(bootstrap) as broker:
+        stuck = abort_after_the_timeout(broker, ids.timed_out)
+        first = rotation(broker, ids.rotated)
+    with place.kafka() as bootstrap, connected(bootstrap) as broker:
+        repeated = rotation(broker, ids.rotated)
+    assert stuck[0] == ["NONE", "same-pid", LAST_EPOCH + 1]
+    assert stuck[-1] == "Ongoing"
+    assert (first, repeated) == (("NONE", True, 0), ("PRODUCER_FENCED", False, -1))
+
+    with Ottla(settings=SHARED, emulate=["KAFKA-20090", "KAFKA-20357"]) as ottla:
+        ids = given(ottla)
+        with connected(ottla.bootstrap) as broker:
+            assert abort_after_the_timeout(broker, ids.timed_out) == stuck
+            assert rotation(broker, ids.rotated) == first
+        ottla.kill()
+        ottla.start()
+        with connected(ottla.bootstrap) as broker:
+            assert rotation(broker, ids.rotated) == repeated
