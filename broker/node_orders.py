@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from ..protocol.errors import Code, Refused
@@ -20,12 +20,17 @@ class NodeOrders:
 
     Args:
         served: the nodes and their sockets.
+
+    Attributes:
+        on_killed: called with the id of a node whose connections were cut, before others take over.
     """
 
     def __init__(self, served: Mapping[Node, NodeSockets]) -> None:
         self.nodes = {node.node_id: node for node in served}
         self._sockets = {node.node_id: door for node, door in served.items()}
         self._one_at_a_time = asyncio.Lock()
+        self._taking_over: set[asyncio.Task[None]] = set()
+        self.on_killed: Callable[[int], None] = lambda node_id: None
 
     def node_id(self, text: str) -> int:
         """The id of a node. Raises WrongOrder if there is none."""
@@ -49,12 +54,36 @@ class NodeOrders:
             door.refuse()
             if at_once:
                 door.cut()
+                self.on_killed(node_id)
             else:
                 door.begin_drain()
             node.leave()
             await door.drained()
             with suppress(OSError):
                 door.bind()  # without listening: no other socket gets the port meanwhile
+
+    def crash(self, node_id: int) -> None:
+        """Let a running node die in the middle of what it does, without an answer to anything.
+
+        What called this may go on: the node coordinates nothing any more, and no client hears from
+        it. Others take over its partitions in the next turn of the event loop.
+        """
+        node, door = self.nodes[node_id], self._sockets[node_id]
+        door.refuse()
+        door.cut()
+        node.stop_coordinating()
+        self.on_killed(node_id)
+        task = asyncio.get_running_loop().create_task(self._take_over(node, door))
+        self._taking_over.add(task)
+        task.add_done_callback(self._taking_over.discard)
+
+    async def _take_over(self, node: Node, door: NodeSockets) -> None:
+        node.leave()
+        async with self._one_at_a_time:
+            await door.drained()
+            if not node.runs:
+                with suppress(OSError):
+                    door.bind()  # as in `stop`
 
     async def start(self, node_id: int) -> None:
         """Start a node again. Raises WrongOrder if it runs, OSError if its port is taken."""

@@ -137,7 +137,9 @@ class Site:
 
     def detached(self, running: Applied) -> Awaitable[Body | None]:
         """Run a request to its end even if its client goes away."""
-        return asyncio.shield(self.lab.run(self.lab.tracer.caused(self.number, running)))
+        return asyncio.shield(
+            self.lab.run(self.node.node_id, self.lab.tracer.caused(self.number, running))
+        )
 
     def read_before(self, topic: str, partition: int, end: int, offsets: int) -> bytes:
         """Whole batches of the last offsets of a log before an offset; empty if there are none."""
@@ -263,7 +265,7 @@ async def _apply_late(site: Site, rule: Rule, request: object, apply: Apply) -> 
             await site.wait_ms(action.ms)
         return await apply(site.again())
 
-    site.lab.run(site.lab.tracer.caused(site.number, later()))
+    site.lab.run(site.node.node_id, site.lab.tracer.caused(site.number, later()))
     if action.close:
         raise site.closed(rule)
     await silent.silence(rule)

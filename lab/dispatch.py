@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from ..broker.requests.context import ConnectionInfo, Context
+from ..broker.requests.context import ConnectionInfo, Context, DelayedClose
 from ..broker.requests.dispatch import Answer, Dispatch
 from ..broker.requests.handler import Body
 from .actions import ACTS, Site, WholeAnswer
@@ -83,6 +83,7 @@ class LabDispatch(Dispatch):
         lab, node = self._lab, self._node
         tracer = lab.tracer
         number = tracer.request(node, context, request) if tracer.is_on else 0
+        kills = lab.kills[node.node_id]
         sight = RequestSight(node, context, request)
 
         def fits(action: AnyAction, match: Match) -> bool:
@@ -94,6 +95,8 @@ class LabDispatch(Dispatch):
         running = self._apply(context, request) if not rules else self._acted(site, rules, request)
         try:
             body = await tracer.caused(number, running)
+            if lab.kills[node.node_id] != kills:
+                raise DelayedClose("the node is killed", None, 0)
         except WholeAnswer as whole:
             if tracer.is_on and whole.body is not None:
                 tracer.answer(number, context, whole.body, began_s)

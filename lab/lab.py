@@ -56,10 +56,11 @@ class Lab:
         self._others = LabOrders(served)
         self.state = LabState(self._cluster.events, self._clock)
         self.faults, self.tracer = self.state.faults, self.state.tracer
-        self._steps = Steps(self.state, self._cluster)
+        self._steps = Steps(self.state, self._cluster, orders)
         self._is_active = False
         self.faults.on_change = self.tracer.on_change = self._changed
         self._cluster.lab = self.state
+        orders.on_killed = self.state.node_killed
 
     def add_fault(self, given: object) -> dict[str, Any]:
         """Add a rule; return its id. Raises WrongRule, CannotFire."""

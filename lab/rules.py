@@ -242,10 +242,11 @@ class Disk(Action, tag="disk", frozen=True, kw_only=True):
 
 
 class Crash(Action, tag="crash", frozen=True, kw_only=True):
-    """Kill the process, with all its nodes, with SIGKILL at a step.
+    """Kill the node whose step it is; the only node of a process with SIGKILL.
 
     Attributes:
         point: the name of the step.
+        scope: `process` kills all nodes of the process with SIGKILL.
     """
 
     point: Literal[
@@ -255,6 +256,7 @@ class Crash(Action, tag="crash", frozen=True, kw_only=True):
         "before_group_append", "group_append", "before_segment_roll", "segment_roll",
         "before_snapshot", "snapshot", "before_swap", "swap",
     ]  # fmt: skip
+    scope: Literal["node", "process"] = "node"
 
 
 OfRequest: TypeAlias = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
@@ -27,30 +28,41 @@ class LabState:
         faults: the rules.
         tracer: the trace.
         frame: the request that is being dispatched.
+        kills: how often each node was killed.
     """
 
     def __init__(self, events: Events, clock: Clock) -> None:
         self.faults = Faults()
         self.tracer = Tracer(events, clock)
         self.frame: memoryview | None = None
-        self._tasks: set[asyncio.Task[Body | None]] = set()
+        self._tasks: dict[asyncio.Task[Body | None], int] = {}
+        self.kills: Counter[int] = Counter()
 
-    def traced(self, rule: Rule, cause: int | None = None) -> None:
+    def traced(self, rule: Rule, cause: int | None = None, **fields: object) -> None:
         """Note in the trace that a rule acts."""
         self.tracer.add(
             "fault", cause=cause, id=rule.number, name=rule.spec.name,
-            action=shown(rule.spec)["action"],
+            action=shown(rule.spec)["action"], **fields,
         )  # fmt: skip
 
-    def run(self, running: Coroutine[object, None, Body | None]) -> asyncio.Task[Body | None]:
+    def node_killed(self, node_id: int) -> None:
+        """End what a node still did for clients that are gone: it is dead."""
+        self.kills[node_id] += 1
+        for task, its_node_id in self._tasks.items():
+            if its_node_id == node_id:
+                task.cancel()
+
+    def run(
+        self, node_id: int, running: Coroutine[object, None, Body | None]
+    ) -> asyncio.Task[Body | None]:
         """Run a request to its end, whether its connection is still there or not."""
         task = asyncio.get_running_loop().create_task(running)
-        self._tasks.add(task)
+        self._tasks[task] = node_id
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Body | None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled():
             task.exception()  # is the client's, which may be gone
 

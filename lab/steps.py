@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -45,6 +46,7 @@ from .files import LabFiles, path_of
 from .rules import Crash, Disk
 
 if TYPE_CHECKING:
+    from ..broker.node_orders import NodeOrders
     from ..protocol.batch import BatchHeader, Bytes
     from .faults import Rule
     from .state import LabState
@@ -79,11 +81,16 @@ class Step(NamedTuple):
 
 
 class Steps:
-    """Watches the steps of a cluster while there are rules for them."""
+    """Watches the steps of a cluster while there are rules for them.
 
-    def __init__(self, lab: LabState, cluster: Any) -> None:
+    Args:
+        orders: lets one of several nodes die.
+    """
+
+    def __init__(self, lab: LabState, cluster: Any, orders: NodeOrders) -> None:
         self._lab = lab
         self._cluster = cluster
+        self._orders = orders
         self._is_watching = False
         self._prepared: Collection[str] = ()
         self._producers: Collection[int] = ()
@@ -158,6 +165,7 @@ class Steps:
         node_id = self._leader(*found)
         for step in _about_to_append(found, node_id, data):
             self._reached(step)
+        self._check_alive(node_id)
 
     def _before_sync(self, descriptor: int) -> None:
         found = _topic_of(path_of(descriptor))
@@ -169,13 +177,30 @@ class Steps:
 
     def _before_rename(self, source: str, target: str) -> None:
         if target.endswith(_SNAPSHOTS):
-            self._reached(self._of_path("before_snapshot", target))
+            self._begins(self._of_path("before_snapshot", target))
         elif source.endswith(".swap"):
             self._reached(self._of_path("before_swap", target))
 
     def _before_open(self, path: str) -> None:
         if path.endswith(".log") and not os.path.exists(path):
-            self._reached(self._of_path("before_segment_roll", path))
+            self._begins(self._of_path("before_segment_roll", path))
+
+    def _begins(self, step: Step) -> None:
+        self._reached(step)
+        self._check_alive(step.node_id)
+
+    def _check_alive(self, node_id: int | None) -> None:
+        """Let a node that has just died write nothing more to the partitions that it led.
+
+        Raises:
+            OSError: which the log takes for an operation that has failed.
+        """
+        if self._is_dead(node_id):
+            raise OSError(errno.ESHUTDOWN, f"node {node_id} is killed")
+
+    def _is_dead(self, node_id: int | None) -> bool:
+        node = self._cluster.nodes.get(node_id)
+        return node is not None and not node.runs
 
     def _fail(self, found: tuple[str, int]) -> None:
         for rule in self._acting(Step("append", None, (found,)), "ENOSPC", "EIO"):
@@ -195,25 +220,39 @@ class Steps:
         return rules
 
     def _reached(self, step: Step) -> None:
+        if self._is_dead(step.node_id):
+            return
         rules = self._lab.faults.acting_on(
             step,
             self._cluster.clock.monotonic_ms(),
             lambda action, match: isinstance(action, Crash) and action.point == step.point,
         )
-        self._traced(rules)
         for rule in rules:
-            self._crash(rule, step)
+            assert isinstance(rule.spec.action, Crash)
+            node_id = step.node_id if rule.spec.action.scope == "node" else None
+            if len(self._cluster.nodes) == 1 or node_id not in self._cluster.nodes:
+                node_id = None
+            self._lab.traced(rule, **({} if node_id is None else {"node_id": node_id}))
+            self._crash(node_id, step)
 
     def _traced(self, rules: list[Rule]) -> None:
         for rule in rules:
             self._lab.traced(rule)
 
-    def _crash(self, rule: Rule, step: Step) -> None:
+    def _crash(self, node_id: int | None, step: Step) -> None:
+        """Kill a node, or the process."""
+        kill = _kill if node_id is None else partial(self._kill_node, node_id)
         if step.point != "prepare_answer":
-            _kill()
+            kill()
+            return
         # The event comes before the answer is written; two turns later it is in the socket.
         loop = asyncio.get_running_loop()
-        loop.call_soon(loop.call_soon, _kill)
+        loop.call_soon(loop.call_soon, kill)
+
+    def _kill_node(self, node_id: int) -> None:
+        if not self._is_dead(node_id):
+            _log.warning("a rule kills a node", node=node_id)
+            self._orders.crash(node_id)
 
     def _leader(self, topic: str, partition: int) -> int | None:
         known = self._cluster.catalog.topics.get(topic)

@@ -53,6 +53,9 @@ class StorageTrouble:
         """Log a refusal that comes from the disk, unless there was a recent line."""
         if refused.code != Code.KAFKA_STORAGE_ERROR:
             return
+        cause = refused.__cause__
+        if isinstance(cause, OSError) and cause.errno == errno.ESHUTDOWN:
+            return  # not the disk: a fault has killed the node
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._logged_ms.get(log, -_INTERVAL_MS) < _INTERVAL_MS:
             return
