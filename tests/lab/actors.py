@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka import KafkaError as ConfluentError
 from confluent_kafka import TopicPartition as Place
 
@@ -41,12 +41,14 @@ class Actor(Protocol):
 
     survives_wrong_ids: bool
 
+    # `offset` commits an offset of a group with the transaction.
     # `read` reads committed records from one offset to another and returns VALUE@OFFSET of each.
     # An error that the client reports comes as its name; then the program fetches again
     # from the position of the client. It gives up after three errors.
     def open(self, broker: Ottla, transactional_id: str) -> None: ...
     def begin(self) -> None: ...
     def send(self, topic: str, value: str) -> None: ...
+    def offset(self, group: str, topic: str, offset: int) -> None: ...
     def flush(self) -> None: ...
     def commit(self) -> None: ...
     def abort(self) -> None: ...
@@ -87,6 +89,10 @@ class Aiokafka:
 
     def send(self, topic: str, value: str) -> None:
         self._sent.append(self._run(self._producer.send(topic, value.encode())))
+
+    def offset(self, group: str, topic: str, offset: int) -> None:
+        places = {TopicPartition(topic, 0): offset}
+        self._run(self._producer.send_offsets_to_transaction(places, group))
 
     def flush(self) -> None:
         async def all_sent() -> None:
@@ -149,19 +155,78 @@ class Aiokafka:
 
 
 class Librdkafka:
-    """A consumer of librdkafka. It passes over a batch with an error by itself."""
+    """librdkafka. Its consumer passes over a batch with an error by itself."""
 
-    def __init__(self, broker: Ottla, *, check_crcs: bool = True) -> None:
-        self._settings = {
-            "bootstrap.servers": broker.bootstrap_servers, "client.id": "actor",
-            "group.id": "actor", "log_level": 0, "isolation.level": "read_committed",
-            "enable.partition.eof": True, "check.crcs": check_crcs,
-            "fetch.wait.max.ms": 10, "fetch.error.backoff.ms": 10,
+    survives_wrong_ids = True
+
+    def __init__(self, *, check_crcs: bool = True) -> None:
+        self._check_crcs = check_crcs
+
+    def open(self, broker: Ottla, transactional_id: str) -> None:
+        self._settings: dict[str, Any] = {
+            "bootstrap.servers": broker.bootstrap_servers, "client.id": "actor", "log_level": 0,
+            "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20,
         }  # fmt: skip
+        self._transactional_id = transactional_id
+        self._errors: list[ConfluentError] = []
+
+    @functools.cached_property
+    def _producer(self) -> Producer:
+        settings = {"transactional.id": self._transactional_id, "linger.ms": 0}
+        producer = Producer({**self._settings, **settings})
+        producer.init_transactions(_LIMIT_S)
+        return producer
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send(self, topic: str, value: str) -> None:
+        def delivered(error: ConfluentError | None, message: object) -> None:
+            if error is not None:
+                self._errors.append(error)
+
+        self._producer.produce(topic, value.encode(), on_delivery=delivered)
+
+    def offset(self, group: str, topic: str, offset: int) -> None:
+        consumer = Consumer({**self._settings, "group.id": group})
+        metadata = consumer.consumer_group_metadata()
+        self._producer.send_offsets_to_transaction([Place(topic, 0, offset)], metadata, _LIMIT_S)
+        consumer.close()
+
+    def flush(self) -> None:
+        assert self._producer.flush(_LIMIT_S) == 0
+        assert not self._errors, self._errors
+
+    def commit(self) -> None:
+        self._producer.commit_transaction(_LIMIT_S)
+
+    def abort(self) -> None:
+        self._producer.abort_transaction(_LIMIT_S)
+
+    def poll(self, topic: str, count: int) -> list[str]:
+        consumer = self._reader()
+        consumer.assign([Place(topic, 0, 0)])
+        try:
+            read = [consumer.poll(_LIMIT_S) for _ in range(count)]
+        finally:
+            consumer.close()
+        return [(each.value() or b"").decode() for each in read if each is not None]
+
+    def close(self) -> None:
+        self.__dict__.pop("_producer", None)
+
+    def end(self) -> None:
+        """There is nothing to end."""
+
+    def _reader(self) -> Consumer:
+        mine = {
+            "group.id": "actor", "isolation.level": "read_committed", "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10, "fetch.error.backoff.ms": 10, "check.crcs": self._check_crcs,
+        }  # fmt: skip
+        return Consumer({**self._settings, **mine})
 
     def read(self, topic: str, start: int, end: int) -> list[str]:
-        """As `Actor.read`."""
-        consumer = Consumer(self._settings)
+        consumer = self._reader()
         found: list[str] = []
         consumer.assign([Place(topic, 0, start)])
         try:
@@ -212,6 +277,9 @@ class Java:
 
     def send(self, topic: str, value: str) -> None:
         self._call("send", topic, value)
+
+    def offset(self, group: str, topic: str, offset: int) -> None:
+        self._call("offset", group, topic, str(offset))
 
     def flush(self) -> None:
         self._call("flush")

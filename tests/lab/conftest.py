@@ -9,7 +9,7 @@ import pytest
 
 from ottla.testing import Ottla
 
-from .actors import Actor, Aiokafka, Java
+from .actors import Actor, Aiokafka, Java, Librdkafka
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,11 @@ def java_program(request: pytest.FixtureRequest) -> Iterator[Java]:
     made = Java()
     yield made
     made.end()
+
+
+@pytest.fixture(scope="module")
+def librdkafka_program() -> Librdkafka:
+    return Librdkafka()
 
 
 @pytest.fixture(

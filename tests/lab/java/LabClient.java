@@ -11,8 +11,10 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -46,6 +48,9 @@ public final class LabClient {
             case "init" -> producer.initTransactions();
             case "begin" -> producer.beginTransaction();
             case "send" -> promises.add(producer.send(new ProducerRecord<>(words[1], words[2])));
+            case "offset" -> producer.sendOffsetsToTransaction(
+                Map.of(new TopicPartition(words[2], 0), new OffsetAndMetadata(Long.parseLong(words[3]))),
+                new ConsumerGroupMetadata(words[1]));
             case "flush" -> flush();
             case "commit" -> producer.commitTransaction();
             case "abort" -> producer.abortTransaction();
