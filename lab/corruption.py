@@ -14,7 +14,7 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.batch import CRC_START
 from . import corrupt_fetch, corrupt_metadata
 from .corrupt_answer import SHUFFLED, Change, has_tags, shuffled, unknown_tags
-from .rules import Corrupt, WrongRule
+from .rules import CannotFire, Corrupt, WrongRule
 
 _FETCH: Final = {ApiKey.FETCH: 0}
 _METADATA: Final = {ApiKey.METADATA: 0}
@@ -71,17 +71,18 @@ def check_kind(action: Corrupt, keys: Mapping[ApiKey, tuple[int, int]]) -> None:
     """Check an action and the APIs, with their versions, that its rule can match.
 
     Raises:
-        WrongRule: there is no such kind, or none of the answers has a place for it.
+        WrongRule: there is no such kind. CannotFire: it takes no such place, or no answer has a
+            place for it.
     """
     kind = KINDS.get(action.what)
     if kind is None:
         raise WrongRule(f"action.what: {action.what} is none of {', '.join(sorted(KINDS))}")
     if action.place is not None and action.place < kind.lowest_place:
-        raise WrongRule(f"action.place: {action.what} changes bytes from {kind.lowest_place} on")
+        raise CannotFire(f"action.place: {action.what} changes bytes from {kind.lowest_place} on")
     if action.place is not None and kind.lowest_place < 0:
-        raise WrongRule(f"action.place: {action.what} takes no place")
+        raise CannotFire(f"action.place: {action.what} takes no place")
     if not any(kind.has_place(key, highest) for key, (_, highest) in keys.items()):
-        raise WrongRule(f"match.api: corrupt {action.what} acts on {_named(kind)} alone")
+        raise CannotFire(f"match.api: corrupt {action.what} acts on {_named(kind)} alone")
 
 
 def _named(kind: Kind) -> str:

@@ -182,6 +182,9 @@ async def _offset_out_of_range(cluster: Cluster, spec: specs.OffsetOutOfRange) -
 async def _preparing_rebalance(cluster: Cluster, spec: specs.PreparingRebalance) -> Shown:
     Writer(cluster, spec.topic, 0)
     shard = await _groups(cluster, spec.group)
+    known = shard.ask(lambda machine: machine.describe(spec.group))
+    if known is not None and known.members:
+        raise WrongOrder(f"group {spec.group} has members")  # a join would wait for them
     joined = await shard.run_parked(
         lambda machine, now, ticket: machine.join(_join(spec), ticket=ticket, now=now)
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from .corruption import KINDS
 from .given_specs import State
 from .operation import Operation
 from .rules import ClockAdvance, LeaderMove, RuleSpec, TraceSettings
@@ -76,6 +77,7 @@ _ERRORS: Final = {
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
     """The whole description."""
     _, components = msgspec.json.schema_components(_GIVEN, ref_template=_REF)
+    components["Corrupt"]["properties"]["what"]["enum"] = sorted(KINDS)
     (state,), states = msgspec.json.schema_components((State,), ref_template=_REF)
     paths: dict[str, Any] = {}
     for operation in operations:

@@ -161,6 +161,7 @@ def test_the_description_names_every_operation(lab: LabClient) -> None:
     names = {each["operationId"] for path in described["paths"].values() for each in path.values()}
     assert {"addFault", "listFaults", "readTrace", "moveLeader", "killNode"} <= names
     text = json.dumps(described)
+    assert "bit_flip" in described["components"]["schemas"]["Corrupt"]["properties"]["what"]["enum"]
     assert "prefixItems" not in text  # generators of clients refuse `items: false`
     refs = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert refs <= described["components"]["schemas"].keys()

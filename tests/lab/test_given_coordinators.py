@@ -114,6 +114,13 @@ def test_a_group_waits_for_a_member_that_does_not_rejoin() -> None:
         assert group(broker)[0] != "PreparingRebalance"
 
 
+def test_a_group_with_members_is_not_given_a_rebalance() -> None:
+    with Ottla(clock="manual") as broker:
+        broker.given("preparing_rebalance", topic="orders", group="readers")
+        with pytest.raises(BrokerFailed, match="group readers has members"):
+            broker.given("preparing_rebalance", topic="orders", group="readers")
+
+
 def group(broker: Ottla) -> tuple[str, int]:
     """State and number of members of the group."""
     with Client.to(broker.bootstrap_servers) as client:

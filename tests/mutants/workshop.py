@@ -27,11 +27,13 @@ ROOMS: Final = (
     "audit",
     "broker",
     "coordinator",
+    "lab",
     "metadata",
     "protocol",
     "security",
     "spark",
     "storage",
+    "verdict",
 )
 _BESIDE: Final = ("tests", "pyproject.toml")
 _PACKAGE: Final = "ottla"

@@ -7,6 +7,7 @@ from typing import Final
 from ..mutant import Mutant
 from . import (
     broker,
+    captures,
     coordinator,
     events,
     facade,
@@ -27,4 +28,5 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *security.MUTANTS,
     *sink.MUTANTS,
     *kafka_log.MUTANTS,
+    *captures.MUTANTS,
 )
