@@ -112,9 +112,7 @@ class Node:
         self.workers = cluster.workers
         self.long_work = cluster.long_work
         self.fetch_sessions = self._new_fetch_sessions()
-        self.producer_ids = ProducerIds(
-            lambda: self.controller.next_producer_id_block(self.node_id)
-        )
+        self.producer_ids = self._new_producer_ids()
         self._marker_channel: MarkerChannel | None = None
         self.transaction_metrics: TransactionMetrics | None = None
         self.request_metrics: RequestMetrics | None = None
@@ -136,6 +134,9 @@ class Node:
         self._quotas: Quotas | None = None
         cluster.nodes[self.node_id] = self
         self.use_dynamic_settings()
+
+    def _new_producer_ids(self) -> ProducerIds:
+        return ProducerIds(lambda: self.controller.next_producer_id_block(self.node_id))
 
     def _new_fetch_sessions(self) -> FetchSessions:
         slots = self.config["max.incremental.fetch.session.cache.slots"]
@@ -361,6 +362,7 @@ class Node:
         self.is_stopping = False
         self.fetch_sessions.end_all()
         self.fetch_sessions = self._new_fetch_sessions()
+        self.producer_ids = self._new_producer_ids()
         self._marker_channel = None
         self.start(advertised)
         _log.info("a node runs again", node=self.node_id)

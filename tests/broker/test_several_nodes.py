@@ -463,3 +463,14 @@ async def test_every_node_knows_that_a_damaged_log_coordinates_nothing(tmp_path:
             )
             code = Code(answer["coordinators"][0]["error_code"])
             assert code is Code.COORDINATOR_NOT_AVAILABLE
+
+
+@in_a_loop
+async def test_a_node_that_was_started_again_gives_producer_ids_of_a_new_block(
+    tmp_path: Path,
+) -> None:
+    async with several_nodes(tmp_path) as nodes:
+        first = nodes.nodes[2].producer_ids.next()
+        await nodes.stop(2)
+        await nodes.start(2)
+        assert nodes.nodes[2].producer_ids.next() == first + 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,21 +211,3 @@ def test_a_disk_that_fails_once_loses_no_record(
         actor.commit()
     assert len(requests(broker, "Produce")) > 1
     assert values(broker, topic) == ["x"]
-
-
-@pytest.mark.parametrize("point", ["prepare_append", "before_marker", "before_complete_append"])
-def test_a_commit_ends_well_although_the_broker_dies_at(point: str, program: Actor) -> None:
-    with Ottla() as broker, ThreadPoolExecutor(1) as thread:
-        broker.create_topic("orders")
-        program.open(broker, "shop")
-        broker.faults.add("crash", point=point)
-        program.begin()
-        program.send("orders", "x")
-        program.flush()
-        committed = thread.submit(program.commit)
-        broker.wait_for(lambda: not broker.runs)
-        broker.kill()
-        broker.start()
-        committed.result(40)
-        assert program.poll("orders", 1) == values(broker, "orders") == ["x"]
-        program.close()
