@@ -12,6 +12,7 @@ from .corruption import check_kind
 from .error_answers import why_no_place
 from .rules import CannotFire, Match, RuleSpec, code_of
 from .sights import api_name
+from .subjects import kinds_of
 
 if TYPE_CHECKING:
     from ..broker.cluster import Cluster
@@ -21,6 +22,10 @@ _OF_STEPS: Final = {
     rules.Crash: {"node_id", "topic", "partition", "transactional_id", "producer_id", "group"},
     rules.Disk: {"topic", "partition"},
 }
+_KINDS: Final = {
+    "topic": "topics", "partition": "partitions", "transactional_id": "transactional_ids",
+    "producer_id": "producer_ids", "group": "groups", "member": "members",
+}  # fmt: skip
 _OF_ANY: Final = {"nth", "every", "after_ms", "probability", "seed", "times"}
 
 
@@ -46,6 +51,7 @@ def check_rule(spec: RuleSpec, cluster: Cluster) -> None:
         _check_move(action, cluster)
     elif isinstance(action, rules.Delay) and (action.up_to_ms or action.ms) < action.ms:
         raise CannotFire(f"up_to_ms must be at least ms, {action.ms}")
+    _check_names(match, keys)
 
 
 def _check_numbers(match: Match, cluster: Cluster) -> None:
@@ -99,6 +105,23 @@ def _keys_of(match: Match) -> dict[ApiKey, tuple[int, int]]:
         low, high = match.versions or (0, 0)
         raise CannotFire(f"match.versions: {pattern} has no served version from {low} to {high}")
     return served_versions
+
+
+def _check_names(match: Match, keys: dict[ApiKey, tuple[int, int]]) -> None:
+    """Refuse names that no request of these APIs has."""
+    wanted = {kind for field, kind in _KINDS.items() if getattr(match, field) is not None}
+    if any(wanted <= kinds_of(key) for key in keys):
+        return
+    field = next(
+        (
+            name
+            for name, kind in _KINDS.items()
+            if kind in wanted and not any(kind in kinds_of(key) for key in keys)
+        ),
+        next(name for name, kind in _KINDS.items() if kind in wanted),
+    )
+    pattern = match.api or "any API"
+    raise CannotFire(f"match.{field}: requests of {pattern} have no such name")
 
 
 def _check_error(match: Match, action: rules.Error, keys: dict[ApiKey, tuple[int, int]]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from ..protocol import codec
 from ..protocol.api_keys import ApiKey
 from ..protocol.batch import headers_in
 from ..protocol.errors import Malformed
@@ -65,6 +67,21 @@ _NAMES: Final[dict[ApiKey, tuple[str, str]]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: ("topics", "subscribed_topic_names"),
     ApiKey.SHARE_GROUP_DESCRIBE: ("groups", "group_ids"),
 }
+_KIND_OF_FIELD: Final = {
+    **dict.fromkeys(
+        ("topics", "topic_data", "topic_names", "topic_partitions", "v3_and_below_topics",
+         "forgotten_topics_data", "subscribed_topic_names", "cursor"), "topics"),
+    **dict.fromkeys(
+        ("partitions", "partition_data", "partition_index", "partition_indexes", "index"),
+        "partitions"),
+    **dict.fromkeys(("group_id", "group_ids", "groups_names"), "groups"),
+    **dict.fromkeys(
+        ("transactional_id", "transactional_ids", "v3_and_below_transactional_id"),
+        "transactional_ids"),
+    **dict.fromkeys(
+        ("producer_id", "producer_id_filters", "v3_and_below_producer_id"), "producer_ids"),
+    **dict.fromkeys(("member_id", "group_instance_id", "instance_id"), "members"),
+}  # fmt: skip
 _OF_CONFIGS: Final = frozenset(
     {ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
 )
@@ -77,6 +94,13 @@ _OF_COORDINATOR: Final = {0: "groups", 1: "transactional_ids"}
 _OF_SHARE_PARTITION: Final = 2
 _CONFIGS_OF_TOPIC: Final = 2
 _CONFIGS_OF_GROUP: Final = 32
+_FURTHER_KINDS: Final[dict[ApiKey, tuple[str, ...]]] = {
+    **dict.fromkeys(_OF_CONFIGS, ("topics", "groups")),
+    **dict.fromkeys(_OF_ACLS, ("topics", "groups", "transactional_ids")),
+    ApiKey.FIND_COORDINATOR: ("groups", "transactional_ids"),
+    ApiKey.DESCRIBE_GROUPS: ("groups",),
+    ApiKey.PRODUCE: ("producer_ids",),
+}
 
 
 class Subjects(NamedTuple):
@@ -93,6 +117,24 @@ class Subjects(NamedTuple):
     producer_ids: frozenset[int]
     groups: frozenset[str]
     members: frozenset[str]
+
+
+@cache
+def kinds_of(api_key: ApiKey) -> frozenset[str]:
+    """What requests of an API can name: fields of `Subjects`."""
+    found = set(_FURTHER_KINDS.get(api_key, ()))
+    fields = [*codec.message_class(api_key, "Request")._struct._fields]
+    while fields:
+        field = fields.pop()
+        if field.name in _KIND_OF_FIELD:
+            found.add(_KIND_OF_FIELD[field.name])
+        if field.is_struct_array():
+            fields += field.array_of._fields
+        elif field.is_struct():
+            fields += field._fields
+    if "topics" not in found:
+        found.discard("partitions")
+    return frozenset(found)
 
 
 def subjects_of(api_key: ApiKey, version: int, request: Any, topic_name: TopicName) -> Subjects:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.lab.subjects import Subjects, subjects_of
+from ottla.lab.subjects import Subjects, kinds_of, subjects_of
 from ottla.protocol import codec
 from ottla.protocol.api_keys import ApiKey
 
@@ -129,3 +129,19 @@ _NAMES_NOTHING = {
     ApiKey.REMOVE_RAFT_VOTER,
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
 }
+
+
+@pytest.mark.parametrize(("api_key", "version"), served())
+def test_requests_name_only_what_their_api_can_name(api_key: ApiKey, version: int) -> None:
+    decoder = codec.decoder(codec.message_class(api_key, "Request"), version)
+    request, _ = decoder(memoryview(body_of(api_key, version)), 0, None)
+    found = subjects_of(api_key, version, request, lambda topic_id: f"id{topic_id.int}")
+    assert {kind for kind, names in found._asdict().items() if names} <= kinds_of(api_key)
+
+
+def test_some_apis_name_nothing_of_a_kind() -> None:
+    assert kinds_of(ApiKey.METADATA) == {"topics"}
+    assert kinds_of(ApiKey.END_TXN) == {"transactional_ids", "producer_ids"}
+    assert kinds_of(ApiKey.HEARTBEAT) == {"groups", "members"}
+    assert kinds_of(ApiKey.LIST_GROUPS) == set()
+    assert kinds_of(ApiKey.OFFSET_COMMIT) == {"topics", "partitions", "groups", "members"}
