@@ -132,7 +132,7 @@ _NAMES_NOTHING = {
 
 
 @pytest.mark.parametrize(("api_key", "version"), served())
-def test_requests_name_only_what_their_api_can_name(api_key: ApiKey, version: int) -> None:
+def test_requests_name_nothing_beyond_the_kinds_of_their_api(api_key: ApiKey, version: int) -> None:
     decoder = codec.decoder(codec.message_class(api_key, "Request"), version)
     request, _ = decoder(memoryview(body_of(api_key, version)), 0, None)
     found = subjects_of(api_key, version, request, lambda topic_id: f"id{topic_id.int}")
