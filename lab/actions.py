@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..broker.requests.context import Context, DelayedClose, Disconnect
-from ..broker.requests.dispatch import encode_answer
+from ..broker.requests.dispatch import encode_answer, unsupported_api_versions
 from ..broker.requests.handler import Body
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Refused
+from ..protocol.errors import Code, Refused
 from ..protocol.messages import has_field, read_request, read_request_header
 from . import rules
 from .corrupt_answer import Answered, joined
@@ -174,6 +174,8 @@ async def _error(site: Site, rule: Rule, request: Any, apply: Apply) -> Body | N
     code = code_of(action.code)
     if context.api_key is ApiKey.PRODUCE and request.acks == 0:
         raise site.closed(rule)  # as Kafka does with an error that has no answer
+    if context.api_key is ApiKey.API_VERSIONS and code is Code.UNSUPPORTED_VERSION:
+        raise WholeAnswer(context, *unsupported_api_versions(context))
     error = ErrorFor(code, action.message, rule.partitions_chosen, topic_name_of(site.node))
     refusal = refuse(context.api_key, context.version, request, error)
     body = None if refusal.rest is None else await apply(refusal.rest)

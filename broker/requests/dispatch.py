@@ -171,7 +171,7 @@ class Dispatch:
             if not 0 <= version <= highest:
                 if self._events.tell is not None:
                     self._tell_answered(context, None)
-                return context, _unsupported_api_versions(context)
+                return context, unsupported_api_versions(context)[0]
         try:
             request = read_request(header, frame, most_elements=MOST_ELEMENTS)
         except Malformed as malformed:
@@ -397,21 +397,16 @@ def _unexpected(context: Context, bug: Exception) -> Answer:
     return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))
 
 
-def _unsupported_api_versions(context: Context) -> bytearray:
-    """The answer, in version 0, to an ApiVersions of a version that is too new (KIP-511)."""
+def unsupported_api_versions(context: Context) -> tuple[bytearray, Body]:
+    """The answer, in version 0, to an ApiVersions of a version that is too new, and its body.
+
+    It announces the versions of ApiVersions itself (KIP-511).
+    """
     listed = HANDLERS[ApiKey.API_VERSIONS]
-    return answer(
-        ApiKey.API_VERSIONS,
-        0,
-        context.correlation_id,
-        {
-            "error_code": Code.UNSUPPORTED_VERSION,
-            "api_keys": [
-                {
-                    "api_key": ApiKey.API_VERSIONS,
-                    "min_version": listed.lowest,
-                    "max_version": listed.highest,
-                }
-            ],
-        },
-    )
+    own = {
+        "api_key": ApiKey.API_VERSIONS,
+        "min_version": listed.lowest,
+        "max_version": listed.highest,
+    }
+    body = {"error_code": Code.UNSUPPORTED_VERSION, "api_keys": [own]}
+    return answer(ApiKey.API_VERSIONS, 0, context.correlation_id, body), body

@@ -53,7 +53,14 @@ public class CopyTopic {
         return settings;
     }
 
+    /** Copies records until all are there. A corrupt batch ends the program. */
     private void copy(int wanted) {
+        try (consumer; producer) {
+            copyAll(wanted);
+        }
+    }
+
+    private void copyAll(int wanted) {
         consumer.subscribe(List.of(INPUT));
         producer.initTransactions();
         int copied = 0;
@@ -68,8 +75,6 @@ public class CopyTopic {
                 goBack();
             }
         }
-        producer.close();
-        consumer.close();
     }
 
     /** Copies records in one transaction; false if it was aborted. */

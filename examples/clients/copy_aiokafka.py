@@ -7,7 +7,7 @@ import asyncio
 import os
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.errors import KafkaError, ProducerFenced
+from aiokafka.errors import CorruptRecordException, KafkaError, ProducerFenced
 
 BOOTSTRAP = os.environ["OTTLA_BOOTSTRAP"]
 INPUT = os.environ["OTTLA_INPUT"]
@@ -58,7 +58,11 @@ async def main():
     copied = 0
     async with consumer, producer:
         while copied < RECORDS:
-            found = await consumer.getmany(timeout_ms=300, max_records=10)
+            try:
+                found = await consumer.getmany(timeout_ms=300, max_records=10)
+            except CorruptRecordException:
+                await go_back(consumer)
+                continue
             if not found:
                 continue
             if await is_copied(producer, found):

@@ -60,6 +60,7 @@ def main():
     consumer = Consumer(
         {
             **cluster,
+            "client.id": "copy-consumer",
             "group.id": GROUP,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
@@ -67,7 +68,9 @@ def main():
             "check.crcs": True,
         }
     )
-    producer = Producer({**cluster, "transactional.id": TRANSACTIONAL_ID})
+    producer = Producer(
+        {**cluster, "client.id": "copy-producer", "transactional.id": TRANSACTIONAL_ID}
+    )
     consumer.subscribe([INPUT])
     retried(producer.init_transactions, TIMEOUT_S)
     copied = 0

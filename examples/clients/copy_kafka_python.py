@@ -44,6 +44,19 @@ def go_back(consumer):
         consumer.seek(place, consumer.committed(place) or 0)
 
 
+def copy(consumer, producer):
+    """Copy records until all are there. A corrupt batch ends the program."""
+    copied = 0
+    while copied < RECORDS:
+        found = consumer.poll(timeout_ms=300, max_records=10)
+        if not found:
+            continue
+        if is_copied(consumer, producer, found):
+            copied += sum(map(len, found.values()))
+        else:
+            go_back(consumer)
+
+
 def main():
     """Copy all records."""
     consumer = KafkaConsumer(
@@ -56,17 +69,11 @@ def main():
     )
     producer = KafkaProducer(bootstrap_servers=BOOTSTRAP, transactional_id=TRANSACTIONAL_ID)
     producer.init_transactions()
-    copied = 0
-    while copied < RECORDS:
-        found = consumer.poll(timeout_ms=300, max_records=10)
-        if not found:
-            continue
-        if is_copied(consumer, producer, found):
-            copied += sum(map(len, found.values()))
-        else:
-            go_back(consumer)
-    producer.close()
-    consumer.close()
+    try:
+        copy(consumer, producer)
+    finally:
+        producer.close()
+        consumer.close()
 
 
 if __name__ == "__main__":

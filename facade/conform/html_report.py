@@ -25,6 +25,7 @@ td.status { white-space: nowrap; font-weight: 600; }
 .wide { overflow-x: auto; }
 pre { font: .83em/1.45 ui-monospace, monospace; overflow-x: auto; padding: .6rem .8rem;
   border: 1px solid var(--line); border-radius: 6px; }
+.text { margin: .2rem 0; white-space: pre-wrap; }
 details { margin: .8rem 0; } summary { cursor: pointer; }
 .matrix td, .matrix th { text-align: center; padding: .15rem .4rem; width: auto; }
 .matrix { width: auto; } .matrix td:first-child { text-align: left; }
@@ -83,7 +84,7 @@ def _violations(results: Sequence[Result], *, with_names: bool) -> Iterator[str]
         )
         for each in finding.breaches:
             client = f" (client {escape(each.client_id)})" if each.client_id else ""
-            yield f"<p>{escape(each.text)}{client}</p>"
+            yield f'<p class="text">{escape(each.text)}{client}</p>'
             if each.lines:
                 yield f"<pre>{escape(chr(10).join(each.lines))}</pre>"
         left = finding.violated - len(finding.breaches)

@@ -200,9 +200,12 @@ class _Stage:
             found.append(judge_position(rule, run.position, run.end_before))
         if run.status is not None:
             copied = self._copied(run, run.status)
-            found += judge_copy(copied)
-            if self._scenario.wrong_values and self._watch.fired:
-                found.append(judge_wrong_values(self._scenario.wrong_values, copied))
+            wrong_values = self._scenario.wrong_values if self._watch.fired else ""
+            if wrong_values:
+                found.append(judge_wrong_values(wrong_values, copied))
+            # A program that notices such an answer may also fail.
+            if not wrong_values or run.status == 0:
+                found += judge_copy(copied)
         return found
 
     def _copied(self, run: _Run, status: int) -> Copied:

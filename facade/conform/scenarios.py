@@ -263,15 +263,20 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     ),
     Scenario(
         "unknown-topic-id",
-        "Fetch is answered UNKNOWN_TOPIC_ID once, as after a topic was made again.",
+        "Fetch is answered UNKNOWN_TOPIC_ID once, or UNKNOWN_TOPIC_OR_PARTITION before version 13.",
         ("topic-looked-up",),
-        (
+        tuple(
             LabFault(
                 "error",
-                {"api": "Fetch", "versions": (13, 99), "nth": 2, "topic": INPUT},
-                {"code": "UNKNOWN_TOPIC_ID"},
+                {"api": "Fetch", "versions": versions, "nth": 2, "topic": INPUT},
+                {"code": code},
                 needed=True,
-            ),
+                one_of="fetch",
+            )
+            for versions, code in (
+                ((13, 99), "UNKNOWN_TOPIC_ID"),
+                ((0, 12), "UNKNOWN_TOPIC_OR_PARTITION"),
+            )
         ),
         late=4,
     ),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
 
-from ottla.client import Client
+from ottla.client import Client, addresses
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.requests import request_frame
+from ottla.security.client_connection import received
 from ottla.testing import Ottla
 
 from .actors import Aiokafka
@@ -130,3 +133,30 @@ def test_records_that_are_no_batches_have_a_topic_in_the_trace(broker: Ottla, to
     assert answer.responses[0].partition_responses[0].error_code != 0
     (produce,) = broker.trace.where(kind="request", api="Produce")
     assert produce["request"]["batches"] == [{"topic": topic, "partition": 0}]
+
+
+@pytest.mark.parametrize("version", [0, 3, 4])
+def test_an_unsupported_version_of_api_versions_is_answered_as_by_kafka(
+    version: int, broker: Ottla
+) -> None:
+    """In version 0, with the versions of ApiVersions itself (KIP-511)."""
+    address = addresses(broker.bootstrap)[0]
+    name = {"client_software_name": "a", "client_software_version": "1"}
+    frame = bytearray(request_frame(ApiKey.API_VERSIONS, version, 7, "x", name))
+    with (
+        broker.faults.expect("error", code="UNSUPPORTED_VERSION", match={"api": "ApiVersions"}),
+        socket.create_connection(address) as connection,
+    ):
+        connection.sendall(frame)
+        by_the_fault = received(connection)
+    newer = bytearray(request_frame(ApiKey.API_VERSIONS, 4, 7, "x", name))
+    newer[6:8] = (99).to_bytes(2, "big")
+    with socket.create_connection(address) as connection:
+        connection.sendall(newer)
+        assert received(connection) == by_the_fault
+    (shown,) = [
+        each["response"]["api_keys"]
+        for each in broker.trace.where(kind="answer", api="ApiVersions")
+        if each["response"]["error_code"]
+    ]
+    assert [each["api_key"] for each in shown] == [int(ApiKey.API_VERSIONS)]

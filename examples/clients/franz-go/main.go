@@ -64,7 +64,7 @@ func copyNext(session *kgo.GroupTransactSession) int {
 	isWritten := written.Err() == nil
 	committed, err := session.End(context.Background(), kgo.TransactionEndTry(isWritten))
 	if err != nil {
-		log.Fatal(err)
+		log.Print(err)
 	}
 	if !committed {
 		return 0
