@@ -39,6 +39,9 @@ class Served(Protocol):
     def release(self) -> None:
         """Receive again."""
 
+    def give_up(self, why: str) -> None:
+        """Close it after a fault of the broker, and log the reason."""
+
 
 class FairTurns:
     """Divides the time of one event loop among connections.
@@ -107,6 +110,15 @@ class FairTurns:
         """Serve connections for one turn: an old one first, so that new ones cannot starve them,
         then the new ones, then the other old ones."""
         self._left_s, self._left_to_read = TURN_S, self._read_bytes
+        try:
+            self._take_turn()
+        finally:  # also after a fault of one of them, which the event loop logs
+            later = self._new or self._old or self._reads_later or self._ends_later
+            self._is_scheduled = bool(later)
+            if self._is_scheduled:
+                asyncio.get_running_loop().call_soon(self._take_turns)
+
+    def _take_turn(self) -> None:
         for _ in range(min(_READERS, len(self._reads_later))):
             self._reads_later.popleft().release()
         for _ in range(min(_ENDS, len(self._ends_later))):
@@ -118,9 +130,6 @@ class FairTurns:
             if self.now_s() >= until_s:
                 break
             queue = self._new or self._old
-        self._is_scheduled = bool(self._new or self._old or self._reads_later or self._ends_later)
-        if self._is_scheduled:
-            asyncio.get_running_loop().call_soon(self._take_turns)
 
     def _serve(self, queue: deque[Served], until_s: float) -> None:
         one = queue.popleft()
@@ -128,7 +137,13 @@ class FairTurns:
             return  # forgotten
         # A new one gets a single request served, so that many new ones do not delay each other.
         slice_s = SLICE_S if queue is self._old else 0.0
-        if one.serve(min(self.now_s() + slice_s, until_s)):
+        try:
+            is_more = one.serve(min(self.now_s() + slice_s, until_s))
+        except Exception as fault:
+            self._queued.discard(one)
+            one.give_up(f"a fault of the broker: {fault!r}")
+            raise
+        if is_more:
             self._old.append(one)
         else:
             self._queued.discard(one)

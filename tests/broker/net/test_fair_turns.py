@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from ottla.broker.net.fair_turns import READ_BYTES, SLICE_S, TURN_S, FairTurns
 from tests.broker.fakes import in_virtual_time, settle
 
@@ -35,6 +37,7 @@ class Worker:
         self._bench, self._name, self._piece_s = bench, name, piece_s
         self.pieces = pieces
         self.receives = True
+        self.is_broken = False
 
     def hold(self) -> None:
         assert self.receives
@@ -44,8 +47,13 @@ class Worker:
         assert not self.receives
         self.receives = True
 
+    def give_up(self, why: str) -> None:
+        self._bench.done.append(f"{self._name} is given up: {why}")
+
     def serve(self, until_s: float) -> bool:
         bench = self._bench
+        if self.is_broken:
+            raise ZeroDivisionError
         for count in range(self.pieces):
             if count and bench.now_s >= until_s:
                 return True
@@ -176,3 +184,23 @@ async def test_a_turn_receives_no_more_of_large_requests_than_it_should() -> Non
     assert min(received.values()) >= 10 * chunk, "all get on"
     await settle()
     assert all(sender.receives for sender in senders)
+
+
+@in_virtual_time
+async def test_a_fault_of_one_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    broken, good = bench.worker("broken", 100), bench.worker("good", 100)
+    bench.turns.take(broken)
+    bench.turns.take(good)
+    broken.is_broken = True
+    for _ in range(20):
+        await settle()
+    assert good.pieces == 0
+    assert "broken is given up: a fault of the broker: ZeroDivisionError()" in bench.done
+    assert len(bench.turns) == 0
+    assert "ZeroDivisionError" in caplog.text
+    later = bench.worker("later", 100)
+    bench.turns.take(later)
+    for _ in range(20):
+        await settle()
+    assert later.pieces == 0
