@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -18,7 +21,7 @@ from confluent_kafka import TopicPartition as Place
 
 from ottla.testing import Ottla
 
-from ..kafka.installation import cache_directory, libraries
+from ..kafka.installation import POM, cache_directory, libraries
 
 _HERE: Final = Path(__file__).resolve().parent
 _LIMIT_S: Final = 40.0
@@ -307,8 +310,14 @@ class Java:
 @functools.cache
 def _java() -> tuple[str, ...]:
     jars = f"{libraries()}/*"
-    classes = str(cache_directory() / "lab-client")
-    source = str(_HERE / "java/LabClient.java")
-    subprocess.run(["javac", "-d", classes, "-cp", jars, source], check=True)
+    source = _HERE / "java/LabClient.java"
+    name = hashlib.sha256(source.read_bytes() + POM.read_bytes()).hexdigest()[:16]
+    classes = str(cache_directory() / f"lab-client-{name}")
+    if not Path(classes).exists():
+        with tempfile.TemporaryDirectory(dir=cache_directory()) as made:
+            compiled = f"{made}/classes"  # whole or not there: several runs may share the cache
+            subprocess.run(["javac", "-d", compiled, "-cp", jars, source], check=True)
+            with suppress(OSError):  # another run was faster
+                Path(compiled).rename(classes)
     flags = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     return "java", *flags, "-cp", os.pathsep.join((classes, jars)), "LabClient"

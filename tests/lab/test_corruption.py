@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import uuid
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -23,6 +25,7 @@ from ottla.protocol.fetch_answer import encode_fetch_answer
 from ottla.protocol.messages import answer
 from tests.protocol.message_values import SERVED, Values, schema
 
+DOCUMENT = Path(__file__).parents[2] / "docs/LAB.md"
 SEEDS = range(6)
 CORRELATION_ID = 77
 EARLIER = bytes(build([(b"k", b"earlier")], timestamp_ms=1, base_offset=0))
@@ -338,3 +341,13 @@ def test_a_kind_without_a_place_is_refused(
     given = {"match": match, "action": {"kind": "corrupt", **action}}
     with pytest.raises((CannotFire, WrongRule), match=why):
         check_rule(read(given, RuleSpec), None)  # type: ignore[arg-type]  # needs no cluster
+
+
+def test_the_document_says_of_each_kind_whether_it_is_legal() -> None:
+    listed = {
+        name: cells[3].strip() == "yes"
+        for line in DOCUMENT.read_text().splitlines()
+        if len(cells := line.split("|")) == 7 and cells[3].strip() in ("yes", "no")
+        for name in re.findall("`([a-z_]+)`", cells[1])
+    }
+    assert listed == {name: kind.is_legal for name, kind in KINDS.items()}
