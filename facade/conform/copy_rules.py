@@ -57,7 +57,8 @@ class Copied(NamedTuple):
 
     Attributes:
         status: its exit status.
-        ended: the same in words, with the end of its output.
+        ended: the same in words.
+        last_lines: the end of its output.
         input: all records of the input with their fates, those of aborted transactions too.
         output: the committed records of the output.
         offset: what the group has committed; -1 for nothing.
@@ -66,6 +67,7 @@ class Copied(NamedTuple):
 
     status: int
     ended: str
+    last_lines: tuple[str, ...]
     input: Sequence[ReadRecord]
     output: Sequence[ReadRecord]
     offset: int
@@ -81,10 +83,17 @@ def sentences() -> dict[str, str]:
 def judge_copy(copied: Copied) -> list[Finding]:
     """The runner's rules about a program that has ended by itself."""
     return [
-        _found("program-ends", copied.status == 0, [copied.ended] if copied.status else ()),
+        _ended(copied),
         *_values(copied),
         *_offsets(copied),
     ]
+
+
+def _ended(copied: Copied) -> Finding:
+    if copied.status == 0:
+        return _found("program-ends", 1)
+    breach = Breach(copied.ended, lines=copied.last_lines)
+    return _found("program-ends", 0, [copied.ended])._replace(breaches=(breach,))
 
 
 def judge_wrong_values(rule_id: str, copied: Copied) -> Finding:

@@ -24,6 +24,7 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
                 "verdict": each.verdict,
                 "trouble": each.trouble,
                 "notes": list(each.notes),
+                "last_lines": list(each.last_lines),
                 "took_s": round(each.took_s, 3),
                 "rules": [_rule(finding) for finding in each.findings],
             }
@@ -71,7 +72,8 @@ def as_junit(results: Sequence[Result]) -> str:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=_clean(result.name), name="the program ends in time"
             )
-            ElementTree.SubElement(case, "error", message=_clean(result.trouble))
+            error = ElementTree.SubElement(case, "error", message=_clean(result.trouble))
+            error.text = _clean("\n".join(result.last_lines))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -15,7 +15,7 @@ class Breach(NamedTuple):
         text: what is wrong, in one sentence.
         client_id: of the client that sent the request; empty if no request shows it.
         frames: the numbers of the requests that show it.
-        lines: these requests, as `ottla trace show` prints them.
+        lines: these requests, as `ottla trace show` prints them; or the end of a program's output.
     """
 
     text: str
@@ -66,6 +66,7 @@ class Result(NamedTuple):
         trouble: why it could not be judged to its end; empty if it could.
         notes: what a reader should know, such as a fault that did not fire.
         took_s: how long the program ran.
+        last_lines: the end of the output of a program that did not end.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Result(NamedTuple):
     trouble: str = ""
     notes: tuple[str, ...] = ()
     took_s: float = 0.0
+    last_lines: tuple[str, ...] = ()
 
     def of_status(self, status: Status) -> int:
         """The number of rules with a status."""

@@ -81,12 +81,12 @@ class Program:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    def tail(self, lines: int = 5) -> str:
+    def tail(self, lines: int = 5) -> tuple[str, ...]:
         """The last lines of its output."""
         with self._output.open("rb") as file:
             file.seek(max(0, self._output.stat().st_size - _TAIL_BYTES))
             text = file.read().decode(errors="replace")
-        return "\n".join(each.rstrip() for each in text.splitlines()[-lines:])
+        return tuple(each.rstrip() for each in text.splitlines()[-lines:])
 
 
 def ended(status: int) -> str:

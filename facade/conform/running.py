@@ -76,7 +76,7 @@ class _Run(NamedTuple):
     """
 
     status: int | None
-    tail: str
+    tail: tuple[str, ...]
     took_s: float
     end_before: int
     position: int | None
@@ -145,15 +145,15 @@ class _Stage:
             self._plan.traces.mkdir(parents=True, exist_ok=True)
             shutil.copy(self._trace, self._plan.traces / f"{self._scenario.name}.jsonl")
         found = [each for each in self._findings(run) if self._plan.has(each.rule_id)]
-        tail = f"; its last lines: {run.tail}" if run.tail else ""
         ended_by_us = f"the program did not end within {self._plan.timeout_s:g} s, and was ended"
         return Result(
             self._scenario.name,
             tuple(found),
             self._scenario.sentence,
-            trouble=ended_by_us + tail if run.status is None else "",
+            trouble=ended_by_us if run.status is None else "",
             notes=tuple(not_fired(self._faults, self._watch.fired)),
             took_s=run.took_s,
+            last_lines=run.tail if run.status is None else (),
         )
 
     def _run(self, values: Mapping[str, str], end: int) -> _Run:
@@ -212,7 +212,8 @@ class _Stage:
         broker, watch = self._broker, self._watch
         return Copied(
             status=status,
-            ended=ended(status) + (f"; its last lines: {run.tail}" if run.tail else ""),
+            ended=ended(status),
+            last_lines=run.tail,
             input=broker.read(INPUT, isolation="read_uncommitted"),
             output=broker.read(OUTPUT),
             offset=broker.offsets(GROUP).get((INPUT, 0), -1),

@@ -82,3 +82,5 @@ def _sums(results: Sequence[Result]) -> None:
     for each in results:
         if each.trouble:
             line(f"{each.name}: {each.trouble}")
+        for text in each.last_lines:
+            line(f"  {text}")

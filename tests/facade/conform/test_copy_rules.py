@@ -21,6 +21,7 @@ INPUT = [record(0, b"x", Fate.ABORTED), record(2, b"a"), record(3, b"b", Fate.PL
 RIGHT = Copied(
     status=0,
     ended="",
+    last_lines=("first", "last"),
     input=INPUT,
     output=[record(0, b"a"), record(1, b"b")],
     offset=4,
@@ -77,6 +78,12 @@ def test_a_mistake_breaks_its_rule(changes: dict[str, Any], rules: set[str], tex
     found = [each for each in judge_copy(copied) if each.status is Status.VIOLATED]
     assert {each.rule_id for each in found} == rules
     assert [each.text for each in found[0].breaches] == [text]
+
+
+def test_a_program_that_fails_is_shown_with_the_end_of_its_output() -> None:
+    found = {each.rule_id: each for each in judge_copy(RIGHT._replace(status=1, ended="status 1"))}
+    (breach,) = found["program-ends"].breaches
+    assert (breach.text, breach.lines) == ("status 1", ("first", "last"))
 
 
 def test_rules_without_an_occasion_are_not_exercised() -> None:

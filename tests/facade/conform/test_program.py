@@ -84,20 +84,20 @@ def test_a_program_that_hangs_is_ended_with_its_children(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     began_s = time.monotonic()
-    given = ["--scenario", "calm", "--timeout", "0.5", "--", *COPIER, "hangs"]
+    given = ["--scenario", "calm", "--timeout", "2", "--", *COPIER, "hangs"]
     assert main(["conform", *given]) == 2
     assert time.monotonic() < began_s + 30
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "calm: the program did not end within 0.5 s, and was ended"
+    lines = capsys.readouterr().out.splitlines()
+    assert "calm: the program did not end within 2 s, and was ended" in lines
 
 
 def test_the_end_of_a_program_is_the_end_of_its_process_group(tmp_path: Path) -> None:
     command = ["sh", "-c", "trap '' TERM; sleep 1000 & echo $!; wait"]
     with Program(command, {}, tmp_path / "output") as program:
-        while not (child := program.tail()):
+        while not (printed := program.tail()):
             assert program.status is None
     assert program.status is not None
-    found = subprocess.run(["ps", "-o", "stat=", "-p", child], capture_output=True, text=True)
+    found = subprocess.run(["ps", "-o", "stat=", "-p", printed[0]], capture_output=True, text=True)
     assert found.stdout.strip() in ("", "Z")
 
 
