@@ -60,7 +60,7 @@ def test_the_page_has_scenarios_rules_and_violations() -> None:
         assert text in page
 
 
-def test_the_files_have_what_could_not_be_judged() -> None:
+def test_the_files_name_scenarios_that_were_not_judged_to_their_end() -> None:
     assert as_json([HUNG])["scenarios"][0]["last_lines"] == ["last & least"]
     calm, broken, hung = ElementTree.fromstring(as_junit([CALM, BROKEN, HUNG]))
     assert [each.get("errors") for each in (calm, broken, hung)] == ["0", "0", "1"]
