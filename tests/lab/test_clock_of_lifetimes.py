@@ -71,7 +71,11 @@ def test_a_delegation_token_expires(with_logins: Ottla) -> None:
         assert found.error_code == 0
         return [token.token_id for token in found.tokens]
 
-    asked = {"owner_principal_type": None, "owner_principal_name": None, "renewers": []}
+    asked: dict[str, Any] = {
+        "owner_principal_type": None,
+        "owner_principal_name": None,
+        "renewers": [],
+    }
     with logged_in(with_logins) as client:
         body = asked | {"max_lifetime_ms": 3 * HOUR_MS}
         token = client.ask(ApiKey.CREATE_DELEGATION_TOKEN, body, version=3)
