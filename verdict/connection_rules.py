@@ -91,14 +91,17 @@ class Downgrade(Rule):
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
-        self._refused: dict[tuple[str, int], Exchange] = {}
+        self._refused: dict[str, Exchange] = {}
+
+    def closed(self, closed: Closed) -> None:
+        self._refused.pop(closed.connection, None)
 
     def answered(self, exchange: Exchange) -> None:
         if _UNSUPPORTED_VERSION & error_codes(exchange):
-            self._refused[exchange.client_id, exchange.node_id] = exchange
+            self._refused[exchange.connection] = exchange
 
     def asked(self, exchange: Exchange) -> None:
-        refused = self._refused.pop((exchange.client_id, exchange.node_id), None)
+        refused = self._refused.pop(exchange.connection, None)
         if refused is None:
             return
         announced = _announced_api_versions(refused.response)

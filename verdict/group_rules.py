@@ -252,7 +252,8 @@ class CurrentGeneration(Rule):
 class _RejoinsAfter(Rule):
     """After certain errors a member stops using its membership until it has joined again."""
 
-    apis = _OF_MEMBERS | {"JoinGroup"}
+    # A producer sends TxnOffsetCommit with a membership that is not its own.
+    apis = _OF_MEMBERS - {"TxnOffsetCommit"} | {"JoinGroup"}
     errors: frozenset[int]
     grace_ms = 500
 

@@ -46,7 +46,7 @@ class AddedFirst(Rule):
     sentence = "A partition is added to the transaction before the first Produce to it."
     source = "KIP-98; TransactionManager.maybeAddPartition"
     applies_to = "Produce 3 to 11 of transactional producers"
-    apis = frozenset({"Produce", "AddPartitionsToTxn", "EndTxn"})
+    apis = frozenset({"Produce", "AddPartitionsToTxn", "EndTxn", "InitProducerId"})
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -69,7 +69,7 @@ class AddedFirst(Rule):
 
     def answered(self, exchange: Exchange) -> None:
         name = transactional_id(exchange)
-        if exchange.api == "EndTxn" and not exchange.error and exchange.is_answered:
+        if exchange.api in _ENDS and not exchange.error and exchange.is_answered:
             self._added[name] = set()
         elif exchange.api == "AddPartitionsToTxn" and exchange.is_answered:
             refused = _refused_partitions(exchange)

@@ -102,9 +102,21 @@ def leaders(node_id: int | None) -> Capture:
     return capture
 
 
+def downgrades(version: int) -> Capture:
+    """An ApiVersions request of a given version after a newer one was refused."""
+    capture = Capture()
+    keys = [{"api_key": 18, "min_version": 0, "max_version": 3}]
+    refused = {"error_code": 35, "api_keys": keys}
+    capture.answers(capture.asks("ApiVersions", 9), refused)
+    capture.answers(capture.asks("ApiVersions", 9, connection="other"), refused)
+    capture.asks("ApiVersions", version)
+    return capture
+
+
 CAPTURES: dict[str, tuple[Callable[[], Capture], Callable[[], Capture]]] = {
     "correlation-id-unique": (lambda: ids(2), lambda: ids(1)),
     "versions-announced": (lambda: versions(8), lambda: versions(9)),
+    "api-versions-downgrade": (lambda: downgrades(3), lambda: downgrades(4)),
     "five-in-flight": (lambda: in_flight(5), lambda: in_flight(6)),
     "one-fetch-per-session": (lambda: sessions(waits=True), lambda: sessions(waits=False)),
     "api-versions-first": (lambda: first_requests(asks=True), lambda: first_requests(asks=False)),

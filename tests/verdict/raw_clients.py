@@ -51,13 +51,6 @@ def _rule(rule_id: str, right: Play, wrong: Play) -> None:
 # -- connections
 
 
-def _downgrade(stage: Stage, version: int) -> None:
-    stage.refuse("ApiVersions", "UNSUPPORTED_VERSION")
-    for each in (3, version):
-        stage.wire.connection.send("ApiVersions", each)
-        stage.wire.connection.frame()
-
-
 def _throttled(stage: Stage, wait_ms: int) -> None:
     stage.ottla.faults.add("throttle", ms=1000, match={"api": "FindCoordinator", "times": 1})
     stage.wire.call("FindCoordinator", 2, {"key": "x", "key_type": 0})
@@ -407,7 +400,6 @@ def _member_commit(stage: Stage, difference: int) -> None:
     member.commit(consumer.topics[0], 0, version=9)
 
 
-_rule("api-versions-downgrade", lambda s: _downgrade(s, 0), lambda s: _downgrade(s, 3))
 _rule("throttle-obeyed", lambda s: _throttled(s, 1000), lambda s: _throttled(s, 500))
 _rule("retries-wait", lambda s: _retries(s, 50), lambda s: _retries(s, 1))
 _rule(

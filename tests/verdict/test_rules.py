@@ -32,7 +32,7 @@ def ottla() -> Iterator[Ottla]:
 def stage(ottla: Ottla, request: pytest.FixtureRequest) -> Iterator[Stage]:
     ottla.trace.clear()
     host, port = ottla.bootstrap.split(":")
-    wire = Broker((host, int(port)), str(request.node.callspec.id))
+    wire = Broker((host, int(port)), request.node.name)
     yield Stage(ottla, wire)
     wire.close()
     ottla.faults.clear()
@@ -66,6 +66,24 @@ def test_a_capture_shows_whether_a_client_obeys(rule_id: str) -> None:
         each.status for rules in (right, wrong) for each in rules if each.rule_id == rule_id
     ]
     assert statuses == [Status.OBEYED, Status.VIOLATED]
+
+
+def test_a_first_transaction_without_its_partition_is_found(stage: Stage) -> None:
+    topic = stage.wire.topic()
+    stage.wire.producer().produce(topic)
+    assert judged(stage, "partition-added-first").status == Status.VIOLATED
+
+
+def test_a_producer_is_not_blamed_for_the_membership_of_its_consumer(stage: Stage) -> None:
+    group = stage.wire.fresh("g")
+    member = stage.wire.stable_member(group)
+    producer = stage.wire.producer()
+    producer.add_offsets(group)
+    stale = {"generation_id": member.generation_id + 1, "member_id": member.member_id}
+    for _ in range(2):
+        producer.commit_offset(group, stage.wire.topic(), **stale)
+        stage.later(1000)
+    assert judged(stage, "stale-member-rejoins").status == Status.NOT_EXERCISED
 
 
 def test_every_rule_has_a_client_that_obeys_and_one_that_breaks_it() -> None:
