@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,10 @@ def test_a_producer_is_not_blamed_for_the_membership_of_its_consumer(stage: Stag
     member = stage.wire.stable_member(group)
     producer = stage.wire.producer()
     producer.add_offsets(group)
-    stale = {"generation_id": member.generation_id + 1, "member_id": member.member_id}
+    stale: dict[str, Any] = {
+        "generation_id": member.generation_id + 1,
+        "member_id": member.member_id,
+    }
     for _ in range(2):
         producer.commit_offset(group, stage.wire.topic(), **stale)
         stage.later(1000)
