@@ -130,6 +130,10 @@ class Lab:
         """Give the broker a state; return what it has made. Raises WrongOrder."""
         return await self._others.give(given)
 
+    def list_emulations(self) -> dict[str, Any]:
+        """The names of the bugs of Kafka that are rehearsed; none unless asked for."""
+        return {"bugs": [*self._cluster.variants.names]}
+
     def list_nodes(self) -> list[dict[str, Any]]:
         """The nodes, running or not, with the number of partitions that each leads."""
         leaders = Counter(

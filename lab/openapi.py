@@ -56,6 +56,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
     "Node": _NODE,
     "Nodes": _list_of("Node"),
     "TraceState": _object(["on", "last"], on={"type": "boolean"}, last=_COUNT),
+    "Emulations": _object(["bugs"], bugs={"type": "array", "items": _TEXT}),
     "Clock": _object(["now_ms"], now_ms={"type": "integer"}),
     "Trace": _object(
         ["events", "next"], events={"type": "array", "items": {"type": "object"}}, next=_COUNT

@@ -122,6 +122,14 @@ async def _give_state(lab: Lab, values: Values, query: Query, body: Any) -> obje
     return await lab.give(body)
 
 
+@_operation(
+    "GET", "/emulations", "listEmulations", "The bugs of Kafka that are rehearsed.",
+    answer="Emulations",
+)  # fmt: skip
+async def _list_emulations(lab: Lab, values: Values, query: Query, body: Any) -> object:
+    return lab.list_emulations()
+
+
 @_operation("GET", "/nodes", "listNodes", "The nodes of the process.", answer="Nodes")
 async def _list_nodes(lab: Lab, values: Values, query: Query, body: Any) -> object:
     return lab.list_nodes()

@@ -56,6 +56,11 @@ def test_an_unknown_bug_stops_the_start() -> None:
         Ottla(emulate=["KAFKA-1"]).start()
 
 
+@pytest.mark.parametrize("bug", ["KAFKA-19690"], indirect=True)
+def test_the_control_lists_the_bugs(ottla: Ottla, is_emulated: bool, bug: str) -> None:
+    assert ottla.lab().call("GET", "/emulations") == {"bugs": [bug] if is_emulated else []}
+
+
 @pytest.mark.parametrize("bug", ["KAFKA-19999"], indirect=True)
 def test_a_marker_that_is_sent_again_after_a_restart(ottla: Ottla, is_emulated: bool) -> None:
     with wire(ottla) as broker:
