@@ -41,9 +41,10 @@ class Refusing(Client):
         *,
         timeout_s: float = 10.0,
         security: ClientSecurity = UNSECURED,
+        client_id: str = "refusing",
     ) -> None:
         self.refusals: dict[ApiKey, list[Code]] = {}
-        super().__init__(host, port, timeout_s=timeout_s, security=security)
+        super().__init__(host, port, timeout_s=timeout_s, security=security, client_id=client_id)
 
     def ask(
         self,

@@ -14,6 +14,7 @@ from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import handler_of
 from ottla.broker.runtime.shard import Shard
 from ottla.broker.settings.listeners import PLAINTEXT, ServedListener
+from ottla.broker.variants import USUAL
 from ottla.coordinator.transactions.states import Partition
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
@@ -59,7 +60,9 @@ class _Coordinators(NamedTuple):
 
 
 class _AllInSync:
-    """Brokers whose replicas are all in sync."""
+    """Brokers whose replicas are all in sync, with the usual parts."""
+
+    variants = USUAL
 
     def check_in_sync(self, log: PartitionLog) -> None:
         """Refuse nothing."""
