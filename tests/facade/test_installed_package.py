@@ -101,7 +101,7 @@ def test_the_source_distribution_contains_sources_and_documents(
     names = {name for name in listed.splitlines() if not name.startswith("ottla.egg-info/")}
     rooms = {"audit", "broker", "coordinator", "facade", "lab", "metadata"}
     rooms |= {"protocol", "security", "spark", "storage", "verdict"}
-    assert {name.split("/")[0] for name in names if "/" in name} == rooms | {"docs"}
+    assert {name.split("/")[0] for name in names if "/" in name} == rooms | {"docs", "examples"}
     assert {name for name in names if "/" not in name} == {
         *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md"),
         *("constraints.txt", "pyproject.toml"),
