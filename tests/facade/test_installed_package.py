@@ -106,7 +106,7 @@ def test_the_source_distribution_contains_sources_and_documents(
         *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md"),
         *("constraints.txt", "pyproject.toml"),
     }
-    kinds = {Path(name).suffix for name in names if "/" in name}
+    kinds = {Path(name).suffix for name in names if "/" in name and "examples/" not in name}
     assert kinds == {".py", ".pyi", ".json", ".typed", ".md", ".svg"}
 
 
