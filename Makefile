@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image conform crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit
+.PHONY: help setup jars demo serve test test-kafka test-image conform crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -72,6 +72,9 @@ mutants: setup ## plant bugs one at a time; the tests must find each (minutes; o
 
 attack: .venv/.installed ## attack a broker while a good client works, 10 minutes (ARGS=--short)
 	@$(PY) -m tests.attack $(ARGS)
+
+oracle-campaign: .venv/.installed ## judge 1,000 right histories, and 62 planted anomalies in 20 others each (ARGS='--first 5000')
+	@$(PY) -m tests.verdict.judged_histories $(ARGS)
 
 # Ten times as long as in `make attack`: a quarter of an hour.
 fuzz-logins: .venv/.installed ## a million frames or 100,000 handshakes for each kind of listener with TLS or logins
@@ -148,6 +151,9 @@ bench-log: setup ## the data source kafka-log inside Spark: MB/s a core, memory 
 
 bench-audit: setup ## `ottla audit` on 0.5 to 4 GB: rate of a core, memory of tasks (ARGS='--sizes 0.1')
 	@$(PY) benchmarks/bench_audit.py $(ARGS)
+
+bench-oracle: .venv/.installed ## `ottla oracle` on 10 million records: time and memory (ARGS='--records 1000000')
+	@$(PY) benchmarks/bench_oracle.py $(ARGS)
 
 bench-memory: .venv/.installed ## memory of a connection, a partition, a group and so on
 	@$(PY) benchmarks/bench_memory.py $(ARGS)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 # The rooms a room may import, and the packages of others.
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "audit": ({"protocol"}, set()),
-    "verdict": ({"protocol"}, set()),
+    "verdict": ({"audit", "protocol"}, set()),
     "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "metadata": ({"protocol"}, set()),
     "storage": ({"protocol", "metadata"}, set()),

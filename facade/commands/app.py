@@ -11,8 +11,8 @@ from typing import Annotated, Final
 import typer
 
 COMMANDS: Final = (
-    "serve", "demo", "topics", "produce", "consume", "groups", "txn", "log", "audit", "config",
-    "fault", "trace", "conform", "certs", "health", "bench", "version", "template",
+    "serve", "demo", "topics", "produce", "consume", "groups", "txn", "log", "audit", "oracle",
+    "config", "fault", "trace", "conform", "certs", "health", "bench", "version", "template",
 )  # fmt: skip
 """The commands in the order of the help page; each is a module of this package."""
 
