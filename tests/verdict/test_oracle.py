@@ -47,7 +47,7 @@ def test_every_anomaly_is_planted() -> None:
     assert {anomaly for anomaly, _ in PLANTS} == set(ANOMALIES)
 
 
-def test_the_generator_makes_what_is_hard_to_judge() -> None:
+def test_the_generator_makes_histories_that_are_hard_to_judge() -> None:
     kinds = {(line["op"], line["type"]) for seed in range(60) for line in history(seed).lines}
     assert {("send", "info"), ("send", "fail"), ("commit", "info"), ("commit", "fail")} <= kinds
     assert {("abort", "ok"), ("abort", "info"), ("init", "ok"), ("assign", "ok")} <= kinds
