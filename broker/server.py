@@ -23,6 +23,7 @@ from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
 from .clock import Clock, SystemClock
 from .log_output import Log
+from .loop_faults import log_loop_faults
 from .net.sockets import NodeSockets
 from .node import Node
 from .scheduling.garbage import Garbage
@@ -233,6 +234,7 @@ class _Server:
 
             configs = configs_of(self._config, nodes)
         clock = self.clock
+        log_loop_faults(loop, clock)
         doors = [NodeSockets(config, clock) for config in configs]
         files = None if control is None else control.files
         first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id, files=files)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection as Pipe
-from typing import Any
+from typing import Any, Final
 
 from tests.wire.client import Address
 
@@ -27,6 +27,8 @@ BEFORE_S, AFTER_S = 0.7, 1.5
 TELLS_S = 100.0  # the client answers between two requests, and may give up one of them first
 ATTACKER_NICENESS = 10
 _FORK = multiprocessing.get_context("fork")
+_FAULT_LINES: Final = 60
+_FAULT_LENGTH: Final = 2000
 _LOGGER = re.compile('"logger": "[^"]*"')
 
 
@@ -174,9 +176,20 @@ def _stop(attack: Attack, broker: BrokerProcess, outcome: Outcome) -> None:
     allowed = bound.log_lines + round(bound.log_lines_a_minute * outcome.seconds / 60)
     if len(lines) > allowed:
         outcome.wrong.append(f"{len(lines)} log lines, allowed {allowed}: {lines[-1]}")
-    broken = [line for line in lines if _is_internal_fault(line)]
-    if broken:
-        outcome.wrong.append(f"an internal fault: {broken[0][-600:]}")
+    fault = first_fault(lines)
+    if fault:
+        outcome.wrong.append(f"an internal fault: {fault}")
+
+
+def first_fault(lines: list[str]) -> str:
+    """The first internal fault of a log: the line before it, and a traceback to its end."""
+    at = next((at for at, line in enumerate(lines) if _is_internal_fault(line)), None)
+    if at is None:
+        return ""
+    end = at + 1
+    while end < len(lines) and not lines[end].startswith("{"):
+        end += 1
+    return "\n".join(line[-_FAULT_LENGTH:] for line in lines[max(at - 1, 0) : end][:_FAULT_LINES])
 
 
 def _is_internal_fault(line: str) -> bool:
