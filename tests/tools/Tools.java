@@ -16,10 +16,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.kafka.common.utils.Exit;
 
@@ -133,9 +136,28 @@ public class Tools {
     /** A tool, and what it would do at the end of its JVM: some send what they have only then. */
     static int invoke(String[] words) {
         hooks.clear();
+        Set<Thread> before = hooksOfJvm();
         int code = call(words);
         hooks.forEach(Runnable::run);
+        for (Thread hook : hooksOfJvm()) {
+            if (!before.contains(hook)) {
+                Runtime.getRuntime().removeShutdownHook(hook);
+                hook.run();
+            }
+        }
         return code;
+    }
+
+    /** The threads that run at the end of this JVM; it needs `--add-opens java.base/java.lang`. */
+    @SuppressWarnings("unchecked")
+    static Set<Thread> hooksOfJvm() {
+        try {
+            Field hooks = Class.forName("java.lang.ApplicationShutdownHooks").getDeclaredField("hooks");
+            hooks.setAccessible(true);
+            return Set.copyOf(((Map<Thread, Thread>) hooks.get(null)).keySet());
+        } catch (ReflectiveOperationException missing) {
+            throw new IllegalStateException(missing);
+        }
     }
 
     static int call(String[] words) {

@@ -302,6 +302,7 @@ SCRIPTS: dict[str, list[Command]] = {
             "VerifiableProducer",
             f"{SERVER} --topic {{t}} --max-messages 3 --acks -1 --value-prefix 7",
             is_unordered=True,
+            without=("tool_data",),  # the throughput
         ),
         run(
             "VerifiableConsumer",

@@ -57,6 +57,7 @@ class ToolRunner:
 def tool_runner() -> Iterator[ToolRunner]:
     """A JVM with all tools. Raises NotInstalled."""
     flags = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    flags += ("--add-opens", "java.base/java.lang=ALL-UNNAMED")
     process = subprocess.Popen(
         java(*flags, str(SOURCE)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
