@@ -92,6 +92,8 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "facade/commands": set(),
     "facade/conform": set(),
+    "facade/museum": set(),
+    "facade/museum/programs": set(),
     "facade/kafka_tools": {
         *("facade/admin_cluster", "facade/admin_configs", "facade/admin_groups"),
         "facade/admin_acls",

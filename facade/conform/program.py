@@ -33,13 +33,19 @@ class Program:
         command: the program and its arguments.
         environment: variables in addition to those of this process.
         output: the file of its output and errors.
+        takes_lines: whether `tell` sends it lines; without, its input is empty.
 
     Raises:
         NoProgram: it cannot be started.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], output: Path
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        output: Path,
+        *,
+        takes_lines: bool = False,
     ) -> None:
         self._output = output
         with output.open("wb") as file:
@@ -47,7 +53,7 @@ class Program:
                 self._process = subprocess.Popen(
                     command,
                     env={**os.environ, **environment},
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE if takes_lines else subprocess.DEVNULL,
                     stdout=file,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
@@ -67,6 +73,13 @@ class Program:
         """The exit status, negative for a signal; None while it runs."""
         return self._process.poll()
 
+    def tell(self, line: str) -> None:
+        """Send it a line; nothing happens if it has ended."""
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(f"{line}\n".encode())
+                self._process.stdin.flush()
+
     def end(self) -> None:
         """End its process group: SIGTERM, and SIGKILL for what is still there."""
         if self._process.poll() is None:
@@ -75,6 +88,9 @@ class Program:
                 self._process.wait(_GRACE_S)
         self._signal(signal.SIGKILL)
         self._process.wait()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
 
     def _signal(self, number: signal.Signals) -> None:
         # The group keeps its number while a process of it, or its unread status, is there.

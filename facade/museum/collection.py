@@ -1,0 +1,14 @@
+"""All exhibits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ottla.museum import node_clients, python_clients
+from ottla.museum.exhibit import Exhibit
+
+EXHIBITS: Final[Sequence[Exhibit]] = (
+    *python_clients.EXHIBITS,
+    *node_clients.EXHIBITS,
+)
