@@ -56,7 +56,7 @@ class ToolRunner:
 @contextmanager
 def tool_runner() -> Iterator[ToolRunner]:
     """A JVM with all tools. Raises NotInstalled."""
-    flags = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    flags: tuple[str, ...] = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     flags += ("--add-opens", "java.base/java.lang=ALL-UNNAMED")
     process = subprocess.Popen(
         java(*flags, str(SOURCE)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
