@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ottla.museum import node_clients, python_clients
+from ottla.museum import go_clients, librdkafka_clients, node_clients, python_clients
 from ottla.museum.exhibit import Exhibit
 
 EXHIBITS: Final[Sequence[Exhibit]] = (
     *python_clients.EXHIBITS,
+    *librdkafka_clients.EXHIBITS,
     *node_clients.EXHIBITS,
+    *go_clients.EXHIBITS,
 )

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from ottla.conform.program import Program
+from ottla.lab_client import Fault
 from ottla.museum.exhibit import Event, Exhibit, Seen, Verdict, neither, said
 from ottla.museum.install import launch
 from ottla.testing import Ottla
@@ -68,6 +69,11 @@ class Stage:
         while sum(text in each for each in self.output()) < count:
             if self.has_ended or time.monotonic() > self._deadline_s:
                 raise NotSaid(text)
+            time.sleep(_LOOK_S)
+
+    def wait_fired(self, fault: Fault, count: int) -> None:
+        """Return once a fault has fired so often, or the program has ended."""
+        while fault.fired < count and not self.has_ended and time.monotonic() < self._deadline_s:
             time.sleep(_LOOK_S)
 
     def end(self) -> None:
