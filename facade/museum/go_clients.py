@@ -138,7 +138,7 @@ EXHIBITS: Final = (
     Exhibit(
         name="franz-go-false-commit",
         client="franz-go",
-        title="a commit that failed is told as done",
+        title="a failed commit counts as done",
         issue="https://github.com/twmb/franz-go/pull/1348",
         story="The broker answers EndTxn with UNKNOWN_SERVER_ERROR. The session asks itself a "
         "second time, finds no transaction of its own any more, and takes that for "

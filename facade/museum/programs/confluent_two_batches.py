@@ -7,7 +7,7 @@ from confluent_kafka import KafkaException, Producer
 
 
 def delivered(error: Any, message: Any) -> None:
-    """Say what became of a message."""
+    """Print how the delivery of a message ended."""
     value = message.value().decode()
     print("seen: sent" if error is None else "seen: failed", value, error.name() if error else "")
 

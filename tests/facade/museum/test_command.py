@@ -113,7 +113,7 @@ def test_a_program_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -
     assert "did not end in time" in verdict.text
 
 
-def test_the_lab_follows_what_a_program_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lab_waits_for_words_of_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def go_on(stage: Stage) -> None:
         stage.wait_said("failed")
         stage.tell("go on")
