@@ -37,7 +37,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             *("metadata", "protocol", "facade"),
         },
         # Token providers are objects of the clients that ask for them.
-        {"aiokafka", "kafka", "pyarrow", "pytest", "rich", "typer"},
+        {"aiokafka", "confluent_kafka", "kafka", "pyarrow", "pytest", "rich", "typer"},
     ),
     "spark": (
         {"audit", "metadata", "protocol", "security", "storage"},
