@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image conform museum museum-page crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
+.PHONY: help setup jars demo serve test test-kafka test-image conform museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -93,9 +93,12 @@ test-control: .venv/.installed ## a generated client and schemathesis drive the 
 conform: .venv/.installed ## stock clients in all scenarios of `ottla conform` (ARGS='--client java --scenario calm')
 	@$(PY) -m tests.conform $(ARGS)
 
-# Those of clients for Node, Go and Java need node, go, and java with Maven (only Python's: ARGS=python).
+# Those of clients for Node, Go and Java need npm, go, and a JDK with Maven.
 museum: .venv/.installed ## replay published bugs of clients with affected and fixed versions (ARGS='kafkajs-*')
 	@$(PY) -m ottla museum run $(or $(ARGS),'*')
+
+museum-python: .venv/.installed ## those of clients for Python alone (half a minute; installs cost as much, once)
+	@$(PY) -m ottla museum run 'aiokafka-*' 'kafka-python-*' 'confluent-kafka-*'
 
 museum-page: .venv/.installed ## write docs/MUSEUM.md from the replays of `ottla museum`
 	@$(PY) -m ottla.museum.page > docs/MUSEUM.md

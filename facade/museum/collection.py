@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ottla.museum import go_clients, librdkafka_clients, node_clients, python_clients
+from ottla.museum import go_clients, java_clients, librdkafka_clients, node_clients, python_clients
 from ottla.museum.exhibit import Exhibit
 
 EXHIBITS: Final[Sequence[Exhibit]] = (
@@ -13,4 +13,5 @@ EXHIBITS: Final[Sequence[Exhibit]] = (
     *librdkafka_clients.EXHIBITS,
     *node_clients.EXHIBITS,
     *go_clients.EXHIBITS,
+    *java_clients.EXHIBITS,
 )
