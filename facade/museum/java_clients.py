@@ -98,7 +98,7 @@ EXHIBITS: Final = (
         issue="https://issues.apache.org/jira/browse/KAFKA-13668",
         story="An idempotent producer may not get a producer id, and the right is given a "
         "moment later. The producer stays in its error, and each send fails until it is "
-        "made anew.",
+        "replaced.",
         affected="3.5.1",
         fixed="3.6.0",
         program="SendTwice.java",
