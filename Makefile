@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image conform museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
+.PHONY: help setup jars demo serve test test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -89,7 +89,7 @@ random-rules: .venv/.installed ## 1,000 random faults at once on a busy broker o
 test-control: .venv/.installed ## a generated client and schemathesis drive the control of a broker (ARGS='--examples 200')
 	@$(PY) -m tests.control $(ARGS)
 
-# Java and franz-go take part if java, Maven and go are there.
+# Clients in other languages take part if java, Maven, go, npm and cargo are there (ARGS=--record: for docs/clients.md).
 conform: .venv/.installed ## stock clients in all scenarios of `ottla conform` (ARGS='--client java --scenario calm')
 	@$(PY) -m tests.conform $(ARGS)
 
@@ -102,6 +102,9 @@ museum-python: .venv/.installed ## those of clients for Python alone (half a min
 
 museum-page: .venv/.installed ## write docs/MUSEUM.md from the replays of `ottla museum`
 	@$(PY) -m ottla.museum.page > docs/MUSEUM.md
+
+clients-page: .venv/.installed ## docs/clients.md, from the recordings of `make conform ARGS=--record`
+	@$(PY) -m tests.conform.clients_page
 
 secured-clients: .venv/.installed ## stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka')
 	@$(PY) -m tests.secured_clients $(ARGS)

@@ -118,7 +118,10 @@ class Acknowledges(Rule):
         if not isinstance(assignment, dict) or not exchange.is_answered:
             return
         target = _partitions(assignment, "topic_partitions")
-        self._assigned[_answer_member(exchange)] = target, exchange, 0
+        owned = exchange.fields.get("topic_partitions")
+        # A heartbeat with all fields is answered with the assignment that it acknowledges.
+        if owned is None or _partitions(exchange.fields, "topic_partitions") != target:
+            self._assigned[_answer_member(exchange)] = target, exchange, 0
 
     def asked(self, exchange: Exchange) -> None:
         member = member_of(exchange)
@@ -150,8 +153,8 @@ class CommitsWithEpoch(Rule):
     rule_id = "commit-with-member-epoch"
     sentence = "A member commits offsets with its epoch."
     source = "KIP-848; CommitRequestManager; STALE_MEMBER_EPOCH"
-    applies_to = "OffsetCommit since version 9 of members of consumer groups"
-    apis = frozenset({"ConsumerGroupHeartbeat", "OffsetCommit"})
+    applies_to = "OffsetCommit since version 9 and TxnOffsetCommit of members of consumer groups"
+    apis = frozenset({"ConsumerGroupHeartbeat", "OffsetCommit", "TxnOffsetCommit"})
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -166,7 +169,7 @@ class CommitsWithEpoch(Rule):
 
     def asked(self, exchange: Exchange) -> None:
         epochs = self._epochs.get(member_of(exchange))
-        if exchange.api != "OffsetCommit" or not epochs:
+        if exchange.api == "ConsumerGroupHeartbeat" or not epochs:
             return
         theirs = generation_of(exchange.fields)
         if theirs in {epoch for epoch, _ in epochs}:

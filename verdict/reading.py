@@ -145,14 +145,19 @@ def error_codes(exchange: Exchange) -> set[int]:
 
 def transactional_id(exchange: Exchange) -> str:
     """The transactional id that a request names; empty for none."""
-    fields = exchange.fields
+    fields = _of_transaction(exchange.fields)
     found = fields.get("transactional_id") or fields.get("v3_and_below_transactional_id")
     return str(found or "")
 
 
 def producer_of(exchange: Exchange) -> tuple[int, int]:
     """Producer id and epoch of a request of a transaction; -1 for none."""
-    fields = exchange.fields
+    fields = _of_transaction(exchange.fields)
     if "v3_and_below_producer_id" in fields:
         return fields["v3_and_below_producer_id"], fields["v3_and_below_producer_epoch"]
     return fields.get("producer_id", -1), fields.get("producer_epoch", -1)
+
+
+def _of_transaction(fields: Fields) -> Fields:
+    """AddPartitionsToTxn has a list of transactions since version 4, and a client sends one."""
+    return next(structs(fields, "transactions"), fields)

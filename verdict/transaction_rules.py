@@ -36,7 +36,10 @@ GRACE_MS: Final = 500
 def _named_partitions(exchange: Exchange, knowledge: Knowledge) -> set[Place]:
     """The partitions of an AddPartitionsToTxn request of one transaction."""
     found: set[Place] = set()
-    for topic in structs(exchange.fields, "v3_and_below_topics"):
+    topics = [*structs(exchange.fields, "v3_and_below_topics")]
+    for transaction in structs(exchange.fields, "transactions"):
+        topics += structs(transaction, "topics")
+    for topic in topics:
         found |= {(knowledge.topic(topic["name"]), index) for index in topic["partitions"]}
     return found
 
@@ -80,7 +83,10 @@ class AddedFirst(Rule):
 
 def _refused_partitions(exchange: Exchange) -> set[Place]:
     found: set[Place] = set()
-    for topic in structs(exchange.response, "results_by_topic_v3_and_below"):
+    topics = [*structs(exchange.response, "results_by_topic_v3_and_below")]
+    for transaction in structs(exchange.response, "results_by_transaction"):
+        topics += structs(transaction, "topic_results")
+    for topic in topics:
         for partition in structs(topic, "results_by_partition"):
             if partition.get("partition_error_code"):
                 found.add((topic["name"], partition["partition_index"]))

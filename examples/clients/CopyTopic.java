@@ -35,6 +35,10 @@ public class CopyTopic {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", System.getenv("OTTLA_BOOTSTRAP"));
         settings.put("group.id", System.getenv("OTTLA_GROUP"));
+        String protocol = System.getenv("COPY_GROUP_PROTOCOL");
+        if (protocol != null) {
+            settings.put("group.protocol", protocol);
+        }
         settings.put("isolation.level", "read_committed");
         settings.put("enable.auto.commit", "false");
         settings.put("auto.offset.reset", "earliest");

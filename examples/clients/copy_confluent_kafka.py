@@ -6,7 +6,14 @@ It runs against any Kafka, and is a program for `ottla conform -- python copy_co
 import os
 import sys
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+    libversion,
+)
 
 BOOTSTRAP = os.environ["OTTLA_BOOTSTRAP"]
 INPUT = os.environ["OTTLA_INPUT"]
@@ -14,7 +21,9 @@ OUTPUT = os.environ["OTTLA_OUTPUT"]
 GROUP = os.environ["OTTLA_GROUP"]
 TRANSACTIONAL_ID = os.environ["OTTLA_TRANSACTIONAL_ID"]
 RECORDS = int(os.environ["OTTLA_RECORDS"])
+GROUP_PROTOCOL = os.environ.get("COPY_GROUP_PROTOCOL", "classic")
 TIMEOUT_S = 10.0
+REBOOTSTRAP_SINCE = 0x02080000
 
 
 def retried(call, *arguments):
@@ -55,13 +64,18 @@ def go_back(consumer):
 
 def main():
     """Copy all records."""
-    # librdkafka's rebootstrap drops the only broker of a cluster, and may never reconnect.
-    cluster = {"bootstrap.servers": BOOTSTRAP, "metadata.recovery.strategy": "none"}
+    cluster = {"bootstrap.servers": BOOTSTRAP}
+    if libversion()[1] >= REBOOTSTRAP_SINCE:
+        # librdkafka's rebootstrap drops the only broker of a cluster, and may never reconnect.
+        cluster["metadata.recovery.strategy"] = "none"
+    group = {"group.id": GROUP}
+    if GROUP_PROTOCOL != "classic":
+        group["group.protocol"] = GROUP_PROTOCOL
     consumer = Consumer(
         {
             **cluster,
+            **group,
             "client.id": "copy-consumer",
-            "group.id": GROUP,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from ottla.conform.judging import Trace, judge_trace, rules_named
 from ottla.conform.scenarios import Scenario, scenarios_named
 from ottla.tables import Table, json_line, table
 from ottla.trace_view import BrokenTrace, Event, read_trace
+
+if TYPE_CHECKING:
+    from ottla.conform.running import Plan
 
 
 def add(app: typer.Typer) -> None:
@@ -41,6 +44,9 @@ def _conform(
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, metavar="S", help="For the program, each time.")
     ] = 60.0,
+    at_least_once: Annotated[
+        bool, typer.Option("--at-least-once", help="The program has no transactions.")
+    ] = False,
     rule: Annotated[
         str, typer.Option("--rule", metavar="PATTERN", help="Only rules with such an id.")
     ] = "*",
@@ -68,7 +74,11 @@ def _conform(
     if bool(trace) == bool(command):
         raise CannotRun("conform: expected --trace FILE, or -- and a command")
     if command:
-        results = _ran(command, scenario or [], timeout_s=timeout, traces=traces, rule=rule)
+        from ottla.conform.copy_rules import OF_TRANSACTIONS
+        from ottla.conform.running import Plan
+
+        left_out = OF_TRANSACTIONS if at_least_once else ()
+        results = _ran(scenario or [], Plan(command, rule, timeout, traces, left_out))
     else:
         results = [_judged(trace, rule, client)]
     _write(results, " ".join(command or [trace]), junit, html)
@@ -113,23 +123,15 @@ def _list(patterns: Sequence[str], *, as_json: bool) -> int:
     return 0
 
 
-def _ran(
-    command: Sequence[str],
-    patterns: Sequence[str],
-    *,
-    timeout_s: float,
-    traces: Path | None,
-    rule: str,
-) -> list[Result]:
+def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
     """The verdict on a program in each scenario. Raises CannotRun."""
     from ottla.conform.program import NoProgram
-    from ottla.conform.running import Plan, run_scenario
+    from ottla.conform.running import run_scenario
     from ottla.testing import BrokerFailed
 
     chosen = _chosen(patterns)
-    plan = Plan(command, rule, timeout_s, traces)
     if not plan.has_rules:
-        raise CannotRun(f"conform --rule {rule}: there is no such rule")
+        raise CannotRun(f"conform --rule {plan.rule}: there is no such rule")
     results = []
     with counting("scenarios", len(chosen)) as advance:
         for each in chosen:

@@ -49,6 +49,8 @@ _SENTENCES: Final = {
 }
 COPY_RULES: Final = tuple(_SENTENCES)
 """The ids of the runner's rules, in the order of reports."""
+OF_TRANSACTIONS: Final = ("no-record-twice", "copied-in-transactions", "offsets-in-transactions")
+"""What a program without transactions does not promise."""
 _MARKER_BYTES: Final = 6
 
 

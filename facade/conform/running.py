@@ -48,16 +48,18 @@ class Plan(NamedTuple):
         rule: the ids of the rules to judge by, a pattern with *.
         timeout_s: the longest run of the program in a scenario.
         traces: the directory that keeps the traces; None for none.
+        left_out: the ids of rules that the program does not promise to obey.
     """
 
     command: Sequence[str]
     rule: str = "*"
     timeout_s: float = 60.0
     traces: Path | None = None
+    left_out: Sequence[str] = ()
 
     def has(self, rule_id: str) -> bool:
         """Whether a rule is judged."""
-        return fnmatchcase(rule_id, self.rule)
+        return fnmatchcase(rule_id, self.rule) and rule_id not in self.left_out
 
     @property
     def has_rules(self) -> bool:

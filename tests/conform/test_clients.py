@@ -9,8 +9,10 @@ from ottla.conform.running import Plan, run_scenario
 from ottla.conform.scenarios import SCENARIOS, scenarios_named
 from ottla.verdict.all_rules import RULES
 
-from .__main__ import DEVIATIONS, deviations, found
 from .clients import CLIENTS, EXAMPLES, java
+from .clients_page import PAGE, page
+from .deviations import deviations, unexplained
+from .recorded import read, recording
 
 
 @pytest.mark.clients
@@ -21,15 +23,36 @@ def test_the_java_client_obeys_all_rules(pytestconfig: pytest.Config) -> None:
         pytest.skip("needs Maven's jars: -m kafka")
     chosen = scenarios_named(["end-answer-lost", "trailing-marker", "rebalance"])
     plan = Plan(java())
-    assert found("java", [run_scenario(each, plan) for each in chosen]) == []
+    found = recording("java", [run_scenario(each, plan) for each in chosen])
+    assert found.violations() == set()
 
 
 def test_deviations_name_clients_scenarios_and_rules() -> None:
     rules = {each.rule_id for each in RULES} | set(COPY_RULES) | {"no-end"}
     names = {each.name for each in SCENARIOS}
-    for client, scenario, rule in deviations(DEVIATIONS.read_text()):
-        assert (client in CLIENTS, scenario in names, rule in rules) == (True, True, True), rule
+    for each in deviations():
+        assert set(each.clients) <= CLIENTS.keys(), each.title
+        assert set(each.scenarios) <= names | {"*"}, each.title
+        assert set(each.rules) <= rules, each.title
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_violation_of_a_client_is_explained(client: str) -> None:
+    found = read(client)
+    assert found.title == CLIENTS[client].title, "record it again"
+    assert found.scenes.keys() == {each.name for each in SCENARIOS}
+    assert unexplained(client, found.violations()) == []
+
+
+def test_each_deviation_was_seen() -> None:
+    seen = [(name, *each) for name in CLIENTS for each in read(name).violations()]
+    left = [each.title for each in deviations() if not any(each.has(*where) for where in seen)]
+    assert left == []
+
+
+def test_the_page_of_clients_is_made_of_the_recordings() -> None:
+    assert PAGE.read_text() == page(), "make clients-page writes it"
 
 
 def test_each_example_is_a_client() -> None:
-    assert len(CLIENTS) == len([*EXAMPLES.iterdir()])
+    assert {each.program for each in CLIENTS.values()} == {each.name for each in EXAMPLES.iterdir()}

@@ -15,7 +15,7 @@ from ottla.verdict.judge import judge
 from ottla.verdict.rule import Rule, Status
 from tests.wire.broker import Broker
 
-from .captures import CAPTURES, leaders
+from .captures import CAPTURES, Capture, leaders
 from .raw_clients import PLAYS, Stage
 from .rules_page import PAGE, table
 
@@ -88,6 +88,47 @@ def test_a_producer_is_not_blamed_for_the_membership_of_its_consumer(stage: Stag
         producer.commit_offset(group, stage.wire.topic(), **stale)
         stage.later(1000)
     assert judged(stage, "stale-member-rejoins").status == Status.NOT_EXERCISED
+
+
+def test_partitions_are_added_by_the_list_of_transactions_too() -> None:
+    capture = Capture()
+    named = {"transactional_id": "x", "producer_id": 1, "producer_epoch": 0}
+    capture.answers(capture.asks("InitProducerId", 4, {"transactional_id": "x"}))
+    topics = [{"name": "t", "partitions": [0]}]
+    added = {"v3_and_below_transactional_id": "", "transactions": [named | {"topics": topics}]}
+    capture.answers(capture.asks("AddPartitionsToTxn", 5, added))
+    batch = {
+        "topic": "t", "partition": 0, "base_offset": 0, "last_offset": 0, "records": 1,
+        "size_bytes": 70, "crc": 1, "producer_id": 1, "producer_epoch": 0, "base_sequence": 0,
+        "is_transactional": True, "is_control": False,
+    }  # fmt: skip
+    capture.asks("Produce", 11, {"acks": -1, "transactional_id": "x", "batches": [batch]})
+    (rule,) = [each for each in judge(capture.events) if each.rule_id == "partition-added-first"]
+    assert (rule.obeyed, rule.violations) == (1, [])
+
+
+def test_a_full_heartbeat_acknowledges_the_assignment_that_it_is_answered_with() -> None:
+    capture = Capture()
+    owned = [{"topic_id": "i", "partitions": [0]}]
+    member = {"group_id": "g", "member_id": "m", "member_epoch": 1}
+    full = capture.asks("ConsumerGroupHeartbeat", 1, member | {"topic_partitions": owned})
+    capture.answers(full, {"member_epoch": 1, "assignment": {"topic_partitions": owned}})
+    for _ in range(6):
+        beat = capture.asks("ConsumerGroupHeartbeat", 1, member | {"topic_partitions": None})
+        capture.answers(beat, {"member_epoch": 1, "assignment": None})
+    (rule,) = [each for each in judge(capture.events) if each.rule_id == "assignment-acknowledged"]
+    assert rule.violations == []
+
+
+def test_offsets_of_a_transaction_come_with_the_epoch_of_the_member() -> None:
+    capture = Capture()
+    member = {"group_id": "g", "member_id": "m"}
+    joins = capture.asks("ConsumerGroupHeartbeat", 1, member | {"member_epoch": 0})
+    capture.answers(joins, {"member_epoch": 3, "assignment": None})
+    capture.asks("TxnOffsetCommit", 4, member | {"generation_id": 3})
+    last = capture.asks("TxnOffsetCommit", 4, member | {"generation_id": 0})
+    (rule,) = [each for each in judge(capture.events) if each.rule_id == "commit-with-member-epoch"]
+    assert (rule.obeyed, [each.frames[-1] for each in rule.violations]) == (1, [last])
 
 
 def test_every_rule_has_a_client_that_obeys_and_one_that_breaks_it() -> None:

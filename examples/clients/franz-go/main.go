@@ -20,7 +20,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err := kgo.NewGroupTransactSession(
+	options := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(os.Getenv("OTTLA_BOOTSTRAP"), ",")...),
 		kgo.ConsumeTopics(os.Getenv("OTTLA_INPUT")),
 		kgo.ConsumerGroup(os.Getenv("OTTLA_GROUP")),
@@ -29,7 +29,11 @@ func main() {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.RequireStableFetchOffsets(),
-	)
+	}
+	if os.Getenv("COPY_GROUP_PROTOCOL") == "consumer" {
+		options = append(options, kgo.ServerSideBalancer())
+	}
+	session, err := kgo.NewGroupTransactSession(options...)
 	if err != nil {
 		log.Fatal(err)
 	}
