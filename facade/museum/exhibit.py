@@ -29,6 +29,7 @@ class Seen(NamedTuple):
         output: the lines of its output and errors.
         events: of the trace.
         records: the values in the exhibit's topic, with read_committed, by partition.
+        nulls: the number of these records that have no value.
         offsets: committed offsets of the group `museum`, by partition of the topic.
     """
 
@@ -36,6 +37,7 @@ class Seen(NamedTuple):
     output: Sequence[str]
     events: Sequence[Event]
     records: Mapping[int, Sequence[str]]
+    nulls: int
     offsets: Mapping[int, int]
 
     def said(self, name: str) -> list[str]:

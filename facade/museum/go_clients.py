@@ -50,6 +50,23 @@ def got_past_empty_batch(seen: Seen) -> Verdict | None:
     return None
 
 
+def hole_at_the_end(stage: Stage) -> None:
+    """A batch whose last records compaction has removed, and a record behind it."""
+    stage.broker.given("compacted_hole_at_end", topic=TOPIC)
+    stage.broker.produce(TOPIC, ["last"])
+
+
+def got_past_the_hole(seen: Seen) -> Verdict | None:
+    """Whether the record behind the hole was read."""
+    fetches = seen.requests("Fetch")
+    text = f"{len(fetches)} fetches for the same offsets, in the hole"
+    if len(fetches) >= _STUCK and len(seen.said("read")) < len(seen.records[0]):
+        return bug(text, *fetches[:3])
+    if len(seen.said("read")) == len(seen.records[0]):
+        return no_bug("it goes on behind the hole", *fetches[:2])
+    return None
+
+
 def aborted_transactions(stage: Stage) -> None:
     """Three aborted transactions of one producer; the broker lists them in another order."""
     produce = stage.broker.produce
@@ -120,6 +137,21 @@ EXHIBITS: Final = (
         before=empty_batch_first,
         during=until_stuck,
         check=got_past_empty_batch,
+    ),
+    Exhibit(
+        name="kafka-go-compacted-end",
+        client="kafka-go",
+        title="a reader is stuck in a batch that ends with removed records",
+        issue="https://github.com/segmentio/kafka-go/commit/999d0b3960e209dc2fc6422400cf1ec64751c6d9",
+        story="Compaction removes the last records of a batch. The reader goes on behind the "
+        "last record that it saw, which is still inside of the batch, gets the same batch "
+        "again, and so on for ever.",
+        affected="0.4.27",
+        fixed="0.4.28",
+        program="kafka_go_read.go",
+        before=hole_at_the_end,
+        during=until_stuck,
+        check=got_past_the_hole,
     ),
     Exhibit(
         name="franz-go-aborted-order",

@@ -33,17 +33,21 @@ class Client(NamedTuple):
     Attributes:
         language: what its programs are written in.
         package: its name in the registry.
+        also: what pip installs with it, where its own versions are too wide.
     """
 
     language: str
     package: str
+    also: tuple[str, ...] = ()
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
-    "aiokafka": Client("python", "aiokafka"),
+    "aiokafka": Client("python", "aiokafka", ("kafka-python==2.0.2",)),  # before 0.9 it needs that
     "kafka-python": Client("python", "kafka-python"),
     "confluent-kafka": Client("python", "confluent-kafka"),
     "kafkajs": Client("node", "kafkajs"),
+    "platformatic-kafka": Client("node", "@platformatic/kafka"),
+    "kafka-go": Client("go", "github.com/segmentio/kafka-go"),
     "franz-go": Client("go", "github.com/twmb/franz-go"),
     "sarama": Client("go", "github.com/IBM/sarama"),
     "java": Client("java", "org.apache.kafka:kafka-clients"),
@@ -77,13 +81,15 @@ def launch(client: str, version: str, program: str) -> Launch:
     missing = missing_tools(client)
     if missing:
         raise NotInstalled(f"{client} needs {' and '.join(missing)}: not installed")
-    language, package = CLIENTS[client]
+    language, package, also = CLIENTS[client]
     directory = cache_directory() / f"{client}-{version}"
     with _locked(directory):
+        if language == "python":
+            return _python(directory, [f"{package}=={version}", *also], PROGRAMS / program)
         return _LAUNCHES[language](directory, package, version, PROGRAMS / program)
 
 
-def _python(directory: Path, package: str, version: str, program: Path) -> Launch:
+def _python(directory: Path, packages: Sequence[str], program: Path) -> Launch:
     # Another Python needs other wheels.
     directory = directory.with_name(
         f"{directory.name}-py{sys.version_info[0]}{sys.version_info[1]}"
@@ -97,7 +103,7 @@ def _python(directory: Path, package: str, version: str, program: Path) -> Launc
         _done([sys.executable, "-m", "venv", *options, str(directory)])
         pip = ["-m", "pip", "--python", str(python)] if has_pip else ["-m", "pip"]
         command = [sys.executable if has_pip else str(python), *pip, "install", "-q"]
-        _done([*command, f"{package}=={version}"])
+        _done([*command, *packages])
         (directory / "complete").touch()
     # Without PYTHONPATH, which may name other versions.
     return Launch([str(python), "-I", "-u", str(program)], {})
@@ -151,7 +157,7 @@ def _java(directory: Path, package: str, version: str, program: Path) -> Launch:
     return Launch(["java", *_JVM, "-cp", path, program.stem], {})
 
 
-_LAUNCHES: Final = {"python": _python, "node": _node, "go": _go, "java": _java}
+_LAUNCHES: Final = {"node": _node, "go": _go, "java": _java}
 _POM: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>museum</groupId><artifactId>museum</artifactId><version>1</version>

@@ -84,6 +84,31 @@ def both_seeks_count(seen: Seen) -> Verdict | None:
     return None
 
 
+def is_a_tombstone(seen: Seen) -> Verdict | None:
+    """Whether the record has no value."""
+    sent = seen.requests("Produce")
+    if seen.said("sent") and seen.nulls == 0 and seen.records == {0: [""]}:
+        return bug("the record has an empty value: compaction keeps the key for ever", *sent)
+    if seen.said("sent") and seen.nulls == 1:
+        return no_bug("the record has no value, and compaction removes the key", *sent)
+    return None
+
+
+def two_records(stage: Stage) -> None:
+    """Offsets 0 and 1."""
+    stage.broker.produce(TOPIC, ["a", "b"])
+
+
+def commits_the_next_offset(seen: Seen) -> Verdict | None:
+    """Which offset the group has after its first record."""
+    commits = seen.requests("OffsetCommit")
+    if seen.said("read")[:1] == ["0"] and seen.offsets == {0: 0}:
+        return bug("after offset 0 it commits 0: any other client reads it again", *commits)
+    if seen.said("read")[:1] == ["0"] and seen.offsets == {0: 1}:
+        return no_bug("after offset 0 it commits 1, the next one", *commits)
+    return None
+
+
 EXHIBITS: Final = (
     Exhibit(
         name="kafkajs-concurrent-sends",
@@ -138,5 +163,32 @@ EXHIBITS: Final = (
         before=four_records_in_each,
         check=both_seeks_count,
         partitions=2,
+    ),
+    Exhibit(
+        name="platformatic-kafka-tombstone",
+        client="platformatic-kafka",
+        title="a tombstone is sent as an empty value",
+        issue="https://github.com/platformatic/kafka/pull/217",
+        story="A record without a value tells a compacted topic to forget its key. The producer "
+        "writes the length 0 instead of -1, so the record has an empty value, and the key "
+        "stays.",
+        affected="1.22.0",
+        fixed="1.31.0",
+        program="platformatic_tombstone.mjs",
+        check=is_a_tombstone,
+    ),
+    Exhibit(
+        name="platformatic-kafka-commit",
+        client="platformatic-kafka",
+        title="the committed offset is that of the last record",
+        issue="https://github.com/platformatic/kafka/pull/196",
+        story="A group commits the next offset to read. This client commits the one that it has "
+        "read, and adds 1 when it starts: it agrees with itself alone, and any other "
+        "member of the group reads the record a second time.",
+        affected="1.22.0",
+        fixed="1.31.0",
+        program="platformatic_commit.mjs",
+        before=two_records,
+        check=commits_the_next_offset,
     ),
 )

@@ -57,8 +57,8 @@ def _lines() -> Iterator[str]:
     for each in EXHIBITS:
         yield from _about(each)
     yield "\n## Left out\n"
-    yield "Bugs whose replay does not show them, or not each time, and what was tried.\n"
-    yield "| bug | what was tried |"
+    yield "Bugs without a replay that shows them each time.\n"
+    yield "| bug | why |"
     yield "|---|---|"
     for issue, tried in LEFT_OUT:
         yield f"| {issue} | {tried} |"

@@ -111,7 +111,36 @@ def told_the_end(seen: Seen) -> Verdict | None:
     return None
 
 
+def marker_alone(stage: Stage) -> None:
+    """The marker of a transaction that has no records here, and a record behind it."""
+    stage.broker.given("abort_marker_without_data", topic=TOPIC)
+    stage.broker.produce(TOPIC, ["last"])
+
+
+def reads_past_the_marker(seen: Seen) -> Verdict | None:
+    """Whether the record behind the marker was read."""
+    fetches = seen.requests("Fetch")[:1]
+    if "KeyError" in seen.said("failed"):
+        return bug("the marker of an unknown producer raises KeyError in the program", *fetches)
+    if "last" in seen.said("read"):
+        return no_bug("the marker is passed over", *fetches)
+    return None
+
+
 EXHIBITS: Final = (
+    Exhibit(
+        name="aiokafka-marker-alone",
+        client="aiokafka",
+        title="KeyError at an abort marker without records",
+        issue="https://github.com/aio-libs/aiokafka/issues/781",
+        story="A transaction is aborted before its records came to a partition, or they are "
+        "compacted away. Its marker stands alone, and read_committed fails there.",
+        affected="0.7.2",
+        fixed="0.8.0",
+        program="aiokafka_read_committed.py",
+        before=marker_alone,
+        check=reads_past_the_marker,
+    ),
     Exhibit(
         name="aiokafka-storage-error",
         client="aiokafka",

@@ -143,7 +143,8 @@ def _seen(broker: Ottla, trace: Path, status: int | None, output: list[str]) -> 
     with trace.open(encoding="utf-8") as lines:
         events = list(read_trace(lines))
     records: dict[int, list[str]] = {}
-    for each in broker.read(TOPIC):
+    found = broker.read(TOPIC)
+    for each in found:
         value = (each.value or b"").decode(errors="replace")
         records.setdefault(each.partition, []).append(value)
     offsets = {
@@ -151,7 +152,8 @@ def _seen(broker: Ottla, trace: Path, status: int | None, output: list[str]) -> 
         for (topic, partition), offset in broker.offsets(GROUP).items()
         if topic == TOPIC
     }
-    return Seen(status, output, events, records, offsets)
+    nulls = sum(each.value is None for each in found)
+    return Seen(status, output, events, records, nulls, offsets)
 
 
 def _lines(events: Sequence[Event], verdict: Verdict) -> tuple[str, ...]:
