@@ -13,8 +13,10 @@ from ottla.conform.copy_rules import COPY_RULES
 from ottla.conform.scenarios import SCENARIOS
 from ottla.verdict.all_rules import RULES
 
+from ..kafka.installation import VERSION
 from .clients import CLIENTS
 from .deviations import Deviation, deviations
+from .kafka_tools import NAME as TOOLS
 from .recorded import Recording, Seen, read
 
 PAGE: Final = Path(__file__).parents[2] / "docs/clients.md"
@@ -37,6 +39,16 @@ _CONFIRMED: Final = (
     "Each violation was confirmed in the requests of the trace, and in the source that is named."
 )
 
+_TOOLS: Final = f"""
+## Kafka's own tools
+
+Tools of Apache Kafka {VERSION} against Ottla, each judged by its trace. Registries have no jar of
+Kafka's example programs; CopyTopic.java above has the shape of the demonstration of exactly once,
+with the scenarios beside it.
+
+| tool | requests | rules obeyed | rules violated |
+|---|--:|--:|--:|"""
+
 
 def page() -> str:
     """The whole page."""
@@ -52,6 +64,8 @@ def page() -> str:
             "",
             _CONFIRMED,
             *(line for each in deviations() for line in _deviation(each, recordings)),
+            _TOOLS,
+            *_tools(),
             "",
         ]
     )
@@ -66,6 +80,13 @@ def _clients(recordings: dict[str, Recording]) -> Iterator[str]:
         violated = sum(bool(wrong) for _, wrong in counts)
         program = CLIENTS[name].program
         yield f"| {number} | {found.title} | {program} | {obeyed} | {violated} |"
+
+
+def _tools() -> Iterator[str]:
+    for name, scene in read(TOOLS).scenes.items():
+        requests = scene.rules["correlation-id-unique"].obeyed
+        violated = sum(bool(each.violated) for each in scene.rules.values())
+        yield f"| {name} | {requests} | {len(scene.rules) - violated} | {violated} |"
 
 
 def _table(recordings: dict[str, Recording]) -> Iterator[str]:

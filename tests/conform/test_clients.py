@@ -12,6 +12,8 @@ from ottla.verdict.all_rules import RULES
 from .clients import CLIENTS, EXAMPLES, java
 from .clients_page import PAGE, page
 from .deviations import deviations, unexplained
+from .kafka_tools import NAME as TOOLS
+from .kafka_tools import RUNS
 from .recorded import read, recording
 
 
@@ -42,6 +44,12 @@ def test_each_violation_of_a_client_is_explained(client: str) -> None:
     assert found.title == CLIENTS[client].title, "record it again"
     assert found.scenes.keys() == {each.name for each in SCENARIOS}
     assert unexplained(client, found.violations()) == []
+
+
+def test_kafkas_own_tools_obey_all_rules() -> None:
+    found = read(TOOLS)
+    assert found.scenes.keys() == {each.name for each in RUNS}
+    assert found.violations() == set()
 
 
 def test_each_deviation_was_seen() -> None:
