@@ -108,7 +108,8 @@ RUNS: Final = (
 
 def main() -> int:
     """Run the tools; the exit status."""
-    results, failed = [], False
+    results: list[Result] = []
+    failed = False
     with Ottla() as broker, TemporaryDirectory() as scratch:
         for topic in ("tools", "copies"):
             broker.create_topic(topic)
