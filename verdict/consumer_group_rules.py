@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .exchange import Exchange
+from .exchange import Closed, Exchange
 from .group_rules import Member, generation_of, member_of
 from .knowledge import Knowledge
 from .reading import codes, error_codes, structs
@@ -179,6 +179,68 @@ class CommitsWithEpoch(Rule):
             self.violates(f"epoch {theirs} instead of {newest}", exchange, told)
 
 
+class LeavesByHeartbeat(Rule):
+    rule_id = "leave-heartbeat-at-close"
+    sentence = "A member that ends leaves its group by a heartbeat."
+    source = "KIP-848; AbstractMembershipManager.leaveGroup"
+    applies_to = "members of consumer groups whose connections end within the trace"
+    apis = _HEARTBEAT
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._last: dict[Member, Exchange] = {}
+        self._closed: set[str] = set()
+
+    def answered(self, exchange: Exchange) -> None:
+        member = _answer_member(exchange)
+        if _FENCED & error_codes(exchange):
+            self._last.pop(member, None)
+        elif exchange.is_answered and not exchange.error and _epoch(exchange) not in _LEAVES:
+            self._last[member] = exchange
+
+    def asked(self, exchange: Exchange) -> None:
+        if _epoch(exchange) in _LEAVES and self._last.pop(member_of(exchange), None) is not None:
+            self.obeys()
+
+    def closed(self, closed: Closed) -> None:
+        self._closed.add(closed.connection)
+
+    def finish(self) -> None:
+        for (group, member_id), last in self._last.items():
+            if last.connection in self._closed:
+                self.violates(f"{member_id} of {group} ended without leaving", last)
+
+
+class LeavesWithItsEpoch(Rule):
+    rule_id = "leave-epoch-fits"
+    sentence = "A static member leaves with the epoch -2, another with -1."
+    source = "KIP-848; ConsumerMembershipManager.leaveGroupEpoch"
+    applies_to = "ConsumerGroupHeartbeat with a negative epoch"
+    apis = _HEARTBEAT
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._instances: dict[Member, tuple[str, Exchange]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        instance = str(exchange.fields.get("instance_id") or "")
+        if exchange.is_answered and not exchange.error and _epoch(exchange) == 0:
+            self._instances[_answer_member(exchange)] = instance, exchange
+
+    def asked(self, exchange: Exchange) -> None:
+        found = self._instances.get(member_of(exchange))
+        if _epoch(exchange) not in _LEAVES or found is None:
+            return
+        instance, joined = found
+        wanted = -2 if instance else -1
+        if _epoch(exchange) == wanted:
+            self.obeys()
+        else:
+            text = f"it leaves with the epoch {_epoch(exchange)} instead of {wanted}"
+            self.violates(text, exchange, joined)
+
+
 CONSUMER_GROUP_RULES: Final = (
-    MemberEpoch, FencedRejoins, JoinsInFull, Acknowledges, CommitsWithEpoch,
+    MemberEpoch, FencedRejoins, JoinsInFull, Acknowledges, CommitsWithEpoch, LeavesByHeartbeat,
+    LeavesWithItsEpoch,
 )  # fmt: skip

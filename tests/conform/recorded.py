@@ -72,7 +72,7 @@ def _scene(result: Result) -> Scene:
             rules[each.rule_id] = Seen(
                 each.obeyed,
                 each.violated,
-                first.text if first else "",
+                _anywhere(first.text) if first else "",
                 tuple(map(_anywhere, first.lines[-_LINES:])) if first else (),
             )
     return Scene(rules, bool(result.trouble))

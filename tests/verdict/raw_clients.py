@@ -400,6 +400,22 @@ def _member_commit(stage: Stage, difference: int) -> None:
     member.commit(consumer.topics[0], 0, version=9)
 
 
+def _consumer_close(stage: Stage, *, leaves: bool) -> None:
+    consumer = _consumer(stage)
+    if leaves:
+        consumer.leave()
+    stage.wire.connection.close()
+    stage.ottla.wait_for(lambda: stage.ottla.trace.where(kind="connection_closed"))
+
+
+def _static_consumer(stage: Stage, epoch: int) -> None:
+    topic = stage.wire.topic()
+    group = stage.wire.fresh("g")
+    consumer = Consumer(stage.wire, group, "member-of-" + topic, [topic], instance="instance")
+    consumer.join()
+    consumer.leave(epoch)
+
+
 _rule("throttle-obeyed", lambda s: _throttled(s, 1000), lambda s: _throttled(s, 500))
 _rule("retries-wait", lambda s: _retries(s, 50), lambda s: _retries(s, 1))
 _rule(
@@ -508,3 +524,9 @@ _rule(
     lambda s: _acknowledge(s, reports=False),
 )
 _rule("commit-with-member-epoch", lambda s: _member_commit(s, 0), lambda s: _member_commit(s, 9))
+_rule(
+    "leave-heartbeat-at-close",
+    lambda s: _consumer_close(s, leaves=True),
+    lambda s: _consumer_close(s, leaves=False),
+)
+_rule("leave-epoch-fits", lambda s: _static_consumer(s, -2), lambda s: _static_consumer(s, -1))
