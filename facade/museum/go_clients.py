@@ -59,10 +59,11 @@ def hole_at_the_end(stage: Stage) -> None:
 def got_past_the_hole(seen: Seen) -> Verdict | None:
     """Whether the record behind the hole was read."""
     fetches = seen.requests("Fetch")
-    text = f"{len(fetches)} fetches for the same offsets, in the hole"
-    if len(fetches) >= _STUCK and len(seen.said("read")) < len(seen.records[0]):
+    read, stored = len(seen.said("read")), len(seen.records.get(0, ()))
+    if len(fetches) >= _STUCK and read < stored:
+        text = f"{len(fetches)} fetches for the same offsets, in the hole"
         return bug(text, *fetches[:3])
-    if len(seen.said("read")) == len(seen.records[0]):
+    if read and read == stored:
         return no_bug("it goes on behind the hole", *fetches[:2])
     return None
 

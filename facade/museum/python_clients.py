@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from ottla.admin_groups import commit_offsets
+from ottla.admin_groups import commit_offsets, coordinator_of
 from ottla.client import Client
+from ottla.coordinator.partitioning import partition_for
 from ottla.museum.exhibit import Exhibit, Seen, Verdict, bug, no_bug
 from ottla.museum.stage import GROUP, TOPIC, Stage
 
 _NOT_READY: Final = "Could not send <class 'aiokafka.protocol.transaction.EndTxnRequest"
 _ATTEMPTS: Final = 10
+_COORDINATING_PARTITIONS: Final = 50
 
 
 def storage_error(stage: Stage) -> None:
@@ -49,6 +51,33 @@ def found_new_coordinator(seen: Seen) -> Verdict | None:
         return bug(f"it tries the node that is gone {failed} times, and asks for no other", *asked)
     if seen.said("committed") and len(asked) > 1:
         return no_bug("it asks for the coordinator again, and commits there", *asked, *ends)
+    return None
+
+
+def coordinators_together(stage: Stage) -> None:
+    """One node coordinates the transaction and the group."""
+    with Client.to(stage.broker.bootstrap_servers) as client:
+        node_id = client.transaction_coordinator("shop")
+        coordinator_of(client, GROUP)
+    partition = partition_for(GROUP, _COORDINATING_PARTITIONS)
+    stage.broker.move_leader("__consumer_offsets", partition, node_id)
+
+
+def transaction_moves(stage: Stage) -> None:
+    """The transaction gets another coordinator, then the connection to the group's is lost."""
+    stage.wait_said("committed")
+    stage.broker.faults.add("move_coordinator", match={"api": "AddOffsetsToTxn", "times": 1})
+    stage.broker.faults.add("close_before", match={"api": "TxnOffsetCommit", "times": 1})
+    stage.tell("again")
+
+
+def offsets_after_the_move(seen: Seen) -> Verdict | None:
+    """Whether the second transaction has committed its offset."""
+    commits = seen.requests("TxnOffsetCommit")
+    if any("AssertionError" in each for each in seen.output) and seen.offsets == {0: 1}:
+        return bug("AssertionError when it connects to the group's coordinator again", *commits)
+    if seen.said("committed") == ["1", "2"] and seen.offsets == {0: 2}:
+        return no_bug("it connects to the group's coordinator again, and commits", *commits)
     return None
 
 
@@ -167,6 +196,22 @@ EXHIBITS: Final = (
         program="aiokafka_commit.py",
         during=coordinator_goes,
         check=found_new_coordinator,
+        nodes=2,
+    ),
+    Exhibit(
+        name="aiokafka-two-coordinators",
+        client="aiokafka",
+        title="AssertionError after one of two coordinators on a node has moved",
+        issue="https://github.com/aio-libs/aiokafka/issues/1151",
+        story="One node coordinates a transaction and a group. When the transaction gets "
+        "another coordinator, the producer forgets the node altogether; the next "
+        "connection to it for the group fails with AssertionError.",
+        affected="0.13.0",
+        fixed="0.14.0",
+        program="aiokafka_offsets.py",
+        before=coordinators_together,
+        during=transaction_moves,
+        check=offsets_after_the_move,
         nodes=2,
     ),
     Exhibit(

@@ -10,7 +10,7 @@ import pytest
 
 from ottla.__main__ import main
 from ottla.museum.collection import EXHIBITS
-from ottla.museum.exhibit import Exhibit
+from ottla.museum.exhibit import Exhibit, Seen
 from ottla.museum.install import CLIENTS, PROGRAMS
 from ottla.museum.page import page
 
@@ -30,6 +30,12 @@ def test_an_exhibit_is_complete(exhibit: Exhibit) -> None:
     assert exhibit.affected != exhibit.fixed
     assert exhibit.story.endswith(".")
     assert (PROGRAMS / exhibit.program).is_file()
+
+
+@each_exhibit()
+def test_a_program_that_broke_shows_neither_the_bug_nor_its_absence(exhibit: Exhibit) -> None:
+    for status in (1, None):
+        assert exhibit.check(Seen(status, ["Traceback"], [], {}, 0, {})) is None
 
 
 def test_names_are_different() -> None:
