@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ottla.__main__ import main
+from ottla.conform.copy_rules import OF_TRANSACTIONS
 from ottla.conform.program import Program, filled
 from ottla.conform.running import not_fired
 from ottla.conform.scenarios import LabFault
@@ -66,6 +67,17 @@ def test_a_mistake_is_found(
     given = ["--scenario", scenario, "--json", "--", *COPIER, mistake]
     assert main(["conform", *given]) == 1
     assert violated(capsys.readouterr().out) == rules
+
+
+def test_a_program_without_transactions_is_not_judged_by_their_rules(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = ["--scenario", "calm", "--at-least-once", "--json", "--", *COPIER, "commits_beside"]
+    assert main(["conform", *given]) == 0
+    (scenario,) = json.loads(capsys.readouterr().out)["scenarios"]
+    judged = {each["rule"] for each in scenario["rules"]}
+    assert judged & {*OF_TRANSACTIONS} == set()
+    assert "every-record-copied" in judged
 
 
 def test_a_violation_is_printed_with_its_lines_of_the_trace(
