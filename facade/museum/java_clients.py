@@ -10,6 +10,7 @@ from ottla.museum.stage import TOPIC, Stage
 
 def hold_the_producer_id(stage: Stage) -> None:
     """The first InitProducerId is answered only after the program has given up waiting."""
+    stage.broker.create_topic(f"{TOPIC}-other")
     match = {"api": "InitProducerId", "transactional_id": "shop", "nth": 1}
     held = stage.broker.faults.add("hold", match=match, point="after")
     stage.wait_said("timeout")

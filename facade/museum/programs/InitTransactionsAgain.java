@@ -22,6 +22,10 @@ public class InitTransactionsAgain {
                 System.out.flush();
             }
             new Scanner(System.in).nextLine();
+            // The late answer is on its way. The producer's one thread of the network has handled it
+            // when it has gone round twice more, for answers that the broker sends afterwards.
+            producer.partitionsFor("museum");
+            producer.partitionsFor("museum-other");
             try {
                 producer.initTransactions();
                 producer.beginTransaction();
