@@ -77,9 +77,9 @@ oracle-campaign: .venv/.installed ## judge 1,000 right histories, and 62 planted
 	@$(PY) -m tests.verdict.judged_histories $(ARGS)
 
 # Ten times as long as in `make attack`: a quarter of an hour.
-fuzz-logins: .venv/.installed ## a million frames or 100,000 handshakes for each kind of listener with TLS or logins
+fuzz-logins: .venv/.installed ## a million frames or 100,000 handshakes for each kind of listener, without a login
 	@$(PY) -m tests.attack --scale 10 --only frames_before_a_login --only frames_before_a_login_by_tls \
-		--only frames_by_tls --only broken_handshakes --only wrong_logins --only unfinished_logins $(ARGS)
+		--only frames_by_tls --only frames_in_plain_text --only broken_handshakes --only wrong_logins --only unfinished_logins $(ARGS)
 
 # With --broker kafka it needs Java, and Maven for the jars of Kafka.
 random-rules: .venv/.installed ## 1,000 random faults at once on a busy broker of three nodes (a minute)

@@ -27,10 +27,13 @@ from .handshakes import Handshakes
 from .tls_context import ListenerTls
 from .tls_failures import explained
 
-RECEIVED_BYTES: Final = 1 << 18
-"""The size of the buffer for TLS records."""
+RECEIVED_BYTES: Final = 1 << 17
+"""The size of the buffer for TLS records; OpenSSL keeps as much for a connection that filled it."""
 LITTLE_BYTES: Final = 1 << 14
 """The bytes that are received at once in a handshake, and while memory for requests is scarce."""
+PIECE_BYTES: Final = 1 << 16
+"""So much is encrypted at once, and sent before the rest: the client decrypts it meanwhile, and
+OpenSSL keeps no larger buffer than that for the connection."""
 _JOINED_BYTES: Final = 1 << 14  # of pieces that become one TLS record
 
 _NO_BYTES: Final = ssl.MemoryBIO()  # that of lost connections
@@ -202,11 +205,12 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def _encrypt(self, data: Bytes) -> None:
         assert self._object is not None
         size_bytes = len(data)
-        written = self._object.write(data)
+        written = self._object.write(data) if size_bytes <= PIECE_BYTES else 0
         if written < size_bytes:
             with memoryview(data) as view:
                 while written < size_bytes:
-                    written += self._object.write(view[written:])
+                    written += self._object.write(view[written : written + PIECE_BYTES])
+                    self._flush()
 
     def _flush(self) -> None:
         if self._outgoing.pending:

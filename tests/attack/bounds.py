@@ -46,10 +46,15 @@ _LINES_OF_GROUPS: Final = 1200
 # Each address has three lines of each kind in a minute, and one about the others; some 20 kinds.
 _LINES_OF_LOGINS: Final = replace(USUAL, log_lines=80, log_lines_a_minute=80)
 
+# The same, as each of the 75 APIs is a kind of its own.
+_LINES_OF_REQUESTS: Final = replace(USUAL, log_lines=400, log_lines_a_minute=400)
+
 BOUNDS: Final[dict[str, Bound]] = {
     "frames_before_a_login": _LINES_OF_LOGINS,
     "frames_before_a_login_by_tls": _LINES_OF_LOGINS,
-    "frames_by_tls": _LINES_OF_LOGINS,
+    "malformed_frames": _LINES_OF_REQUESTS,
+    "frames_by_tls": _LINES_OF_REQUESTS,
+    "frames_in_plain_text": _LINES_OF_REQUESTS,
     "broken_handshakes": _LINES_OF_LOGINS,
     "wrong_logins": _LINES_OF_LOGINS,
     # Besides the requests, 60 KB of OpenSSL for each connection.

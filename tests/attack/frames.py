@@ -29,10 +29,10 @@ def malformed_frames(scene: Scene) -> None:
     valid = []
     for key, version in served:
         values = Values(scene.random.randrange(100)).of_struct(schema(key, "Request"), version)
-        valid.append(request_frame(key, version, values))
+        valid.append(framed(request_frame(key, version, values)))
     count = scene.count(30_000, least=len(valid))
     deadline_s = time.monotonic() + 60 * max(scene.scale, 0.15)
-    sent = 0
+    sent = read_bytes = 0
     while sent < count and time.monotonic() < deadline_s:
         burst = [damaged(scene.random, scene.random.choice(valid)) for _ in range(_IN_A_BURST)]
         # A malformed frame closes its connection, so most of them need a connection of their own.
@@ -40,9 +40,10 @@ def malformed_frames(scene: Scene) -> None:
             with suppress(OSError), scene.socket(timeout_s=5) as connection:
                 connection.sendall(each)
                 connection.shutdown(socket.SHUT_WR)
-                read_until_closed(connection, 1 << 20)
+                read_bytes += read_until_closed(connection, 1 << 20)
         sent += _IN_A_BURST
     scene.notes.append(f"{sent} frames of {len(valid)} APIs and versions")
+    assert read_bytes > sent, "these frames are not read: hardly one is answered"
 
 
 def damaged(chance: random.Random, frame: bytes) -> bytes:

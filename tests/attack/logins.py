@@ -1,4 +1,4 @@
-"""Attacks on listeners with TLS and logins, by peers that have not logged in.
+"""Attacks by peers that have not logged in, on listeners with TLS and logins, and without.
 
 At scale 1 an attack sends 100,000 frames or 10,000 handshakes; `make fuzz-logins` has scale 10.
 """
@@ -18,11 +18,11 @@ from typing import Final
 from ottla.protocol.api_keys import ApiKey
 from tests.protocol.message_values import SERVED, Values, request_frame, schema
 from tests.security.scram_client import ScramClient
-from tests.wire.client import Closed, Connection, encode, framed, header
+from tests.wire.client import LENGTH, Closed, Connection, encode, framed, header
 
 from .broker_process import BrokerSetup
 from .frames import damaged
-from .scene import Scene, attack, close_all, read_until_closed
+from .scene import Scene, attack, close_all
 
 _MODULE: Final = "org.apache.kafka.common.security"
 _PREFIX: Final = "listener.name.attacked"
@@ -43,6 +43,9 @@ _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", "GSSAPI", "")
 _AT_ONCE: Final = 50
 _IDLE_S: Final = 1.0  # the good client alone
 _FRAMES_OF_A_CONNECTION: Final = 50
+_DAMAGED: Final = (0.02, 0.1, 0.5)  # shares of the frames of a connection; the first often ends it
+_CLOSED_IN_TLS: Final = 0.2  # the share of connections that end by close_notify
+_READ_BYTES: Final = 1 << 22
 
 
 class _Costs:
@@ -88,16 +91,23 @@ def frames_by_tls(scene: Scene) -> None:
     _send_frames(scene, _client_context(), has_logins=False)
 
 
+@attack(limit_s=120, needs_process=True)
+def frames_in_plain_text(scene: Scene) -> None:
+    """The same frames without TLS and logins, on the listener of the good client."""
+    _send_frames(scene, None, has_logins=False)
+
+
 def _send_frames(scene: Scene, context: ssl.SSLContext | None, *, has_logins: bool = True) -> None:
     """Send frames in many connections; each connection has some, as one is the end of it."""
     valid = list(_login_frames(scene.random) if has_logins else _frames_of_all(scene.random))
-    count, sent, connections = scene.count(100_000), 0, 0
+    count, sent, answered, connections = scene.count(100_000), 0, 0, 0
     costs = _Costs(scene)
     while sent < count:
         wave = []
         for _ in range(_AT_ONCE):
+            share = scene.random.choice(_DAMAGED)
             frames = [
-                _frame(scene.random, valid)
+                _frame(scene.random, valid, share)
                 for _ in range(scene.random.randrange(1, _FRAMES_OF_A_CONNECTION))
             ]
             sent += len(frames)
@@ -105,13 +115,15 @@ def _send_frames(scene: Scene, context: ssl.SSLContext | None, *, has_logins: bo
                 frames.insert(0, _handshake(scene.random.choice(_MECHANISMS)))
             wave.append(b"".join(frames))
         connections += len(wave)
-        _send_wave(scene, wave, context)
-    costs.note(sent, f"frames in {connections} connections")
+        answered += _send_wave(scene, wave, context)
+    costs.note(sent, f"frames in {connections} connections, {answered} of them answered")
+    least = connections // 2 if has_logins else sent // 10
+    assert answered >= least, f"{answered} answers: these frames are not read"
 
 
-def _frame(chance: random.Random, valid: list[bytes]) -> bytes:
+def _frame(chance: random.Random, valid: list[bytes], damaged_share: float) -> bytes:
     frame = chance.choice(valid)
-    return frame if chance.random() < 0.5 else damaged(chance, frame)
+    return damaged(chance, frame) if chance.random() < damaged_share else frame
 
 
 def _login_frames(chance: random.Random) -> Iterator[bytes]:
@@ -133,11 +145,8 @@ def _login_frames(chance: random.Random) -> Iterator[bytes]:
     others = (ApiKey.METADATA, ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.CREATE_TOPICS)
     for key, version in SERVED:
         if key in others:
-            yield request_frame(
-                key,
-                version,
-                Values(chance.randrange(100)).of_struct(schema(key, "Request"), version),
-            )
+            values = Values(chance.randrange(100)).of_struct(schema(key, "Request"), version)
+            yield framed(request_frame(key, version, values))
 
 
 def _handshake(mechanism: str, version: int = 1) -> bytes:
@@ -149,11 +158,15 @@ def _frames_of_all(chance: random.Random) -> Iterator[bytes]:
     for key, version in SERVED:
         if key not in left_out:
             values = Values(chance.randrange(100)).of_struct(schema(key, "Request"), version)
-            yield request_frame(key, version, values)
+            yield framed(request_frame(key, version, values))
 
 
-def _send_wave(scene: Scene, wave: list[bytes], context: ssl.SSLContext | None) -> None:
-    """Send each part in its own connection, then read all until the broker closes them."""
+def _send_wave(scene: Scene, wave: list[bytes], context: ssl.SSLContext | None) -> int:
+    """Send each part in its own connection, then read all until the broker closes them.
+
+    Returns:
+        the number of answers.
+    """
     opened: list[socket.socket] = []
     for data in wave:
         with suppress(OSError):
@@ -161,16 +174,31 @@ def _send_wave(scene: Scene, wave: list[bytes], context: ssl.SSLContext | None) 
             made = plain if context is None else context.wrap_socket(plain)
             opened.append(made)
             made.sendall(data)
-            if isinstance(made, ssl.SSLSocket):
+            # Behind its close_notify a client of OpenSSL reads no more answers.
+            if isinstance(made, ssl.SSLSocket) and scene.random.random() < _CLOSED_IN_TLS:
                 made.setblocking(False)
-                with suppress(OSError):  # it sends its close_notify and waits for no other
+                with suppress(OSError):  # it waits for no other
                     made.unwrap()
-            made.shutdown(socket.SHUT_WR)
+            socket.socket.shutdown(made, socket.SHUT_WR)  # that of SSLSocket reads no TLS any more
+    answered = 0
     for connection in opened:
-        with suppress(OSError):
-            connection.settimeout(2)
-            read_until_closed(connection, 1 << 20)
+        connection.settimeout(2)
+        answered += _answers(connection)
     close_all(opened)
+    return answered
+
+
+def _answers(connection: socket.socket) -> int:
+    """The number of answers until the broker closes the connection, or 4 MB have come."""
+    received = bytearray()
+    with suppress(OSError):
+        while len(received) < _READ_BYTES and (data := connection.recv(1 << 16)):
+            received += data
+    count = position = 0
+    while position + LENGTH.size <= len(received):
+        position += LENGTH.size + max(0, *LENGTH.unpack_from(received, position))
+        count += position <= len(received)
+    return count
 
 
 def _client_context() -> ssl.SSLContext:

@@ -10,11 +10,17 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from ottla.broker.net.sockets import NodeSockets
-from ottla.broker.net.tls_transport import LITTLE_BYTES, RECEIVED_BYTES, TlsTransport
+from ottla.broker.net.tls_transport import (
+    LITTLE_BYTES,
+    PIECE_BYTES,
+    RECEIVED_BYTES,
+    TlsTransport,
+)
 from ottla.broker.node import Node
 from ottla.broker.requests.config_changes import check
 from ottla.broker.settings.definitions import BadSetting
@@ -170,6 +176,44 @@ async def test_a_large_answer_arrives_whole(tmp_path: Path) -> None:
             size = int.from_bytes(await reader.readexactly(4), "big")
             body = read_answer(ApiKey.METADATA, 12, 1, await reader.readexactly(size))
             assert len(body.topics) == 60
+        writer.close()
+
+
+class RecordedWrites:
+    """The socket's transport; notes the size of each write."""
+
+    def __init__(self, raw: asyncio.Transport) -> None:
+        self._raw = raw
+        self.sizes: list[int] = []
+
+    def write(self, data: bytes) -> None:
+        self.sizes.append(len(data))
+        self._raw.write(data)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._raw, name)
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+@in_a_loop
+async def test_large_data_is_encrypted_and_sent_in_pieces(tmp_path: Path, is_list: bool) -> None:
+    """Otherwise OpenSSL keeps a buffer as large as the largest answer for each connection."""
+    data = os.urandom(1_000_000)
+    async with tls_node(tmp_path) as (_, sockets):
+        reader, writer = await connected(sockets, context())
+        await until(lambda: len(sockets._connections) == 1)
+        (transport,) = (each._transport for each in sockets._connections)
+        assert isinstance(transport, TlsTransport)
+        await until(lambda: transport._is_open)
+        recorded = RecordedWrites(transport._raw)
+        transport._raw = cast(asyncio.Transport, recorded)
+        if is_list:
+            transport.writelines([data[:10], memoryview(data)[10:900_000], data[900_000:]])
+        else:
+            transport.write(data)
+        assert await reader.readexactly(len(data)) == data
+        assert max(recorded.sizes) < PIECE_BYTES * 1.01
+        assert len(recorded.sizes) < len(data) / PIECE_BYTES + 4
         writer.close()
 
 
