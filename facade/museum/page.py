@@ -22,7 +22,7 @@ bug showed. `make museum-page` writes this page.
 ottla museum list
 ottla museum run kafka-python-end-offsets
 ottla museum run 'kafkajs-*'
-ottla museum run aiokafka-storage-error --client-version 0.14.0
+ottla museum run aiokafka-storage-error --client-version 0.12.0
 ```
 
 `run` installs the affected and the fixed version of the client into `~/.cache/ottla/museum`
