@@ -18,7 +18,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Copies a topic exactly once with the Java client. It runs against any Kafka, and is a program
- * for `ottla conform -- java -cp 'kafka/libs/*' CopyTopic.java`.
+ * for `ottla conform -- java -cp 'kafka/libs/*' CopyTopic.java` and for `ottla torture`. Without
+ * OTTLA_RECORDS it copies until SIGTERM.
  */
 public class CopyTopic {
     private static final String INPUT = System.getenv("OTTLA_INPUT");
@@ -27,8 +28,26 @@ public class CopyTopic {
     private final KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(consumerSettings());
     private final KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(producerSettings());
 
+    private static volatile boolean isStopped = false;
+
     public static void main(String[] arguments) {
-        new CopyTopic().copy(Integer.parseInt(System.getenv("OTTLA_RECORDS")));
+        Thread copying = Thread.currentThread();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(copying)));
+        new CopyTopic().copy(Integer.parseInt(variable("OTTLA_RECORDS", "" + Integer.MAX_VALUE)));
+    }
+
+    /** Lets the transaction end, and the clients close. */
+    private static void stop(Thread copying) {
+        isStopped = true;
+        try {
+            copying.join();
+        } catch (InterruptedException ignored) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static String variable(String name, String otherwise) {
+        return System.getenv().getOrDefault(name, otherwise);
     }
 
     private static Properties consumerSettings() {
@@ -36,7 +55,9 @@ public class CopyTopic {
         settings.put("bootstrap.servers", System.getenv("OTTLA_BOOTSTRAP"));
         settings.put("group.id", System.getenv("OTTLA_GROUP"));
         String protocol = System.getenv("COPY_GROUP_PROTOCOL");
-        if (protocol != null) {
+        if (protocol == null) {
+            settings.put("session.timeout.ms", variable("COPY_SESSION_TIMEOUT_MS", "45000"));
+        } else {
             settings.put("group.protocol", protocol);
         }
         settings.put("isolation.level", "read_committed");
@@ -52,6 +73,7 @@ public class CopyTopic {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", System.getenv("OTTLA_BOOTSTRAP"));
         settings.put("transactional.id", System.getenv("OTTLA_TRANSACTIONAL_ID"));
+        settings.put("transaction.timeout.ms", variable("COPY_TRANSACTION_TIMEOUT_MS", "60000"));
         settings.put("key.serializer", ByteArraySerializer.class.getName());
         settings.put("value.serializer", ByteArraySerializer.class.getName());
         return settings;
@@ -68,7 +90,7 @@ public class CopyTopic {
         consumer.subscribe(List.of(INPUT));
         producer.initTransactions();
         int copied = 0;
-        while (copied < wanted) {
+        while (copied < wanted && !isStopped) {
             ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(300));
             if (records.isEmpty()) {
                 continue;
@@ -81,7 +103,10 @@ public class CopyTopic {
         }
     }
 
-    /** Copies records in one transaction; false if it was aborted. */
+    /**
+     * Copies records in one transaction; false if it was aborted. If the producer is of no more use,
+     * for instance because it was fenced, it cannot abort either, and the program ends.
+     */
     private boolean isCopied(ConsumerRecords<byte[], byte[]> records) {
         producer.beginTransaction();
         try {

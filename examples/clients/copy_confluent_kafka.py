@@ -1,9 +1,12 @@
 """Copies a topic exactly once with confluent-kafka (librdkafka).
 
-It runs against any Kafka, and is a program for `ottla conform -- python copy_confluent_kafka.py`.
+It runs against any Kafka, and is a program for `ottla conform -- python copy_confluent_kafka.py`
+and for `ottla torture`. Without OTTLA_RECORDS it copies until SIGTERM.
 """
 
+import math
 import os
+import signal
 import sys
 
 from confluent_kafka import (
@@ -20,8 +23,10 @@ INPUT = os.environ["OTTLA_INPUT"]
 OUTPUT = os.environ["OTTLA_OUTPUT"]
 GROUP = os.environ["OTTLA_GROUP"]
 TRANSACTIONAL_ID = os.environ["OTTLA_TRANSACTIONAL_ID"]
-RECORDS = int(os.environ["OTTLA_RECORDS"])
+RECORDS = float(os.environ.get("OTTLA_RECORDS", math.inf))
 GROUP_PROTOCOL = os.environ.get("COPY_GROUP_PROTOCOL", "classic")
+SESSION_TIMEOUT_MS = os.environ.get("COPY_SESSION_TIMEOUT_MS", "45000")
+TRANSACTION_TIMEOUT_MS = os.environ.get("COPY_TRANSACTION_TIMEOUT_MS", "60000")
 TIMEOUT_S = 10.0
 REBOOTSTRAP_SINCE = 0x02080000
 
@@ -36,16 +41,20 @@ def retried(call, *arguments):
                 raise
 
 
+def ends(messages):
+    """The offsets behind the last message of each partition."""
+    last = {(each.topic(), each.partition()): each.offset() for each in messages}
+    return [TopicPartition(*place, offset + 1) for place, offset in last.items()]
+
+
 def is_copied(consumer, producer, messages):
     """Copy records in one transaction; False if it was aborted."""
     producer.begin_transaction()
     try:
         for message in messages:
             producer.produce(OUTPUT, message.value(), message.key())
-        offsets = consumer.position(consumer.assignment())
-        known = [each for each in offsets if each.offset >= 0]
         metadata = consumer.consumer_group_metadata()
-        retried(producer.send_offsets_to_transaction, known, metadata, TIMEOUT_S)
+        retried(producer.send_offsets_to_transaction, ends(messages), metadata, TIMEOUT_S)
         retried(producer.commit_transaction, TIMEOUT_S)
     except KafkaException as failed:
         if not failed.args[0].txn_requires_abort():
@@ -62,14 +71,26 @@ def go_back(consumer):
         consumer.seek(TopicPartition(place.topic, place.partition, offset))
 
 
-def main():
-    """Copy all records."""
+class Stop:
+    """Whether SIGTERM has come."""
+
+    came = False
+
+    def __call__(self, *_):
+        """Handle the signal."""
+        self.came = True
+
+
+def clients():
+    """The consumer and the producer."""
     cluster = {"bootstrap.servers": BOOTSTRAP}
     if libversion()[1] >= REBOOTSTRAP_SINCE:
         # librdkafka's rebootstrap drops the only broker of a cluster, and may never reconnect.
         cluster["metadata.recovery.strategy"] = "none"
     group = {"group.id": GROUP}
-    if GROUP_PROTOCOL != "classic":
+    if GROUP_PROTOCOL == "classic":
+        group["session.timeout.ms"] = SESSION_TIMEOUT_MS
+    else:
         group["group.protocol"] = GROUP_PROTOCOL
     consumer = Consumer(
         {
@@ -83,12 +104,25 @@ def main():
         }
     )
     producer = Producer(
-        {**cluster, "client.id": "copy-producer", "transactional.id": TRANSACTIONAL_ID}
+        {
+            **cluster,
+            "client.id": "copy-producer",
+            "transactional.id": TRANSACTIONAL_ID,
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+        }
     )
+    return consumer, producer
+
+
+def main():
+    """Copy all records, or until SIGTERM."""
+    stop = Stop()
+    signal.signal(signal.SIGTERM, stop)
+    consumer, producer = clients()
     consumer.subscribe([INPUT])
     retried(producer.init_transactions, TIMEOUT_S)
     copied = 0
-    while copied < RECORDS:
+    while copied < RECORDS and not stop.came:
         messages = []
         for message in consumer.consume(10, 0.3):
             error = message.error()

@@ -1,25 +1,28 @@
 // Copies a topic exactly once with franz-go.
 //
-// It runs against any Kafka, and is a program for `ottla conform -- ./franz-go`.
+// It runs against any Kafka, and is a program for `ottla conform -- ./franz-go` and for `ottla torture`.
+// Without OTTLA_RECORDS it copies until SIGTERM.
 package main
 
 import (
 	"context"
 	"errors"
 	"log"
+	"math"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func main() {
-	wanted, err := strconv.Atoi(os.Getenv("OTTLA_RECORDS"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	running, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	options := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(os.Getenv("OTTLA_BOOTSTRAP"), ",")...),
 		kgo.ConsumeTopics(os.Getenv("OTTLA_INPUT")),
@@ -29,22 +32,63 @@ func main() {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.RequireStableFetchOffsets(),
+		kgo.SessionTimeout(milliseconds("COPY_SESSION_TIMEOUT_MS", 45_000)),
+		kgo.TransactionTimeout(milliseconds("COPY_TRANSACTION_TIMEOUT_MS", 40_000)),
 	}
 	if os.Getenv("COPY_GROUP_PROTOCOL") == "consumer" {
 		options = append(options, kgo.ServerSideBalancer())
 	}
+	wanted := number("OTTLA_RECORDS", math.MaxInt)
+	session := begin(options)
+	for copied := 0; copied < wanted && running.Err() == nil; {
+		count, err := copyNext(session)
+		copied += count
+		if err != nil {
+			// Whether the transaction was committed may be unknown. A new client aborts what is open, and
+			// goes on from the committed offsets. If another process took the id, this one ends.
+			log.Print(err)
+			session.Close()
+			if isFenced(err) {
+				os.Exit(1)
+			}
+			session = begin(options)
+		}
+	}
+	session.Close()
+}
+
+func begin(options []kgo.Opt) *kgo.GroupTransactSession {
 	session, err := kgo.NewGroupTransactSession(options...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer session.Close()
-	for copied := 0; copied < wanted; {
-		copied += copyNext(session)
-	}
+	return session
 }
 
-// copyNext copies records in one transaction, and returns their number; 0 if it was aborted.
-func copyNext(session *kgo.GroupTransactSession) int {
+func isFenced(err error) bool {
+	return errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch)
+}
+
+// number is the value of a variable, or another one without it.
+func number(name string, otherwise int) int {
+	text, found := os.LookupEnv(name)
+	if !found {
+		return otherwise
+	}
+	value, err := strconv.Atoi(text)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
+}
+
+func milliseconds(name string, otherwise int) time.Duration {
+	return time.Duration(number(name, otherwise)) * time.Millisecond
+}
+
+// copyNext copies records in one transaction, and returns their number; 0 if it was aborted, for
+// instance after a rebalance. After an error the session is of no more use.
+func copyNext(session *kgo.GroupTransactSession) (int, error) {
 	polling, stop := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer stop()
 	fetches := session.PollRecords(polling, 10)
@@ -55,10 +99,10 @@ func copyNext(session *kgo.GroupTransactSession) int {
 	})
 	records := fetches.Records()
 	if len(records) == 0 {
-		return 0
+		return 0, nil
 	}
 	if err := session.Begin(); err != nil {
-		log.Fatal(err)
+		return 0, err
 	}
 	written := kgo.AbortingFirstErrPromise(session.Client())
 	for _, each := range records {
@@ -67,11 +111,8 @@ func copyNext(session *kgo.GroupTransactSession) int {
 	}
 	isWritten := written.Err() == nil
 	committed, err := session.End(context.Background(), kgo.TransactionEndTry(isWritten))
-	if err != nil {
-		log.Print(err)
-	}
 	if !committed {
-		return 0
+		return 0, err
 	}
-	return len(records)
+	return len(records), err
 }
