@@ -18,8 +18,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Copies a topic exactly once with the Java client. It runs against any Kafka, and is a program
- * for `ottla conform -- java -cp 'kafka/libs/*' CopyTopic.java` and for `ottla torture`. Without
- * OTTLA_RECORDS it copies until SIGTERM.
+ * for `ottla conform -- java -cp 'kafka/libs/*' CopyTopic.java` and for `ottla torture`. If
+ * OTTLA_RECORDS is 0 it copies until SIGTERM.
  */
 public class CopyTopic {
     private static final String INPUT = System.getenv("OTTLA_INPUT");
@@ -33,7 +33,7 @@ public class CopyTopic {
     public static void main(String[] arguments) {
         Thread copying = Thread.currentThread();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(copying)));
-        new CopyTopic().copy(Integer.parseInt(variable("OTTLA_RECORDS", "" + Integer.MAX_VALUE)));
+        new CopyTopic().copy(Integer.parseInt(variable("OTTLA_RECORDS", "0")));
     }
 
     /** Lets the transaction end, and the clients close. */
@@ -56,7 +56,7 @@ public class CopyTopic {
         settings.put("group.id", System.getenv("OTTLA_GROUP"));
         String protocol = System.getenv("COPY_GROUP_PROTOCOL");
         if (protocol == null) {
-            settings.put("session.timeout.ms", variable("COPY_SESSION_TIMEOUT_MS", "45000"));
+            settings.put("heartbeat.interval.ms", variable("COPY_HEARTBEAT_INTERVAL_MS", "3000"));
         } else {
             settings.put("group.protocol", protocol);
         }
@@ -73,7 +73,6 @@ public class CopyTopic {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", System.getenv("OTTLA_BOOTSTRAP"));
         settings.put("transactional.id", System.getenv("OTTLA_TRANSACTIONAL_ID"));
-        settings.put("transaction.timeout.ms", variable("COPY_TRANSACTION_TIMEOUT_MS", "60000"));
         settings.put("key.serializer", ByteArraySerializer.class.getName());
         settings.put("value.serializer", ByteArraySerializer.class.getName());
         return settings;
@@ -90,8 +89,8 @@ public class CopyTopic {
         consumer.subscribe(List.of(INPUT));
         producer.initTransactions();
         int copied = 0;
-        while (copied < wanted && !isStopped) {
-            ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(300));
+        while ((wanted == 0 || copied < wanted) && !isStopped) {
+            ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
             if (records.isEmpty()) {
                 continue;
             }

@@ -1,7 +1,7 @@
 """Copies a topic exactly once with confluent-kafka (librdkafka).
 
 It runs against any Kafka, and is a program for `ottla conform -- python copy_confluent_kafka.py`
-and for `ottla torture`. Without OTTLA_RECORDS it copies until SIGTERM.
+and for `ottla torture`. If OTTLA_RECORDS is 0 it copies until SIGTERM.
 """
 
 import math
@@ -23,11 +23,11 @@ INPUT = os.environ["OTTLA_INPUT"]
 OUTPUT = os.environ["OTTLA_OUTPUT"]
 GROUP = os.environ["OTTLA_GROUP"]
 TRANSACTIONAL_ID = os.environ["OTTLA_TRANSACTIONAL_ID"]
-RECORDS = float(os.environ.get("OTTLA_RECORDS", math.inf))
+RECORDS = int(os.environ.get("OTTLA_RECORDS", "0")) or math.inf
 GROUP_PROTOCOL = os.environ.get("COPY_GROUP_PROTOCOL", "classic")
-SESSION_TIMEOUT_MS = os.environ.get("COPY_SESSION_TIMEOUT_MS", "45000")
-TRANSACTION_TIMEOUT_MS = os.environ.get("COPY_TRANSACTION_TIMEOUT_MS", "60000")
+HEARTBEAT_INTERVAL_MS = os.environ.get("COPY_HEARTBEAT_INTERVAL_MS", "3000")
 TIMEOUT_S = 10.0
+POLL_S = 0.1
 REBOOTSTRAP_SINCE = 0x02080000
 
 
@@ -89,7 +89,7 @@ def clients():
         cluster["metadata.recovery.strategy"] = "none"
     group = {"group.id": GROUP}
     if GROUP_PROTOCOL == "classic":
-        group["session.timeout.ms"] = SESSION_TIMEOUT_MS
+        group["heartbeat.interval.ms"] = HEARTBEAT_INTERVAL_MS
     else:
         group["group.protocol"] = GROUP_PROTOCOL
     consumer = Consumer(
@@ -104,12 +104,7 @@ def clients():
         }
     )
     producer = Producer(
-        {
-            **cluster,
-            "client.id": "copy-producer",
-            "transactional.id": TRANSACTIONAL_ID,
-            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
-        }
+        {**cluster, "client.id": "copy-producer", "transactional.id": TRANSACTIONAL_ID}
     )
     return consumer, producer
 
@@ -124,7 +119,7 @@ def main():
     copied = 0
     while copied < RECORDS and not stop.came:
         messages = []
-        for message in consumer.consume(10, 0.3):
+        for message in consumer.consume(10, POLL_S):
             error = message.error()
             if error is None:
                 messages.append(message)

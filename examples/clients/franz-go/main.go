@@ -1,14 +1,13 @@
 // Copies a topic exactly once with franz-go.
 //
 // It runs against any Kafka, and is a program for `ottla conform -- ./franz-go` and for `ottla torture`.
-// Without OTTLA_RECORDS it copies until SIGTERM.
+// If OTTLA_RECORDS is 0 it copies until SIGTERM.
 package main
 
 import (
 	"context"
 	"errors"
 	"log"
-	"math"
 	"os"
 	"os/signal"
 	"strconv"
@@ -32,15 +31,14 @@ func main() {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.RequireStableFetchOffsets(),
-		kgo.SessionTimeout(milliseconds("COPY_SESSION_TIMEOUT_MS", 45_000)),
-		kgo.TransactionTimeout(milliseconds("COPY_TRANSACTION_TIMEOUT_MS", 40_000)),
+		kgo.HeartbeatInterval(time.Duration(number("COPY_HEARTBEAT_INTERVAL_MS", 3000)) * time.Millisecond),
 	}
 	if os.Getenv("COPY_GROUP_PROTOCOL") == "consumer" {
 		options = append(options, kgo.ServerSideBalancer())
 	}
-	wanted := number("OTTLA_RECORDS", math.MaxInt)
+	wanted := number("OTTLA_RECORDS", 0)
 	session := begin(options)
-	for copied := 0; copied < wanted && running.Err() == nil; {
+	for copied := 0; (wanted == 0 || copied < wanted) && running.Err() == nil; {
 		count, err := copyNext(session)
 		copied += count
 		if err != nil {
@@ -82,14 +80,10 @@ func number(name string, otherwise int) int {
 	return value
 }
 
-func milliseconds(name string, otherwise int) time.Duration {
-	return time.Duration(number(name, otherwise)) * time.Millisecond
-}
-
 // copyNext copies records in one transaction, and returns their number; 0 if it was aborted, for
 // instance after a rebalance. After an error the session is of no more use.
 func copyNext(session *kgo.GroupTransactSession) (int, error) {
-	polling, stop := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	polling, stop := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer stop()
 	fetches := session.PollRecords(polling, 10)
 	fetches.EachError(func(topic string, partition int32, err error) {

@@ -1,0 +1,1 @@
+"""Programs for `ottla torture`: planted bugs, and the right ones of examples/clients."""
