@@ -44,6 +44,11 @@ def consumer(**changed: str) -> Consumer:
     return found
 
 
+def stranger() -> Consumer:
+    """A consumer of the group that never joins."""
+    return Consumer(_cluster() | {"group.id": os.environ["OTTLA_GROUP"]})
+
+
 def producer(transactional_id: str = "") -> Producer:
     """A transactional producer that is ready. Raises KafkaException."""
     found = Producer(
@@ -52,7 +57,7 @@ def producer(transactional_id: str = "") -> Producer:
             "transactional.id": transactional_id or os.environ["OTTLA_TRANSACTIONAL_ID"],
         }
     )
-    retried(lambda: found.init_transactions(TIMEOUT_S))
+    retried(found.init_transactions, TIMEOUT_S)
     return found
 
 
@@ -110,17 +115,17 @@ def send(writer: Producer, messages: list[Message]) -> None:
 def send_offsets(writer: Producer, reader: Consumer, messages: list[Message]) -> None:
     """Make the offsets of records part of the transaction. Raises KafkaException."""
     metadata = reader.consumer_group_metadata()
-    retried(lambda: writer.send_offsets_to_transaction(ends(messages), metadata, TIMEOUT_S))
+    retried(writer.send_offsets_to_transaction, ends(messages), metadata, TIMEOUT_S)
 
 
 def commit(writer: Producer) -> None:
     """Commit the transaction. Raises KafkaException."""
-    retried(lambda: writer.commit_transaction(TIMEOUT_S))
+    retried(writer.commit_transaction, TIMEOUT_S)
 
 
 def abort(writer: Producer) -> None:
     """Abort the transaction. Raises KafkaException."""
-    retried(lambda: writer.abort_transaction(TIMEOUT_S))
+    retried(writer.abort_transaction, TIMEOUT_S)
 
 
 def copy(reader: Consumer, writer: Producer, messages: list[Message]) -> None:
@@ -143,11 +148,11 @@ def go_back(reader: Consumer) -> None:
         reader.seek(TopicPartition(place.topic, place.partition, max(place.offset, 0)))
 
 
-def retried(call: Callable[[], object]) -> None:
+def retried(call: Callable[..., object], *arguments: object) -> None:
     """Call again as long as the error is retriable. Raises KafkaException."""
     while True:
         try:
-            call()
+            call(*arguments)
         except KafkaException as failed:
             if not error_of(failed).retriable():
                 raise

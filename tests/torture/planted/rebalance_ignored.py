@@ -1,17 +1,14 @@
-"""Bug: records of revoked partitions are copied, and the broker cannot see it.
+"""Bug: records of partitions that the group has taken away are copied, and the broker cannot see it.
 
-Records are collected over several polls, in which the group may rebalance: another copy reads the
-same records again from the committed offsets. The offsets are sent without the member and its
-generation (the metadata is that of a consumer that never joined), so the coordinator does not
-refuse them. Right code sends the metadata of its consumer, and drops what it has of a partition
-when that is revoked.
+The offsets are sent without the member and its generation: the metadata is that of a consumer that
+never joined. A copy that was paused for long copies what it has in memory, and the coordinator does
+not refuse the offsets, although another copy has read the same records meanwhile. Right code sends
+the metadata of its own consumer.
 """
 
 from __future__ import annotations
 
-import os
-
-from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import KafkaException
 
 from .copying import (
     TIMEOUT_S,
@@ -21,41 +18,30 @@ from .copying import (
     consumer,
     ends,
     error_of,
+    go_back,
     producer,
     retried,
     send,
+    stranger,
 )
-
-_COLLECTED = 20
 
 
 def main() -> None:
     """Copy until SIGTERM."""
     reader, writer = consumer(), producer()
-    stranger = Consumer(
-        {
-            "bootstrap.servers": os.environ["OTTLA_BOOTSTRAP"],
-            "group.id": os.environ["OTTLA_GROUP"],
-        }
-    )
-    metadata = stranger.consumer_group_metadata()
-    collected: list[Message] = []
+    metadata = stranger().consumer_group_metadata()
     for messages in batches(reader):
-        collected += messages
-        if len(collected) < _COLLECTED:
-            continue
         writer.begin_transaction()
         try:
-            send(writer, collected)
-            offsets = ends(collected)
-            retried(lambda: writer.send_offsets_to_transaction(offsets, metadata, TIMEOUT_S))  # noqa: B023
+            send(writer, messages)
+            arguments = (ends(messages), metadata, TIMEOUT_S)
+            retried(writer.send_offsets_to_transaction, *arguments)
             commit(writer)
         except KafkaException as failed:
             if not error_of(failed).txn_requires_abort():
                 raise
             abort(writer)
-            continue
-        collected = []
+            go_back(reader)
 
 
 if __name__ == "__main__":
