@@ -74,23 +74,22 @@ def old_librdkafka() -> list[str]:
     return ["env", f"PYTHONPATH={directory}", *python("confluent_kafka")]
 
 
-def java(version: str = "4.1.1") -> list[str]:
-    """The program of a Java client, compiled with the jar of the oldest. Raises NotThere."""
+def java(version: str = "4.1.1", source: Path = EXAMPLES / "CopyTopic.java") -> list[str]:
+    """A program of a Java client, compiled with the jar of the oldest. Raises NotThere."""
     try:
         oldest, jars = (f"{libraries(_POMS[each])}/*" for each in ("3.9.2", version))
     except NotInstalled as missing:
         raise NotThere(str(missing)) from None
     with _built("copy-topic") as classes:
-        source = str(EXAMPLES / "CopyTopic.java")
-        _run(EXAMPLES, "javac", "-d", str(classes), "-cp", oldest, source)
+        _run(EXAMPLES, "javac", "-d", str(classes), "-cp", oldest, str(source))
     path = os.pathsep.join((str(classes), jars))
-    return ["java", *_FLAGS, "-cp", path, "CopyTopic"]
+    return ["java", *_FLAGS, "-cp", path, source.stem]
 
 
-def go(name: str) -> list[str]:
+def go(name: str, programs: Path = EXAMPLES) -> list[str]:
     """A program in Go, built. Raises NotThere."""
     with _built("copy-go") as directory:
-        _run(EXAMPLES / name, "go", "build", "-o", str(directory / name), ".")
+        _run(programs / name, "go", "build", "-o", str(directory / name), ".")
     return [str(directory / name)]
 
 

@@ -11,28 +11,36 @@ from typing import Final
 
 from ottla.testing import Ottla
 
-from ..conform.clients import CLIENTS, EXAMPLES, ROOT
+from ..conform.clients import CLIENTS, EXAMPLES, ROOT, go, java
 
 _ENVIRONMENT: Final = "COPY_HEARTBEAT_INTERVAL_MS=300"
 
+_PLANTED_HERE: Final = ROOT / "tests/torture/planted"
+
 PLANTED: Final = (
     "abortable_ignored",
+    "AbortableIgnored.java",
     "fire_and_forget",
     "no_abort",
     "offsets_outside_transaction",
+    "offsets_outside_transaction_go",
     "one_id_for_all_copies",
     "read_uncommitted",
     "rebalance_ignored",
     "used_after_fencing",
 )
-"""The modules of tests/torture/planted."""
+"""The modules and programs of tests/torture/planted."""
 
 RIGHT: Final = ("confluent-kafka", "franz-go", "java")
 """The names of clients in tests/conform/clients.py."""
 
 
 def planted(name: str) -> list[str]:
-    """The command of an application with a bug."""
+    """The command of an application with a bug, built. Raises NotThere."""
+    if name.endswith(".java"):
+        return java(source=_PLANTED_HERE / name)
+    if name.endswith("_go"):
+        return go(name, _PLANTED_HERE)
     return ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", f"tests.torture.planted.{name}"]
 
 

@@ -1,4 +1,4 @@
-"""Bug: records of partitions that the group has taken away are copied, and the broker cannot see it.
+"""Bug: records of partitions that the group has taken away are copied, and no broker can see it.
 
 The offsets are sent without the member and its generation: the metadata is that of a consumer that
 never joined. A copy that was paused for long copies what it has in memory, and the coordinator does
