@@ -1,4 +1,4 @@
-"""Bug: nobody looks whether the records were written, and the offsets are committed anyway.
+"""Bug: the program does not look whether the records were written, and commits the offsets anyway.
 
 The producer has no transactions and acks=0. A Produce that fails, or that a crash cuts off, loses
 its records. Right code waits for the results of delivery, and uses a transaction for exactly once.
