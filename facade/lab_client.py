@@ -13,9 +13,10 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
+
+from ottla.lab.patterns import fits
 
 _PATIENCE_S: Final = 30.0
 _FIRST_PAUSE_S: Final = 0.001
@@ -254,7 +255,7 @@ class Trace:
 
 def _fits(event: Event, wanted: Mapping[str, object]) -> bool:
     return all(
-        fnmatchcase(event[name], value)
+        fits(value)(event[name])
         if isinstance(value, str) and isinstance(event.get(name), str)
         else event.get(name) == value
         for name, value in wanted.items()

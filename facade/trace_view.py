@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final
 
+from ottla.lab.patterns import fits
 from ottla.trace_words import Names, asked, got, topic_names
 
 Event = dict[str, Any]
@@ -91,7 +91,7 @@ def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tu
         if isinstance(each, Exchange):
             connections.count(each.request)
             name = each.request["api"]
-            if not apis or any(fnmatchcase(name, pattern) for pattern in apis):
+            if not apis or any(fits(pattern)(name) for pattern in apis):
                 yield _line(each, names)
         elif each["kind"] in _CONNECTIONS:
             text = connections.changed(each)

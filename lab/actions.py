@@ -130,10 +130,30 @@ class Site:
         if ends:
             raise self.closed(rule)
 
-    async def wait_ms(self, wait_ms: float) -> None:
-        """Wait, by the broker's clock."""
+    async def wait_ms(self, rule: Rule, wait_ms: float, *, is_late: bool = False) -> None:
+        """Wait, by the broker's clock, but not longer than the rule is there, or its node runs.
+
+        Args:
+            is_late: whether the connection does not wait for it.
+        """
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        if not is_late:
+            self.context.on_end = lambda is_stopping: end() if is_stopping else None
         self.context.release()
-        await self.node.clock.live.sleep_ms(wait_ms)
+        timer = self.node.clock.live.call_after_ms(wait_ms, end)
+        rule.wait(self, end)
+        try:
+            await ended
+        finally:
+            rule.forget(self)
+            timer.cancel()
+            if not is_late:
+                self.context.on_end = None
 
     def detached(self, running: Applied) -> Awaitable[Body | None]:
         """Run a request to its end even if its client goes away."""
@@ -192,10 +212,10 @@ async def _delay(site: Site, rule: Rule, request: object, apply: Apply) -> Body 
 
     async def later() -> Body | None:
         if action.point == "before":
-            await site.wait_ms(wait_ms)
+            await site.wait_ms(rule, wait_ms)
             return await apply(request)
         body = await apply(request)
-        await site.wait_ms(wait_ms)
+        await site.wait_ms(rule, wait_ms)
         return body
 
     return await site.detached(later())
@@ -264,7 +284,7 @@ async def _apply_late(site: Site, rule: Rule, request: object, apply: Apply) -> 
         if action.ms is None:
             await site.gate(rule)
         else:
-            await site.wait_ms(action.ms)
+            await site.wait_ms(rule, action.ms, is_late=True)
         return await apply(site.again())
 
     site.lab.run(site.node.node_id, site.lab.tracer.caused(site.number, later()))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from ..broker.requests.served_apis import HANDLERS
+from ..metadata.catalog import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    TRANSACTION_STATE,
+)
 from ..protocol.api_keys import ApiKey
 from . import rules
 from .corruption import check_kind
 from .error_answers import why_no_place
+from .patterns import fits
 from .rules import CannotFire, Match, RuleSpec, code_of
 from .sights import api_name
 from .subjects import kinds_of
@@ -18,10 +24,22 @@ if TYPE_CHECKING:
     from ..broker.cluster import Cluster
 
 _OF_LOGIN: Final = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
-_OF_STEPS: Final = {
-    rules.Crash: {"node_id", "topic", "partition", "transactional_id", "producer_id", "group"},
-    rules.Disk: {"topic", "partition"},
-}
+_PLACE: Final = frozenset({"topic", "partition"})
+_OF_TRANSACTION: Final = _PLACE | {"node_id", "transactional_id", "producer_id"}
+_OF_APPEND: Final = _PLACE | {"node_id", "producer_id"}
+_OF_FILE: Final = _PLACE | {"node_id"}
+SHOWN_BY: Final = {
+    "prepare_append": _OF_TRANSACTION, "prepare_answer": _OF_TRANSACTION,
+    "complete_append": _OF_TRANSACTION, "marker": _OF_APPEND, "produce_append": _OF_APPEND,
+    "offsets_materialized": _OF_APPEND, "group_append": _OF_APPEND | {"group"},
+    "segment_roll": _OF_FILE, "snapshot": _OF_FILE, "swap": _OF_FILE,
+}  # fmt: skip
+"""What the steps show to a match."""
+_ONLY_TOPIC: Final = {
+    "group_append": CONSUMER_OFFSETS, "offsets_materialized": CONSUMER_OFFSETS,
+    "complete_append": TRANSACTION_STATE,
+}  # fmt: skip
+_NO_PRODUCE: Final = frozenset({*INTERNAL_TOPICS, CLUSTER_METADATA})
 _KINDS: Final = {
     "topic": "topics", "partition": "partitions", "transactional_id": "transactional_ids",
     "producer_id": "producer_ids", "group": "groups", "member": "members",
@@ -37,7 +55,7 @@ def check_rule(spec: RuleSpec, cluster: Cluster) -> None:
     """
     match, action = spec.match, spec.action
     _check_numbers(match, cluster)
-    if isinstance(action, tuple(_OF_STEPS)):
+    if isinstance(action, rules.Crash | rules.Disk):
         _check_step(match, action)
         return
     keys = _keys_of(match)
@@ -70,12 +88,16 @@ def _given(match: Match) -> set[str]:
     return {name for name in match.__struct_fields__ if getattr(match, name) is not None}
 
 
-def _check_step(match: Match, action: rules.Action) -> None:
-    kind = rules.kind_of(action)
-    allowed = _OF_STEPS[type(action)] | _OF_ANY
+def _check_step(match: Match, action: rules.Crash | rules.Disk) -> None:
+    if isinstance(action, rules.Disk):
+        if match.topic is None:
+            raise CannotFire("match.topic: disk needs a topic; * means all logs")
+        kind, allowed = "disk", _PLACE | _OF_ANY
+    else:
+        kind, point = f"crash at {action.point}", action.point.removeprefix("before_")
+        allowed = SHOWN_BY[point] | _OF_ANY
+        _check_topic(match, point)
     wrong = sorted(_given(match) - allowed)
-    if isinstance(action, rules.Disk) and match.topic is None:
-        raise CannotFire("match.topic: disk needs a topic; * means all logs")
     if wrong:
         allowed_names = ", ".join(sorted(allowed))
         raise CannotFire(
@@ -83,15 +105,27 @@ def _check_step(match: Match, action: rules.Action) -> None:
         )
 
 
+def _check_topic(match: Match, point: str) -> None:
+    """Refuse a topic that a step never has."""
+    only = _ONLY_TOPIC.get(point)
+    if match.topic is None:
+        return
+    if only is not None and not fits(match.topic)(only):
+        raise CannotFire(f"match.topic: {point} is a step in {only}")
+    if point == "produce_append" and match.topic in _NO_PRODUCE:
+        raise CannotFire(f"match.topic: no producer writes to {match.topic}")
+
+
 def _keys_of(match: Match) -> dict[ApiKey, tuple[int, int]]:
     """The APIs that a match can hold for, with the versions. Raises CannotFire."""
     found = {}
     pattern = match.api or "*"
+    is_api = fits(pattern)
     for key, served in HANDLERS.items():
         low, high = served.lowest, max(served.highest, served.highest_unstable)
         if match.versions is not None:
             low, high = max(low, match.versions[0]), min(high, match.versions[1])
-        if fnmatchcase(api_name(key), pattern):
+        if is_api(api_name(key)):
             found[key] = (low, high)
     if not found:
         names = ", ".join(sorted(map(api_name, HANDLERS)))

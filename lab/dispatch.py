@@ -90,7 +90,7 @@ class LabDispatch(Dispatch):
             return isinstance(action, OF_REQUEST) and has_place(action, match, context)
 
         rules = lab.faults.acting_on(sight, node.clock.monotonic_ms(), fits)
-        began_s = node.clock.monotonic_s()
+        began_s = node.clock.live.monotonic_s()
         site = Site(lab, node, context, number, self._apply)
         running = self._apply(context, request) if not rules else self._acted(site, rules, request)
         try:

@@ -6,12 +6,13 @@ Pure: the time is an argument, and the chance of a rule comes from its seed.
 from __future__ import annotations
 
 import random
-import re
+import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from .patterns import fits as pattern_fits
 from .rules import HOLDING, AnyAction, Match, RuleSpec, WrongRule, shown
 
 MOST_RULES: Final = 10_000
@@ -75,18 +76,11 @@ class Rule:
         self._conditions = list(_conditions(spec.match))
         self._held: dict[object, Callable[[bool], None]] = {}
         self._silent: dict[object, Callable[[], None]] = {}
+        self._waiting: dict[object, Callable[[], None]] = {}
 
     @property
     def held(self) -> int:
         return len(self._held)
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether it can never fire again."""
-        match = self.spec.match
-        return (match.times is not None and self.fired >= match.times) or (
-            match.nth is not None and self.matched >= match.nth
-        )
 
     def acts_on(self, sight: Sight, now_ms: int) -> bool:
         """Whether it acts on a request or step, which is counted.
@@ -157,14 +151,22 @@ class Rule:
         """Keep the connection of a request silent; `close` ends it."""
         self._silent[key] = close
 
+    def wait(self, key: object, go_on: Callable[[], None]) -> None:
+        """Let something wait for its time; `go_on` ends that, on any thread, if the rule ends."""
+        self._waiting[key] = go_on
+
     def forget(self, key: object) -> None:
-        """A request is no longer held, or its connection no longer silent."""
+        """A request is no longer held or waiting, or its connection no longer silent."""
         self._held.pop(key, None)
         self._silent.pop(key, None)
+        self._waiting.pop(key, None)
 
     def end(self, *, ends: bool = False) -> None:
-        """Let go what it holds, and close the connections that it keeps silent."""
+        """Let go what it holds and delays, and close the connections that it keeps silent."""
         self.release(ends=ends)
+        waiting, self._waiting = self._waiting, {}
+        for go_on in waiting.values():
+            go_on()
         silent, self._silent = self._silent, {}
         for close in silent.values():
             close()
@@ -240,15 +242,13 @@ def _of(pattern: str | None) -> Callable[[str], bool]:
     """Whether a name fits a pattern with * and ?; every name fits None."""
     if pattern is None:
         return lambda name: True
-    if not {"*", "?"} & set(pattern):
-        return lambda name: name == pattern
-    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
-    fits = re.compile(expression, re.DOTALL).fullmatch
-    return lambda name: fits(name) is not None
+    return pattern_fits(pattern)
 
 
 class Faults:
     """The rules in the order in which they were added.
+
+    Threads that write to the disk ask for rules, too.
 
     Attributes:
         on_change: called when a rule was added or removed.
@@ -256,7 +256,9 @@ class Faults:
 
     def __init__(self) -> None:
         self._rules: dict[int, Rule] = {}
+        self._by_api: dict[str, tuple[Rule, ...]] = {}
         self._last = 0
+        self._alone = threading.Lock()
         self.on_change: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
@@ -270,7 +272,9 @@ class Faults:
         if len(self._rules) >= MOST_RULES:
             raise WrongRule(f"there are {MOST_RULES} rules, and no more are possible")
         self._last += 1
-        rule = self._rules[self._last] = Rule(self._last, spec, now_ms)
+        with self._alone:
+            rule = self._rules[self._last] = Rule(self._last, spec, now_ms)
+            self._by_api.clear()
         self.on_change()
         return rule
 
@@ -280,7 +284,9 @@ class Faults:
 
     def remove(self, number: int) -> Rule:
         """Remove a rule, and let go what it holds. Raises KeyError."""
-        rule = self._rules.pop(number)
+        with self._alone:
+            rule = self._rules.pop(number)
+            self._by_api.clear()
         rule.end()
         self.on_change()
         return rule
@@ -291,7 +297,9 @@ class Faults:
         Args:
             ends: whether held requests end without an answer, because the broker stops.
         """
-        rules, self._rules = self._rules, {}
+        with self._alone:
+            rules, self._rules = self._rules, {}
+            self._by_api.clear()
         for rule in rules.values():
             rule.end(ends=ends)
         if rules:
@@ -311,12 +319,22 @@ class Faults:
             fits: whether an action, with its match, can act here.
         """
         acting: list[Rule] = []
-        for rule in self._rules.values():
-            if fits(rule.spec.action, rule.spec.match) and rule.acts_on(sight, now_ms):
-                acting.append(rule)
-                if not rule.spec.continue_:
-                    break
+        with self._alone:
+            for rule in self._of_api(sight.api):
+                if fits(rule.spec.action, rule.spec.match) and rule.acts_on(sight, now_ms):
+                    acting.append(rule)
+                    if not rule.spec.continue_:
+                        break
         return acting
+
+    def _of_api(self, api: str) -> tuple[Rule, ...]:
+        """The rules for an API; of 10,000 rules a request looks at those alone."""
+        found = self._by_api.get(api)
+        if found is None:
+            found = self._by_api[api] = tuple(
+                rule for rule in self._rules.values() if _of(rule.spec.match.api)(api)
+            )
+        return found
 
     def has(self, kinds: tuple[type, ...]) -> bool:
         """Whether a rule has one of these actions."""

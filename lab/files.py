@@ -16,6 +16,7 @@ class LabFiles(RealFiles):
 
     Attributes:
         before_append: gets the descriptor and the data of an append.
+        after_append: is called when they are in the file.
         before_sync: gets the descriptor; runs in the thread that syncs.
         before_rename: gets source and target.
         before_open: gets the path of a file that is opened or created.
@@ -23,14 +24,19 @@ class LabFiles(RealFiles):
 
     def __init__(self) -> None:
         self.before_append: Callable[[int, Bytes], None] | None = None
+        self.after_append: Callable[[], None] | None = None
         self.before_sync: Callable[[int], None] | None = None
         self.before_rename: Callable[[str, str], None] | None = None
         self.before_open: Callable[[str], None] | None = None
 
     def append(self, descriptor: int, data: Bytes, /) -> int:  # type: ignore[override]  # os takes more
-        if self.before_append is not None:
-            self.before_append(descriptor, data)
-        return os.write(descriptor, data)
+        if self.before_append is None:
+            return os.write(descriptor, data)
+        self.before_append(descriptor, data)
+        written = os.write(descriptor, data)
+        if self.after_append is not None:
+            self.after_append()
+        return written
 
     def sync(self, descriptor: int, /) -> None:  # type: ignore[override]  # os takes more
         if self.before_sync is not None:

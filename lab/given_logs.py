@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NO_PRODUCER: Final = Producer(-1, -1)
 _AT_ONCE: Final = 200
+_MOST_PARTITIONS: Final = 1000
 Shown = dict[str, Any]
 
 
@@ -50,6 +51,9 @@ class Writer:
             raise WrongOrder(f"{topic}: internal topics are given no state")
         self._cluster = cluster
         if topic not in cluster.catalog.topics:
+            if partition >= _MOST_PARTITIONS:
+                why = f"a new one has at most {_MOST_PARTITIONS} partitions"
+                raise WrongOrder(f"topic {topic} does not exist, and {why}")
             try:
                 cluster.controller.create_topic(topic, partitions=partition + 1)
             except Refused as refused:

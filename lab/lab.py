@@ -116,7 +116,13 @@ class Lab:
                 self.tracer.start(ring=settings.ring, file=file)
             except (OSError, ValueError) as failed:  # a path with a null character
                 raise NotNow(f"{file} cannot be opened: {failed}") from None
-        return {"on": self.tracer.is_on, "last": self.tracer.last}
+        return self.trace_state()
+
+    def trace_state(self) -> dict[str, Any]:
+        """Whether the trace is on, its last number, and the file that it goes to."""
+        path = self.tracer.path
+        file = None if path is None else str(path)
+        return {"on": self.tracer.is_on, "last": self.tracer.last, "file": file}
 
     def now_ms(self) -> dict[str, Any]:
         """The wall time of the broker."""

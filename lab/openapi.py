@@ -55,7 +55,12 @@ _SCHEMAS: Final[dict[str, Any]] = {
     "Faults": _list_of("Fault"),
     "Node": _NODE,
     "Nodes": _list_of("Node"),
-    "TraceState": _object(["on", "last"], on={"type": "boolean"}, last=_COUNT),
+    "TraceState": _object(
+        ["on", "last", "file"],
+        on={"type": "boolean"},
+        last=_COUNT,
+        file={"type": ["string", "null"]},
+    ),
     "Emulations": _object(["bugs"], bugs={"type": "array", "items": _TEXT}),
     "Clock": _object(["now_ms"], now_ms={"type": "integer"}),
     "Trace": _object(

@@ -98,7 +98,7 @@ async def _set_trace(lab: Lab, values: Values, query: Query, body: Any) -> objec
 @_operation("DELETE", "/trace", "clearTrace", "Forget the events in memory.", answer="TraceState")
 async def _clear_trace(lab: Lab, values: Values, query: Query, body: Any) -> object:
     lab.tracer.clear()
-    return {"on": lab.tracer.is_on, "last": lab.tracer.last}
+    return lab.trace_state()
 
 
 @_operation("GET", "/clock", "readClock", "The wall time of the broker.", answer="Clock")

@@ -252,7 +252,8 @@ class Crash(Action, tag="crash", frozen=True, kw_only=True):
     point: Literal[
         "before_prepare_append", "prepare_append", "before_prepare_answer", "prepare_answer",
         "before_marker", "marker", "before_complete_append", "complete_append",
-        "offsets_materialized", "before_produce_append", "produce_append",
+        "before_offsets_materialized", "offsets_materialized",
+        "before_produce_append", "produce_append",
         "before_group_append", "group_append", "before_segment_roll", "segment_roll",
         "before_snapshot", "snapshot", "before_swap", "swap",
     ]  # fmt: skip

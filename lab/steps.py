@@ -11,10 +11,12 @@ import errno
 import os
 import signal
 import threading
-from collections.abc import Collection, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ..broker.events import (
     DecisionAppended,
@@ -22,6 +24,7 @@ from ..broker.events import (
     OffsetsMaterialized,
     RecordsAppended,
     RequestAnswered,
+    RequestReceived,
 )
 from ..broker.log_output import Log
 from ..coordinator.transactions.records import decode
@@ -43,7 +46,7 @@ from ..storage.file_events import (
     SnapshotWritten,
 )
 from .files import LabFiles, path_of
-from .rules import Crash, Disk
+from .rules import AnyAction, Crash, Disk, Match
 
 if TYPE_CHECKING:
     from ..broker.node_orders import NodeOrders
@@ -54,7 +57,10 @@ if TYPE_CHECKING:
 _COMPLETE: Final = frozenset({State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
 _NO_TOPICS: Final = frozenset({*INTERNAL_TOPICS, CLUSTER_METADATA})
 _SNAPSHOTS: Final = (".snapshot", ".checkpoint")
+_MOST_NOTED: Final = 1000
 _ERRORS: Final = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO}
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 _log = Log("control")
 
 
@@ -92,14 +98,22 @@ class Steps:
         self._cluster = cluster
         self._orders = orders
         self._is_watching = False
-        self._prepared: Collection[str] = ()
-        self._producers: Collection[int] = ()
+        # What each EndTxn has decided that is not answered yet, and the one of this turn.
+        self._endings: OrderedDict[_Request, Step] = OrderedDict()
+        self._ending: _Request | None = None
+        # The producers of appends whose events come next, which do not name them.
+        self._producers: OrderedDict[tuple[str, int], Collection[int]] = OrderedDict()
+        self._appending: Step | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def watch(self, is_needed: bool) -> None:
         """Begin or end to watch."""
         if is_needed is self._is_watching:
             return
         self._is_watching = is_needed
+        self._loop = asyncio.get_running_loop()
+        self._endings.clear()
+        self._producers.clear()
         files = self._cluster.log_directory.files
         hooks = isinstance(files, LabFiles)
         if is_needed:
@@ -107,11 +121,12 @@ class Steps:
             if hooks:
                 files.before_append, files.before_sync = self._before_append, self._before_sync
                 files.before_rename, files.before_open = self._before_rename, self._before_open
+                files.after_append = self._after_append
         else:
             self._cluster.events.remove(self._observe)
             if hooks:
                 files.before_append = files.before_sync = None
-                files.before_rename = files.before_open = None
+                files.before_rename = files.before_open = files.after_append = None
 
     def _observe(self, event: object) -> None:
         for step in self._ended(event):
@@ -121,21 +136,23 @@ class Steps:
         """The steps that an event ends."""
         if isinstance(event, DecisionAppended):
             yield from self._decided(event)
+        elif isinstance(event, RequestReceived):
+            self._ending = _Request.of(event) if event.api_key is ApiKey.END_TXN else None
         elif isinstance(event, RequestAnswered) and event.api_key is ApiKey.END_TXN:
-            about = Step("", event.node_id, (), self._prepared, self._producers)
+            about = self._endings.pop(_Request.of(event), Step("", event.node_id))
             yield about._replace(point="before_prepare_answer")
             yield about._replace(point="prepare_answer")
         elif isinstance(event, MarkerAppended):
             at = (event.topic, event.partition)
-            node_id = self._leader(*at)
-            yield Step("marker", node_id, (at,), (), (event.producer.producer_id,))
+            yield Step("marker", self._leader(*at), (at,), (), (event.producer.producer_id,))
         elif isinstance(event, OffsetsMaterialized):
             at = (CONSUMER_OFFSETS, event.partition)
             node_id = self._leader(*at)
             yield Step("offsets_materialized", node_id, (at,), (), (event.producer.producer_id,))
         elif isinstance(event, RecordsAppended) and event.topic not in _NO_TOPICS:
             at = (event.topic, event.partition)
-            yield Step("produce_append", self._leader(*at), (at,))
+            producers = self._producers.pop(at, ())
+            yield Step("produce_append", self._leader(*at), (at,), (), producers)
         elif isinstance(event, SegmentRolled | SegmentsSwapped):
             point = "segment_roll" if isinstance(event, SegmentRolled) else "swap"
             yield self._of_path(point, event.path)
@@ -143,19 +160,20 @@ class Steps:
             yield self._of_path("snapshot", event.path)
 
     def _decided(self, event: DecisionAppended) -> Iterator[Step]:
-        at = ((event.topic, event.partition),)
+        place = (event.topic, event.partition)
+        at = (place,)
         changed = [each for each in event.outcome.records if isinstance(each, Transaction)]
         for point, states in (("prepare_append", PREPARED), ("complete_append", _COMPLETE)):
             those = [each for each in changed if each.state in states]
             if those:
                 step = _of_transactions(point, event.node_id, at, those)
-                if point == "prepare_append":
-                    self._prepared = step.transactional_ids
-                    self._producers = step.producer_ids
+                if point == "prepare_append" and self._ending and not event.by_timer:
+                    _noted(self._endings, self._ending, step)
                 yield step
         if event.topic == CONSUMER_OFFSETS and event.outcome.records:
             groups = {getattr(each, "group_id", "") for each in event.outcome.records}
-            yield Step("group_append", event.node_id, at, (), (), groups)
+            producers = self._producers.pop(place, ())
+            yield Step("group_append", event.node_id, at, (), producers, groups)
 
     def _before_append(self, descriptor: int, data: Bytes) -> None:
         found = _topic_of(path_of(descriptor))
@@ -163,17 +181,39 @@ class Steps:
             return
         self._fail(found)
         node_id = self._leader(*found)
+        self._appending = None
         for step in _about_to_append(found, node_id, data):
+            self._appending = step
+            _noted(self._producers, found, step.producer_ids)
             self._reached(step)
         self._check_alive(node_id)
 
+    def _after_append(self) -> None:
+        """Reach the step between a marker in the log and what it does to offsets."""
+        step = self._appending
+        if step is not None and step.point == "before_marker" and CONSUMER_OFFSETS in step.topics:
+            self._reached(step._replace(point="before_offsets_materialized"))
+
     def _before_sync(self, descriptor: int) -> None:
+        """Wait as long as a rule says and is there, mostly in a thread."""
         found = _topic_of(path_of(descriptor))
-        if found is not None:
-            for rule in self._acting(Step("sync", None, (found,)), "slow_fsync"):
-                action = rule.spec.action
-                assert isinstance(action, Disk)
-                threading.Event().wait(action.ms / 1000)
+        if found is None:
+            return
+        step, now_ms = Step("sync", None, (found,)), self._cluster.clock.monotonic_ms()
+        for rule in self._lab.faults.acting_on(step, now_ms, _is_slow):
+            action = rule.spec.action
+            assert isinstance(action, Disk)
+            over = threading.Event()
+            rule.wait(over, over.set)
+            self._in_loop(self._lab.traced, rule)
+            over.wait(action.ms / 1000)
+            rule.forget(over)
+
+    def _in_loop(self, act: Callable[[Rule], None], rule: Rule) -> None:
+        """Do something in the event loop, which may be this thread's."""
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(act, rule)
 
     def _before_rename(self, source: str, target: str) -> None:
         if target.endswith(_SNAPSHOTS):
@@ -266,6 +306,29 @@ class Steps:
         return Step(point) if found is None else Step(point, self._leader(*found), (found,))
 
 
+class _Request(NamedTuple):
+    """What tells a request from all others."""
+
+    node_id: int
+    connection_id: str
+    correlation_id: int
+
+    @classmethod
+    def of(cls, event: RequestReceived | RequestAnswered) -> _Request:
+        return cls(event.node_id, event.connection_id, event.correlation_id)
+
+
+def _noted(notes: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Note something for an event that comes later, or never."""
+    notes[key] = value
+    if len(notes) > _MOST_NOTED:
+        notes.popitem(last=False)
+
+
+def _is_slow(action: AnyAction, match: Match) -> bool:
+    return isinstance(action, Disk) and action.error == "slow_fsync"
+
+
 def _kill() -> None:
     _log.warning("a rule kills the broker")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -299,7 +362,8 @@ def _about_to_append(found: tuple[str, int], node_id: int | None, data: Bytes) -
     if any(header.is_control and header.is_transactional for _, header in headers):
         yield Step("before_marker", node_id, at, (), producers)
     elif topic == CONSUMER_OFFSETS:
-        yield Step("before_group_append", node_id, at, (), producers)
+        groups = _groups_in(data, headers)
+        yield Step("before_group_append", node_id, at, (), producers, groups)
     elif topic not in _NO_TOPICS:
         yield Step("before_produce_append", node_id, at, (), producers)
 
@@ -312,6 +376,17 @@ def _transactions_in(data: Bytes, headers: list[tuple[int, BatchHeader]]) -> lis
             if isinstance(decoded, Transaction):
                 found.append(decoded)
     return found
+
+
+def _groups_in(data: Bytes, headers: list[tuple[int, BatchHeader]]) -> set[str]:
+    """The groups of the records of an append: each key begins with its version and the group."""
+    keys = (
+        record.key
+        for position, header in headers
+        for record in records_in(data, position, header)
+        if record.key is not None
+    )
+    return {key[4 : 4 + int.from_bytes(key[2:4], "big")].decode() for key in keys}
 
 
 def _topic_of(path: str) -> tuple[str, int] | None:

@@ -7,10 +7,11 @@ bounded in size, and secrets never appear (`broker/requests/request_fields.py`).
 
 from __future__ import annotations
 
+import errno
 import json
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterator
-from fnmatch import fnmatchcase
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
@@ -19,6 +20,7 @@ from ..broker.clock import Clock
 from ..broker.event_stream import Events
 from ..broker.log_output import Log
 from ..protocol.errors import Refused
+from .patterns import fits
 from .rules import RING
 from .sights import api_name
 from .trace_events import answer_fields, as_fields, is_traced_with_its_request, request_fields
@@ -45,6 +47,7 @@ class Tracer:
 
     Attributes:
         is_on: whether events are kept.
+        path: of the file that gets the events; None for none, and after a write that failed.
         on_change: called when it was switched on or off.
         cause: the number of the request that runs now; None for timers.
     """
@@ -57,6 +60,7 @@ class Tracer:
         self._last = 0
         self._states: OrderedDict[str, str] = OrderedDict()
         self.is_on = False
+        self.path: Path | None = None
         self.cause: int | None = None
         self.on_change: Callable[[], None] = lambda: None
 
@@ -75,11 +79,10 @@ class Tracer:
         Raises:
             OSError: the file cannot be opened.
         """
-        opened = None if file is None else file.open("a", encoding="utf-8", buffering=1)
+        opened = None if file is None else _opened(file)
         self._ring = deque(self._ring, maxlen=ring)
-        if self._file is not None:
-            self._file.close()
-        self._file = opened
+        self._close_file()
+        self._file, self.path = opened, file
         if not self.is_on:
             self.is_on = True
             self._stream.add(self._observe)
@@ -92,9 +95,14 @@ class Tracer:
             self._states.clear()  # they change unseen from now on
             self._stream.remove(self._observe)
             self.on_change()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        """Close the file; it was written line by line, so that nothing is lost."""
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            with suppress(OSError):  # a full disk, which has been reported
+                self._file.close()
+            self._file = self.path = None
 
     def clear(self) -> None:
         """Forget the events in memory; sequence numbers go on."""
@@ -119,8 +127,11 @@ class Tracer:
             try:
                 self._file.write(json.dumps(event, default=str, ensure_ascii=False) + "\n")
             except OSError as failed:
-                self._file = None
-                _log.error("the file of the trace cannot be written and is given up", reason=failed)
+                _log.error(
+                    "the file of the trace cannot be written and is given up",
+                    path=str(self.path), reason=failed,
+                )  # fmt: skip
+                self._close_file()
         return self._last
 
     def request(self, node: Node, context: Context, request: object) -> int:
@@ -149,7 +160,7 @@ class Tracer:
     def _answered(
         self, number: int, context: Context, began_s: float, fields: dict[str, object]
     ) -> None:
-        took_us = round((self._clock.monotonic_s() - began_s) * 1_000_000)
+        took_us = round((self._clock.live.monotonic_s() - began_s) * 1_000_000)
         api = api_name(context.api_key)
         self.add("answer", cause=number or None, api=api, took_us=took_us, **fields)
 
@@ -182,11 +193,13 @@ class Tracer:
 
     def _from(self, after: int, requests: set[int], wanted: dict[str, object]) -> Iterator[Event]:
         """The events after a number; requests before it are noted, for what they cause."""
-        for event in islice(self._ring, 0, None):
-            if event["seq"] > after:
-                yield event
-            elif event["kind"] == "request" and _fits(event, wanted):
-                requests.add(event["seq"])
+        # Numbers have no gaps, so what is before them is skipped without a look.
+        seen = min(max(after - (self._last - len(self._ring)), 0), len(self._ring))
+        if wanted:
+            for event in islice(self._ring, seen):
+                if event["kind"] == "request" and _fits(event, wanted):
+                    requests.add(event["seq"])
+        yield from islice(self._ring, seen, None)
 
     async def caused(self, number: int, running: Coroutine[Any, Any, _Result]) -> _Result:
         """Run a coroutine; the events of its steps get a request as their cause."""
@@ -246,11 +259,17 @@ def _thrower(running: Coroutine[Any, Any, Any], thrown: BaseException) -> Callab
     return lambda: running.throw(thrown)
 
 
+def _opened(file: Path) -> IO[str]:
+    if file.is_fifo():  # whose opening waits for a reader
+        raise OSError(errno.EINVAL, "a pipe cannot be the file of a trace")
+    return file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+
+
 def _fits(event: Event, wanted: dict[str, object]) -> bool:
     return all(_has(event.get(name), value) for name, value in wanted.items())
 
 
 def _has(value: object, wanted: object) -> bool:
     if isinstance(wanted, str) and isinstance(value, str):
-        return fnmatchcase(value, wanted)
+        return fits(wanted)(value)
     return value == wanted

@@ -90,7 +90,7 @@ def test_the_commands_of_a_shell_example_run(
             run_until_it_listens(words, tmp_path)
         else:
             reader = f"export OTTLA_BOOTSTRAP={readers_broker.bootstrap}\n"
-            if "fault" in words or "trace" in words:
+            if {"fault", "trace", "clock"} & set(words):
                 reader += f"export OTTLA_CONTROL={readers_broker.order('control')}\n"
             line = READERS_BROKER.sub(readers_broker.bootstrap, line)
             run(["bash", "-euc", reader + line], tmp_path, 60)

@@ -37,6 +37,9 @@ def _add(
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Of the action.")
     ] = None,
     name: Annotated[str, typer.Option("--name", help="For people.")] = "",
+    goes_on: Annotated[
+        bool, typer.Option("--continue", help="Later rules are tried, too, when it has fired.")
+    ] = False,
     as_json: AsJson = False,
     control: Control = "",
 ) -> int:
@@ -47,7 +50,7 @@ def _add(
         raise CannotRun(f"fault add {match}: the match is no JSON: {wrong}") from None
     action = {"kind": kind, **dict(map(_parameter, parameters or []))}
     with lab_of(control) as lab:
-        rule = {"match": wanted, "action": action, "name": name}
+        rule = {"match": wanted, "action": action, "name": name, "continue": goes_on}
         _said(lab.call("POST", "/faults", rule), "{id}", as_json=as_json)
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -185,6 +186,14 @@ def test_a_refused_body_is_not_taken_for_the_next_request(address: str) -> None:
         answer = connection.getresponse()
         assert (answer.status, "takes" in answer.read().decode()) == (405, True)
     connection.close()
+
+
+def test_a_pipe_is_no_file_of_a_trace(lab: LabClient, tmp_path: Path) -> None:
+    """Its opening would wait for a reader, and the broker with it."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(LabRefused, match="a pipe cannot be the file of a trace"):
+        lab.call("POST", "/trace", {"file": str(tmp_path / "pipe")})
+    assert lab.call("POST", "/trace", {"on": False})["file"] is None
 
 
 def test_an_order_that_the_disk_refuses_is_answered(broker: Ottla, lab: LabClient) -> None:

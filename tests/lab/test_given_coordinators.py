@@ -138,6 +138,7 @@ def group(broker: Ottla) -> tuple[str, int]:
         ("ends_in_marker", {"topic": "__transaction_state"}, "internal topics are given no state"),
         ("ends_in_marker", {"topic": "a b"}, "topic a b cannot be made"),
         ("ends_in_marker", {"topic": "single", "partition": 1}, "single-1 does not exist"),
+        ("ends_in_marker", {"topic": "wide", "partition": 2**31 - 1}, "at most 1000 partitions"),
         ("producer_ids_at_block_end", {"node_id": 7}, "node 7 does not run; nodes: 1"),
         ("log_starts_at", {"topic": "single", "offset": 0}, "single-0 ends at offset 1 already"),
     ],
