@@ -1,4 +1,4 @@
-"""Secrets are in no log line, answer, event, metric or repr, in any of their forms.
+"""Secrets are in no log line, answer, event, trace, metric or repr, in any of their forms.
 
 Passwords, tokens and keys are random texts of several alphabets. Clients log in with right and
 wrong ones, set and describe them, and fail in many ways, at the log level TRACE.
@@ -13,18 +13,24 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import pyarrow.parquet
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from ottla import trace_parquet
 from ottla.broker import log_output
 from ottla.broker.kafka_metrics import collect_kafka
 from ottla.broker.log_names import REQUESTS
 from ottla.broker.metrics import collect
+from ottla.broker.requests.dispatch import Dispatch
 from ottla.broker.requests.request_log import LoggedDispatch
+from ottla.lab.dispatch import with_lab
+from ottla.lab.state import LabState
 from ottla.metadata.scram import keys_of
 from ottla.security import client_properties, jaas, key_stores, plain, scram
+from ottla.trace_view import lines_of
 from tests.broker.observing import Heard
 from tests.log_lines import LogLines
 from tests.security.conversations import Ask, Raw, authenticate, handshake
@@ -101,10 +107,14 @@ class Scene:
         settings["ssl.keystore.password"] = secrets.ascii()
         self.door = Door(directory, settings)
         self.heard, self.seen = Heard(), list[str]()
-        self.door.it.node.events.add(self.heard)
+        node = self.door.it.node
+        node.events.add(self.heard)
+        node.cluster.lab = self.lab = LabState(node.events, node.clock)
+        self.trace_file = directory / "trace.jsonl"
+        self.lab.tracer.start(file=self.trace_file)
 
     def client(self) -> Client:
-        return self.door.connect(LoggedDispatch(self.door.it.node))
+        return self.door.connect(cast(Dispatch, with_lab(LoggedDispatch)(self.door.it.node)))
 
     async def ask(self, client: Client, *asks: Ask | Raw) -> Any:
         """The last answer; all are seen."""
@@ -256,6 +266,19 @@ async def metrics(scene: Scene) -> str:
     return generate_latest(registry).decode()
 
 
+def traces(scene: Scene) -> Iterator[str]:
+    """The trace: in memory, in its file, as Parquet, and as it is shown."""
+    scene.lab.tracer.stop()
+    events, _ = scene.lab.tracer.find()
+    assert {"request", "answer", "metadata_decision"} <= {event["kind"] for event in events}
+    yield from map(repr, events)
+    yield scene.trace_file.read_text()
+    parquet = scene.trace_file.with_suffix(".parquet")
+    assert trace_parquet.write(events, parquet) == len(events)
+    yield repr(pyarrow.parquet.read_table(parquet).to_pylist())
+    yield from map(repr, lines_of(events))
+
+
 @pytest.mark.parametrize("seed", range(8))
 async def test_secrets_are_nowhere(tmp_path: Path, log_lines: LogLines, seed: int) -> None:
     log_output.set_level(REQUESTS, "TRACE")
@@ -270,6 +293,7 @@ async def test_secrets_are_nowhere(tmp_path: Path, log_lines: LogLines, seed: in
             "log lines": repr(log_lines.lines),
             "answers": "\n".join(scene.seen),
             "events": repr(scene.heard.events),
+            "trace": "\n".join(traces(scene)),
             "metrics": await metrics(scene),
             "reprs": "\n".join(reprs(scene)),
         }
