@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -59,6 +60,7 @@ def _certs(
         return 0
     for path in made:
         sys.stdout.write(f"{path}\n")
-    settings = " ".join(f"--set {name}={text}" for name, text in server_settings(directory).items())
-    sys.stderr.write(f"ottla serve --set listeners=SSL://localhost:9093 {settings}\n")
+    settings = {"listeners": "SSL://localhost:9093", **server_settings(directory)}
+    words = [word for name, text in settings.items() for word in ("--set", f"{name}={text}")]
+    sys.stderr.write(f"{shlex.join(['ottla', 'serve', *words])}\n")
     return 0

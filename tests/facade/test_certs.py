@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 import ssl
 import stat
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ottla.__main__ import main
 from ottla.certificate_files import PASSWORD, server_settings
+from ottla.client import Client
+from ottla.security.client_security import ClientSecurity
 from ottla.security.key_stores import read_key_store, read_trust_store
+from tests.held_ports import HeldPorts
 
 
 def test_certs_makes_stores_of_every_kind(
@@ -33,6 +40,29 @@ def test_certs_makes_stores_of_every_kind(
         data = (directory / f"truststore.{suffix}").read_bytes()
         assert len(read_trust_store(kind, data, PASSWORD)) == 1
     assert ssl.create_default_context(cafile=str(directory / "ca.pem")).get_ca_certs()
+
+
+def test_the_printed_command_serves_clients_that_trust_the_ca(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "the team's certs"
+    assert main(["certs", str(directory)]) == 0
+    words = shlex.split(capsys.readouterr().err)
+    held = HeldPorts(1)
+    (port,) = held.ports
+    words[words.index("listeners=SSL://localhost:9093")] = f"listeners=SSL://localhost:{port}"
+    program = [sys.executable, "-P", "-m", *words, "--ready-json", "--until-stdin-ends"]
+    held.before_start()
+    pipe = subprocess.PIPE
+    with closing(held), subprocess.Popen(program, stdin=pipe, stdout=pipe, text=True) as broker:
+        assert broker.stdout is not None
+        assert str(port) in broker.stdout.readline()
+        tls = ssl.create_default_context(cafile=str(directory / "ca.pem"))
+        tls.load_cert_chain(directory / "client.pem")
+        with Client.to(f"localhost:{port}", security=ClientSecurity(tls)) as client:
+            assert client.metadata(None) == []
+        broker.communicate(timeout=10)
+        assert broker.returncode == 0
 
 
 def test_certs_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
