@@ -106,7 +106,7 @@ museum-page: .venv/.installed ## write docs/MUSEUM.md from the replays of `ottla
 clients-page: .venv/.installed ## docs/clients.md, from the recordings of `make conform ARGS=--record`
 	@$(PY) -m tests.conform.clients_page
 
-secured-clients: .venv/.installed ## stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka')
+secured-clients: .venv/.installed ## stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka', ARGS=--testing)
 	@$(PY) -m tests.secured_clients $(ARGS)
 
 check: style types test ## style, types and tests

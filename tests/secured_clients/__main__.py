@@ -10,7 +10,6 @@ client failed.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -29,13 +28,13 @@ from confluent_kafka.admin import (
 from ottla.testing import Ottla
 from tests.kafka import node
 
+from . import of_testing
 from .broker_log import BrokerLog, KafkaLog, OttlaLog, Seen
 from .job import Job
 from .listeners import CLIENT, NAME, PASSWORD, REAUTH_MS, WAYS, Listeners, Way, with_handler
-from .programs import CLIENTS, program
+from .programs import CLIENTS, outcome_of
 
 _REAUTHENTICATIONS: Final = 4
-_TIMEOUT_S: Final = 90.0
 _MOST_CONNECTIONS: Final = {
     "confluent-kafka": 14,
     "kafka-python": 12,
@@ -56,9 +55,16 @@ def main() -> int:
     parser.add_argument("--broker", choices=("ottla", "kafka"), default="ottla")
     parser.add_argument("--client", action="append", choices=CLIENTS, help="only this one")
     parser.add_argument("--listener", default="", help="only those with this text, such as 'SSL'")
+    parser.add_argument("--testing", action="store_true", help="by settings of ottla.testing")
     parser.add_argument("--repeat", type=int, default=1, help="run the matrix so often")
     options = parser.parse_args()
     failed = 0
+    if options.testing:
+        for client, way, outcome in of_testing.outcomes(options.client or of_testing.CLIENTS):
+            failed += not outcome.startswith("ok")
+            sys.stdout.write(f"{client:17} {way:46} {outcome}\n")
+            sys.stdout.flush()
+        options.repeat = 0
     for _ in range(options.repeat):
         with tempfile.TemporaryDirectory(prefix="secured-") as scratch:
             failed += _failures(options, scratch)
@@ -137,19 +143,7 @@ def result_of(client: str, way: Way, listeners: Listeners, admin: Any) -> str:
         topic=topic,
         seconds=_REAUTHENTICATIONS * REAUTH_MS / 1000 if way.has_short_sessions else 0.0,
     )
-    command = [*program(client), *map(str, job)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S)
-    except subprocess.TimeoutExpired as late:
-        said = (late.stderr or b"").decode(errors="replace")  # bytes, although the output is text
-        return f"failed: no end within {_TIMEOUT_S:.0f} s; last words: {_last_line(said)}"
-    if done.returncode == 0:
-        return f"ok {done.stdout.strip()}"
-    return f"failed: {_last_line(done.stderr or done.stdout)}"
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["none"])[-1][:200]
+    return outcome_of(client, job)
 
 
 def judged(client: str, outcome: str, seen: Seen) -> str:

@@ -18,6 +18,8 @@ class Job(NamedTuple):
         key: file with the client's certificate and key; empty without one.
         topic: of one partition, for this run alone.
         seconds: the time for which it writes; 0 for VALUES numbers.
+        settings: those that ottla.testing has for the client, used instead of all fields before
+            `topic`: properties for Java, JSON for others. Clients in Python take none.
     """
 
     bootstrap: str
@@ -29,6 +31,7 @@ class Job(NamedTuple):
     key: str
     topic: str
     seconds: float
+    settings: str = ""
 
 
 class Report(TypedDict):

@@ -12,6 +12,8 @@ from typing import Final
 
 from tests.kafka.installation import libraries
 
+from .job import Job
+
 _HERE: Final = Path(__file__).resolve().parent
 _BUILT: Final = _HERE.parents[1] / ".cache/secured-clients"
 _PYTHON: Final = {
@@ -19,8 +21,26 @@ _PYTHON: Final = {
 }  # fmt: skip
 _GO: Final = ("franz-go", "sarama")
 _JAVA: Final = ("java-client-3.9.2", "java-client-4.1.1")
+_TIMEOUT_S: Final = 90.0
 _FLAGS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 CLIENTS: Final = (*_PYTHON, *_GO, "kafkajs", *_JAVA)
+
+
+def outcome_of(client: str, job: Job) -> str:
+    """Let a client do a job: "ok" with what it did, or its error."""
+    command = [*program(client), *map(str, job)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired as late:
+        said = (late.stderr or b"").decode(errors="replace")  # bytes, although the output is text
+        return f"failed: no end within {_TIMEOUT_S:.0f} s; last words: {_last_line(said)}"
+    if done.returncode == 0:
+        return f"ok {done.stdout.strip()}"
+    return f"failed: {_last_line(done.stderr or done.stdout)}"
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["none"])[-1][:200]
 
 
 @functools.cache

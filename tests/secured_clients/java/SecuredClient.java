@@ -1,10 +1,13 @@
 // Kafka's Java client on one listener. The arguments are the fields of a job (job.py); the output is a line.
 
+import java.io.IOException;
+import java.io.StringReader;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -24,8 +27,8 @@ public final class SecuredClient {
     private int count = 0;
     private boolean committed = false;
 
-    private SecuredClient(String[] job) {
-        settings = settings(job);
+    private SecuredClient(String[] job) throws IOException {
+        settings = job[9].isEmpty() ? settings(job) : given(job[9]);
         topic = job[7];
     }
 
@@ -109,6 +112,14 @@ public final class SecuredClient {
         all.put("auto.offset.reset", "earliest");
         all.put("isolation.level", "read_committed");
         return new KafkaConsumer<>(all);
+    }
+
+    private static Map<String, Object> given(String text) throws IOException {
+        Properties properties = new Properties();
+        properties.load(new StringReader(text));
+        Map<String, Object> found = new HashMap<>();
+        properties.forEach((name, value) -> found.put((String) name, value));
+        return found;
     }
 
     private static Map<String, Object> settings(String[] job) {

@@ -6,10 +6,19 @@ const VALUES = 20
 const ANSWER_MS = 20_000
 const THRESHOLD_MS = 500 // a connection authenticates again so long before its session ends
 
-const [bootstrap, , mechanism, username, password, authority, key, topic, seconds] =
+const [bootstrap, , mechanism, username, password, authority, key, topic, seconds, given] =
   process.argv.slice(2)
 
+// Those of ottla.testing are fields of kafkajs; a token needs a function.
 function settings() {
+  if (!given) return settingsOfJob()
+  const found = { clientId: 'kafkajs', logLevel: logLevel.NOTHING, ...JSON.parse(given) }
+  const value = found.sasl?.token
+  if (value) found.sasl = { mechanism: found.sasl.mechanism, oauthBearerProvider: async () => ({ value }) }
+  return found
+}
+
+function settingsOfJob() {
   const found = { clientId: 'kafkajs', brokers: [bootstrap], logLevel: logLevel.NOTHING }
   found.reauthenticationThreshold = THRESHOLD_MS
   if (authority) {

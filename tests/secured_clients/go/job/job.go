@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -22,6 +23,31 @@ const (
 type Job struct {
 	Bootstrap, Protocol, Mechanism, Name, Password, Authority, Key, Topic string
 	Seconds                                                               float64
+	token                                                                 string
+}
+
+// given are the settings that ottla.testing has for a client: of franz-go, or sarama's under Net.
+type given struct {
+	SeedBrokers, Addrs []string
+	TLS                struct{ CAFile, CertFile, KeyFile string }
+	SASL               struct{ Mechanism, User, Pass, Password, Token string }
+	Net                *given
+}
+
+// use replaces the fields of a job by given settings.
+func (j *Job) use(text string) error {
+	var found given
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		return err
+	}
+	j.Bootstrap = strings.Join(append(found.SeedBrokers, found.Addrs...), ",")
+	if found.Net != nil {
+		found.TLS, found.SASL = found.Net.TLS, found.Net.SASL
+	}
+	j.Authority, j.Key = found.TLS.CAFile, found.TLS.KeyFile
+	j.Mechanism, j.Name, j.token = found.SASL.Mechanism, found.SASL.User, found.SASL.Token
+	j.Password = found.SASL.Pass + found.SASL.Password
+	return nil
 }
 
 // Main runs the job of the command line. The output is one line, and an error the last of stderr.
@@ -29,8 +55,12 @@ func Main(run func(Job) (int64, error)) {
 	a := os.Args[1:]
 	seconds, err := strconv.ParseFloat(a[8], 64)
 	var count int64
+	job := Job{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], seconds, ""}
+	if err == nil && a[9] != "" {
+		err = job.use(a[9])
+	}
 	if err == nil {
-		count, err = run(Job{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], seconds})
+		count, err = run(job)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -67,6 +97,9 @@ func (j Job) TLS() (*tls.Config, error) {
 
 // Token is an unsecured one.
 func (j Job) Token() string {
+	if j.token != "" {
+		return j.token
+	}
 	now := time.Now().Unix()
 	claims := fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, j.Name, now, now+3600)
 	encode := base64.RawURLEncoding.EncodeToString
