@@ -187,9 +187,10 @@ class BrokerProcess:
             fields = file.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def open_files(self) -> int:
-        """The number of its open descriptors."""
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+    def open_sockets(self) -> int:
+        """The number of its descriptors that are sockets, and not files of logs."""
+        found = Path(f"/proc/{self.pid}/fd")
+        return sum(_is_socket(each) for each in found.iterdir())
 
     def log_lines(self) -> list[str]:
         """The lines that it logged, without the one at the start."""
@@ -199,6 +200,13 @@ class BrokerProcess:
     def log_tail(self) -> str:
         """The last lines that it logged."""
         return " / ".join(self.log_lines()[-5:])[-800:]
+
+
+def _is_socket(descriptor: Path) -> bool:
+    try:
+        return os.readlink(descriptor).startswith("socket:")
+    except OSError:  # closed meanwhile
+        return False
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class _Costs:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._files = scene.process.open_files()
+        self._sockets = scene.process.open_sockets()
         began_s, before_s = time.monotonic(), scene.process.cpu_s()
         time.sleep(_IDLE_S)
         self._began_s, self._before_s = time.monotonic(), scene.process.cpu_s()
@@ -67,10 +67,10 @@ class _Costs:
         micros = max(0.0, spent_s) * 1e6 / count
         self._scene.notes.append(f"{count} {of}, {micros:.0f} us of the broker's CPU each")
         deadline_s = time.monotonic() + 15
-        while process.open_files() > self._files + 20 and time.monotonic() < deadline_s:
+        while process.open_sockets() > self._sockets + 20 and time.monotonic() < deadline_s:
             time.sleep(0.05)
-        left = process.open_files() - self._files
-        assert left <= 20, f"{left} descriptors of closed connections are still open"
+        left = process.open_sockets() - self._sockets
+        assert left <= 20, f"{left} closed connections are still open"
 
 
 @attack(limit_s=90, setup=_PLAINTEXT_LOGINS)
