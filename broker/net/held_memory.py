@@ -27,6 +27,9 @@ STALLED_S: Final = 10.0
 MUCH_BYTES: Final = 16 << 20
 """Requests that held so much, and are all served, have their memory returned to the system."""
 _FREED_AFTER_S: Final = 1.0
+_RELEASED_AT_ONCE: Final = 16
+"""Of thousands that wait, so many read; what they receive counts before the next ones may read."""
+_NEXT_AFTER_MS: Final = 1
 
 
 class Holder(Protocol):
@@ -72,6 +75,7 @@ class RequestMemory:
         self._first: Holder | None = None  # is read although the limit is reached
         self._seen: dict[Holder, int] = {}
         self._timer: Timer | None = None
+        self._next: Timer | None = None  # runs after some were released
 
     @property
     def is_scarce(self) -> bool:
@@ -123,11 +127,20 @@ class RequestMemory:
             self._first = None
         if one in self._waiting:
             self._release(one)
-        while self._waiting and self.used_bytes <= self._limit_bytes:
-            self._release(next(iter(self._waiting)))
+        if self._next is None:
+            self._release_some()
         if self._waiting and self._first is None:
             self._first = next(iter(self._waiting))
             self._release(self._first)
+
+    def _release_some(self) -> None:
+        self._next = None
+        for _ in range(_RELEASED_AT_ONCE):
+            if not self._waiting or self.used_bytes > self._limit_bytes:
+                return
+            self._release(next(iter(self._waiting)))
+        if self._waiting:
+            self._next = self._clock.call_after_ms(_NEXT_AFTER_MS, self._release_some)
 
     def _release(self, one: Holder) -> None:
         del self._waiting[one]

@@ -1,4 +1,4 @@
-"""Spark's own connector reads and writes on secured listeners, with the options of ottla.testing."""
+"""Spark's own connector reads and writes by TLS and logins, with the options of ottla.testing."""
 
 from __future__ import annotations
 

@@ -167,6 +167,50 @@ async def test_a_lost_connection_releases_its_memory(peer: Any) -> None:
     assert requests._first is None
 
 
+class HolderThatReads:
+    """A connection with much to read: it fills the memory again as soon as it may."""
+
+    is_receiving = True
+    unsent_bytes = 0
+
+    def __init__(self, requests: RequestMemory) -> None:
+        self._requests = requests
+        self.is_held = False
+
+    def receive(self, size_bytes: int) -> None:
+        self._requests.holds(self, size_bytes)
+
+    def hold(self) -> None:
+        self.is_held = True
+
+    def release(self) -> None:
+        self.is_held = False
+
+    def give_up(self, why: str) -> None:
+        raise AssertionError(why)
+
+
+@in_virtual_time
+async def test_free_memory_lets_few_of_thousands_read_at_once() -> None:
+    """All of 4,500 at once held the event loop for 250 ms, and took twice the memory."""
+    requests, most = RequestMemory(4000 * SMALL_BYTES, LoopClock()), 0
+    large, *holders = (HolderThatReads(requests) for _ in range(2000))
+    large.receive(4000 * SMALL_BYTES)
+    for holder in holders:
+        holder.receive(SMALL_BYTES + 1)
+    waiting = {holder for holder in holders if holder.is_held}
+    assert len(waiting) == len(holders) - 1
+    began_s = asyncio.get_running_loop().time()
+    requests.lost(large)
+    while waiting:
+        released = {holder for holder in waiting if not holder.is_held}
+        most = max(most, len(released))
+        waiting -= released
+        await asyncio.sleep(0.001)
+    assert most <= 16
+    assert asyncio.get_running_loop().time() - began_s < 0.2
+
+
 @in_virtual_time
 @pytest.mark.parametrize(("held_bytes", "times"), [(MUCH_BYTES, 1), (MUCH_BYTES - LARGE, 0)])
 async def test_memory_is_given_back_a_second_after_the_last_of_many_requests(
