@@ -114,7 +114,8 @@ class Scene:
         self.lab.tracer.start(file=self.trace_file)
 
     def client(self) -> Client:
-        return self.door.connect(cast(Dispatch, with_lab(LoggedDispatch)(self.door.it.node)))
+        traced = cast("type[Dispatch]", with_lab(LoggedDispatch))
+        return self.door.connect(traced.of(self.door.it.node))
 
     async def ask(self, client: Client, *asks: Ask | Raw) -> Any:
         """The last answer; all are seen."""
