@@ -142,6 +142,11 @@ def committed_offsets(client: Client, group_id: str) -> dict[Place, tuple[int, i
     Raises:
         ErrorAnswer: the coordinator refuses.
     """
+    return offsets_now(client, group_id)
+
+
+def offsets_now(client: Client, group_id: str) -> dict[Place, tuple[int, int, str]]:
+    """As `committed_offsets`, without waiting for a coordinator that moves or loads."""
     node_id = coordinator_of(client, group_id)
     body = {"groups": [{"group_id": group_id, "topics": None}], "require_stable": False}
     (found,) = client.ask(ApiKey.OFFSET_FETCH, body, node_id=node_id).groups

@@ -92,7 +92,7 @@ def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tu
             connections.count(each.request)
             name = each.request["api"]
             if not apis or any(fits(pattern)(name) for pattern in apis):
-                yield _line(each, names)
+                yield line_of(each, names)
         elif each["kind"] in _CONNECTIONS:
             text = connections.changed(each)
             if not apis:
@@ -159,7 +159,8 @@ def start_of(event: Event) -> str:
     return f"{event['seq']:>6} {when:%H:%M:%S}.{when.microsecond // 1000:03}"
 
 
-def _line(exchange: Exchange, names: Names) -> tuple[str, str]:
+def line_of(exchange: Exchange, names: Names) -> tuple[str, str]:
+    """The line of a request with its answer and its changes, and its style."""
     request, answer = exchange.request, exchange.answer
     name = f"{request['api']} v{request['version']}"
     parts = [f"{start_of(request)}  {name:{API_WIDTH}}", f"{request.get('client_id') or '-':12}"]

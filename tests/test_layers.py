@@ -37,7 +37,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             *("metadata", "protocol", "facade"),
         },
         # Token providers are objects of the clients that ask for them.
-        {"aiokafka", "confluent_kafka", "kafka", "pyarrow", "pytest", "rich", "typer"},
+        {
+            *("aiokafka", "confluent_kafka", "kafka", "msgspec", "pyarrow", "pytest", "rich"),
+            *("typer", "yaml"),
+        },
     ),
     "spark": (
         {"audit", "metadata", "protocol", "security", "storage"},
@@ -93,6 +96,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     "facade/commands": set(),
     "facade/conform": set(),
     "facade/museum": set(),
+    "facade/torturing": {"facade/conform"},
     "facade/museum/programs": set(),
     "facade/kafka_tools": {
         *("facade/admin_cluster", "facade/admin_configs", "facade/admin_groups"),

@@ -83,16 +83,17 @@ class Program:
     def end(self) -> None:
         """End its process group: SIGTERM, and SIGKILL for what is still there."""
         if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
+            self.signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE_S)
-        self._signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self._process.wait()
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()
 
-    def _signal(self, number: signal.Signals) -> None:
+    def signal(self, number: signal.Signals) -> None:
+        """Send its process group a signal; nothing happens if it has ended."""
         # The group keeps its number while a process of it, or its unread status, is there.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)

@@ -1,0 +1,1 @@
+"""Torture of applications: schedules of faults, runs, verdicts, and the fewest steps that fail."""

@@ -1,0 +1,231 @@
+"""Many runs: the calm one first, then schedules of the generator; the first violation is shrunk."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, NamedTuple
+
+from ottla.torturing.checks import KINDS, STUCK, Violation
+from ottla.torturing.contract import Contract
+from ottla.torturing.generator import Profile, schedules
+from ottla.torturing.run import Outcome, run
+from ottla.torturing.schedule import Schedule, Step
+from ottla.torturing.shrinker import shrunk
+
+VERIFICATIONS: Final = 3
+_PATIENCE: Final = 2.0
+Runner = Callable[[Contract, Schedule], Outcome]
+
+
+class Plan(NamedTuple):
+    """What to run.
+
+    Attributes:
+        runs: at most so many.
+        base: copies and data.
+        most_steps: of a schedule.
+        jobs: runs at the same time.
+        shrink_s: the longest time for shrinking.
+    """
+
+    runs: int = 100
+    seed: int = 1
+    base: Schedule = Schedule()
+    most_steps: int = 3
+    hazards: bool = False
+    jobs: int = 1
+    shrink_s: float = 60.0
+
+
+@dataclass
+class Failure:
+    """A schedule that fails, and what was seen.
+
+    Attributes:
+        run: the number of the run that found it, from 1.
+        original: before it was shrunk.
+        replays, failed: of the shrunk one.
+        candidates: the schedules that were tried meanwhile.
+    """
+
+    run: int
+    original: Schedule
+    schedule: Schedule
+    outcome: Outcome
+    replays: int = 0
+    failed: int = 0
+    candidates: int = 0
+    shrink_s: float = 0.0
+
+    @property
+    def violation(self) -> Violation:
+        """The worst."""
+        return worst(self.outcome)
+
+
+@dataclass
+class Report:
+    """What a campaign came to.
+
+    Attributes:
+        fired, not_fired: the steps by their actions.
+        not_confirmed: what happened once, and not when it was repeated with more time.
+    """
+
+    runs: int = 0
+    took_s: float = 0.0
+    fired: Counter[str] = field(default_factory=Counter)
+    not_fired: Counter[str] = field(default_factory=Counter)
+    without_steps: int = 0
+    not_confirmed: list[str] = field(default_factory=list)
+    failure: Failure | None = None
+
+
+class Watcher:
+    """Hears what goes on; this one does nothing."""
+
+    def ran(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+        """A run has ended."""
+
+    def shrinks(self, failure: Failure) -> None:
+        """A violation was found."""
+
+    def tried(self, schedule: Schedule, *, fails: bool) -> None:
+        """A smaller schedule was replayed."""
+
+
+def worst(outcome: Outcome) -> Violation:
+    """The worst violation of an outcome that has some."""
+    order = list(KINDS)
+    return min(
+        outcome.violations,
+        key=lambda each: order.index(each.kind) if each.kind in order else len(order),
+    )
+
+
+def campaign(
+    contract: Contract, plan: Plan, watcher: Watcher | None = None, *, runner: Runner = run
+) -> Report:
+    """Run schedules until one violates the check, and shrink it.
+
+    Raises:
+        NoProgram, BrokerFailed, NoAnswer, ErrorAnswer: a run cannot take place.
+    """
+    return _Campaign(contract, plan, watcher or Watcher(), runner).report()
+
+
+class _Campaign:
+    def __init__(self, contract: Contract, plan: Plan, watcher: Watcher, runner: Runner) -> None:
+        self._contract = contract
+        self._plan = plan
+        self._watcher = watcher
+        self._runner = runner
+        self._report = Report()
+
+    def report(self) -> Report:
+        began_s = time.monotonic()
+        calm = self._plan.base
+        outcome = self._runner(self._contract, calm)
+        self._count(1, calm, outcome)
+        failure = self._failure(1, calm, outcome)
+        if failure is None and self._plan.runs > 1:
+            failure = self._search(Profile(outcome.apis))
+        if failure is not None:
+            self._report.failure = failure
+            self._watcher.shrinks(failure)
+            self._shrink(failure)
+        self._report.took_s = time.monotonic() - began_s
+        return self._report
+
+    def _search(self, profile: Profile) -> Failure | None:
+        plan = self._plan
+        wanted = schedules(
+            plan.seed, profile, plan.base, most_steps=plan.most_steps, hazards=plan.hazards
+        )
+        numbered = enumerate(islice(wanted, plan.runs - 1), 2)
+        failure: Failure | None = None
+        waiting: dict[Future[Outcome], tuple[int, Schedule]] = {}
+        with ThreadPoolExecutor(plan.jobs) as pool:
+            while True:
+                while failure is None and len(waiting) < plan.jobs:
+                    number, schedule = next(numbered, (0, None))
+                    if schedule is None:
+                        break
+                    future = pool.submit(self._runner, self._contract, schedule)
+                    waiting[future] = number, schedule
+                if not waiting:
+                    return failure
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    number, schedule = waiting.pop(future)
+                    outcome = future.result()
+                    self._count(number, schedule, outcome)
+                    failure = failure or self._failure(number, schedule, outcome)
+
+    def _count(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+        report = self._report
+        report.runs += 1
+        fired: list[Step] = list(outcome.fired)
+        report.fired.update(each.do for each in fired)
+        report.not_fired.update(each.do for each in schedule.steps if each not in fired)
+        report.without_steps += bool(schedule.steps) and not fired
+        self._watcher.ran(number, schedule, outcome)
+
+    def _failure(self, number: int, schedule: Schedule, outcome: Outcome) -> Failure | None:
+        """The failure of a run; one that is only slow must be slow again with more time."""
+        if not outcome.violations:
+            return None
+        if outcome.kinds == {STUCK}:
+            again = self._runner(self._patient(), schedule)
+            if not again.violations:
+                text = f"run {number}: {outcome.violations[0].text}"
+                self._report.not_confirmed.append(text)
+                return None
+            outcome = again
+        return Failure(number, schedule, schedule, outcome)
+
+    def _patient(self) -> Contract:
+        contract = self._contract
+        return contract._replace(
+            timeout_s=_PATIENCE * contract.timeout_s, idle_s=_PATIENCE * contract.idle_s
+        )
+
+    def _shrink(self, failure: Failure) -> None:
+        kind = failure.violation.kind
+        began_s = time.monotonic()
+        deadline_s = began_s + self._plan.shrink_s
+
+        def fails(schedule: Schedule) -> bool:
+            failure.candidates += 1
+            # As many at once as may run: a race is not lost every time.
+            found = next(self._that_fail(schedule, kind), None)
+            if found is not None:
+                failure.schedule, failure.outcome = schedule, found
+            self._watcher.tried(schedule, fails=found is not None)
+            return found is not None
+
+        shrunk(failure.original, fails, lambda: time.monotonic() > deadline_s)
+        for _ in range(VERIFICATIONS):
+            outcome = self._runner(self._contract, failure.schedule)
+            failure.replays += 1
+            if kind in outcome.kinds:
+                failure.failed += 1
+                failure.outcome = outcome
+        failure.shrink_s = time.monotonic() - began_s
+
+    def _that_fail(self, schedule: Schedule, kind: str) -> Iterator[Outcome]:
+        if self._plan.jobs == 1:
+            outcomes = [self._runner(self._contract, schedule)]
+        else:
+            with ThreadPoolExecutor(self._plan.jobs) as pool:
+                outcomes = list(
+                    pool.map(
+                        lambda _: self._runner(self._contract, schedule), range(self._plan.jobs)
+                    )
+                )
+        return (each for each in outcomes if kind in each.kinds)
