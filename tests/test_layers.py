@@ -95,6 +95,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "facade/commands": set(),
     "facade/conform": set(),
+    "facade/diff": set(),
     "facade/museum": set(),
     "facade/torturing": {"facade/conform"},
     "facade/museum/programs": set(),

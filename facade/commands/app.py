@@ -12,8 +12,8 @@ import typer
 
 COMMANDS: Final = (
     "serve", "demo", "topics", "produce", "consume", "groups", "txn", "log", "audit", "oracle",
-    "config", "fault", "clock", "trace", "conform", "torture", "museum", "certs", "health", "bench",
-    "version", "template",
+    "config", "fault", "clock", "trace", "conform", "torture", "diff", "museum", "certs", "health",
+    "bench", "version", "template",
 )  # fmt: skip
 """The commands in the order of the help page; each is a module of this package."""
 

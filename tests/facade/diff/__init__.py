@@ -1,0 +1,1 @@
+"""`ottla diff`, mostly between two Ottlas, one of which has a planted difference."""

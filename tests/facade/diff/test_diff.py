@@ -1,0 +1,150 @@
+"""`ottla diff` finds planted differences of two Ottlas and names them; equal ones have none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.commands.app import run
+from ottla.diff.report import FENCE
+from ottla.testing import Ottla
+
+PROGRAM = str(Path(__file__).with_name("program.py"))
+SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[Ottla, Ottla]]:
+    """Two brokers; faults of the first are removed after each test."""
+    with Ottla(settings=SETTINGS) as first, Ottla(settings=SETTINGS) as second:
+        yield first, second
+
+
+@pytest.fixture(autouse=True)
+def _no_faults(pair: tuple[Ottla, Ottla]) -> Iterator[None]:
+    yield
+    pair[0].faults.clear()
+
+
+def diff(pair: tuple[Ottla, Ottla], report: Path, *words: str) -> int:
+    """The exit status of the command; the report is JSON if its name says so."""
+    first, second = (broker.bootstrap for broker in pair)
+    kind = ["--json"] if report.suffix == ".json" else []
+    return run(["diff", "--with", second, "--ottla", first, "--out", str(report), *kind, *words])
+
+
+def program(topic: str, *steps: str) -> list[str]:
+    return ["--", sys.executable, PROGRAM, topic, *steps]
+
+
+@pytest.mark.parametrize("answers", ["ottla", "kafka"])
+def test_equal_brokers_have_no_difference(
+    pair: tuple[Ottla, Ottla], tmp_path: Path, answers: str
+) -> None:
+    report = tmp_path / "report.json"
+    steps = ("admin", "produce", "transactions", "classic", "consumer")
+    status = diff(pair, report, "--answers", answers, *program(f"same-{answers}", *steps))
+    found = json.loads(report.read_text())
+    assert status == 0, found["differences"]
+    assert not [note for note in found["notes"] if "program" in note["text"]]
+    asked = {text.split()[0] for text in found["apis"]}
+    assert asked >= {"EndTxn", "JoinGroup", "ConsumerGroupHeartbeat", "CreateTopics", "Fetch"}
+
+
+PLANTED: list[tuple[str, dict[str, Any], list[str], str, str]] = [
+    ("error", {"api": "EndTxn", "times": 1, "code": "INVALID_TXN_STATE"},
+     ["admin", "transactions"], "EndTxn", "error_code"),
+    ("close_before", {"api": "InitProducerId", "times": 1},
+     ["admin", "produce"], "InitProducerId", "(answer)"),
+    ("corrupt", {"api": "Fetch", "what": "bit_flip", "seed": 3, "times": 1},
+     ["admin", "produce", "classic"], "Fetch", "responses.partitions.records"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "fault", "steps", "api", "field"), PLANTED)
+def test_a_planted_difference_is_found_and_named(
+    pair: tuple[Ottla, Ottla],
+    tmp_path: Path,
+    kind: str,
+    fault: dict[str, Any],
+    steps: list[str],
+    api: str,
+    field: str,
+) -> None:
+    plant(pair[0], kind, **fault)
+    report = tmp_path / "report.json"
+    assert diff(pair, report, *program(f"{api}-{kind}", *steps)) == 1
+    found = json.loads(report.read_text())["differences"]
+    assert (api, field) in [(each["api"], each["fields"][0]["kind"]) for each in found]
+
+
+def plant(broker: Ottla, kind: str, **fault: Any) -> None:
+    names = ("code", "what", "seed")
+    given = {name: fault[name] for name in names if name in fault}
+    match = {name: value for name, value in fault.items() if name not in names}
+    broker.faults.add(kind, match=match, **given)
+
+
+def test_a_report_is_replayed_and_has_no_values(pair: tuple[Ottla, Ottla], tmp_path: Path) -> None:
+    plant(pair[0], "error", api="EndTxn", code="INVALID_TXN_STATE")
+    report = tmp_path / "report.md"
+    words = program("replayed", "admin", "transactions", "password=hunter2")
+    assert diff(pair, report, *words) == 1
+    text = report.read_text()
+    assert "| `error_code` | INVALID_TXN_STATE | NONE |" in text
+    assert "hunter2" not in text
+    assert b"committed".hex() not in text
+    json_block = text.partition(f"{FENCE}\n")[2].partition("\n```")[0]
+    apis = [each["api"] for each in json.loads(json_block)["exchanges"]]
+    assert apis.index("CreateTopics") < apis.index("InitProducerId") < apis.index("EndTxn")
+
+    with Ottla(settings=SETTINGS) as first, Ottla(settings=SETTINGS) as second:
+        again = tmp_path / "again.json"
+        assert diff((first, second), again, "--replay", str(report)) == 0
+        assert "EndTxn v1" in json.loads(again.read_text())["apis"]
+    with Ottla(settings=SETTINGS) as first, Ottla(settings=SETTINGS) as second:
+        plant(first, "error", api="EndTxn", code="INVALID_TXN_STATE")
+        assert diff((first, second), again, "--replay", str(report)) == 1
+        found = json.loads(again.read_text())["differences"]
+        assert found[0]["fields"][0]["ottla"] == "INVALID_TXN_STATE"
+
+
+def test_a_trace_is_replayed(pair: tuple[Ottla, Ottla], tmp_path: Path) -> None:
+    trace, report = tmp_path / "trace.jsonl", tmp_path / "report.json"
+    with Ottla(settings=SETTINGS) as traced:
+        traced.trace.start(file=trace)
+        environment = {**os.environ, "OTTLA_BOOTSTRAP": traced.bootstrap}
+        steps = ("admin", "produce", "transactions", "classic", "consumer")
+        done = subprocess.run(program("traced", *steps)[1:], env=environment, timeout=60)
+        assert done.returncode == 0
+    assert diff(pair, report, "--trace", str(trace)) == 0
+    found = json.loads(report.read_text())
+    assert not [note for note in found["notes"] if note["text"].startswith("Not sent")]
+    asked = {text.split()[0] for text in found["apis"]}
+    assert asked >= {"EndTxn", "SyncGroup", "ConsumerGroupHeartbeat", "Produce", "Fetch"}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--with", "127.0.0.1:1", "--", "true"], "Kafka at 127.0.0.1:1: "),
+        (["--", "true"], "expected --with HOST:PORT"),
+        (["--with", "KAFKA", "--ottla", "OTTLA", "--", "true"], "no client has sent a request"),
+        (["--with", "KAFKA", "--ottla", "OTTLA", "--", "/no/such"], "/no/such cannot be run"),
+        (["--with", "KAFKA", "--replay", "/no/such"], "/no/such: No such file"),
+        (["--with", "KAFKA", "--answers", "both", "--", "true"], "expected kafka or ottla"),
+    ],
+)
+def test_a_comparison_that_cannot_run_says_why(
+    pair: tuple[Ottla, Ottla], capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    places = {"OTTLA": pair[0].bootstrap, "KAFKA": pair[1].bootstrap}
+    assert run(["diff", *(places.get(word, word) for word in words)]) == 2
+    assert reason in capsys.readouterr().err
