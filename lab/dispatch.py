@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 from ..broker.requests.context import ConnectionInfo, Context, DelayedClose
 from ..broker.requests.dispatch import Answer, Dispatch
 from ..broker.requests.handler import Body
+from ..protocol.errors import Malformed
+from ..protocol.messages import read_request_header
 from .actions import ACTS, Site, WholeAnswer
 from .corruption import KINDS
 from .error_answers import why_no_place
@@ -56,8 +58,29 @@ class LabDispatch(Dispatch):
             return super().serve(frame, connection)
         except WholeAnswer as whole:
             return whole.context, whole.data
+        except Malformed as malformed:
+            self._trace_unreadable(frame, connection, malformed)
+            raise
         finally:
             self._lab.frame = None
+
+    def _trace_unreadable(
+        self, frame: memoryview, connection: ConnectionInfo, malformed: Malformed
+    ) -> None:
+        """Trace a request of an API or version that is not served, or one that cannot be read."""
+        tracer = self._lab.tracer
+        if not tracer.is_on:
+            return
+        try:
+            header = read_request_header(frame)
+        except Malformed:
+            return
+        try:
+            self._header_of(frame)
+        except Malformed as unserved:
+            tracer.unreadable(self._node, connection, header, str(unserved))
+        else:
+            tracer.unreadable(self._node, connection, header, f"broken: {malformed}")
 
     def _handle(self, context: Context, request: object) -> Answer | asyncio.Future[Answer]:
         context.frame = self._lab.frame
@@ -65,7 +88,11 @@ class LabDispatch(Dispatch):
 
     async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
         context.frame = frame
-        return await super()._large(context, header, frame)
+        try:
+            return await super()._large(context, header, frame)
+        except Malformed as malformed:
+            self._trace_unreadable(frame, context.connection, malformed)
+            raise
 
     async def _later(self, context: Context, rest: Awaitable[Body | None]) -> Answer:
         try:

@@ -21,6 +21,14 @@ def api_name(api_key: ApiKey) -> str:
     return "".join(part.capitalize() for part in api_key.name.split("_"))
 
 
+def name_of_key(key: int) -> str:
+    """The name of an API by its number; a number for an unknown one."""
+    try:
+        return api_name(ApiKey(key))
+    except ValueError:
+        return f"ApiKey{key}"
+
+
 def topic_name_of(node: Node) -> Callable[[UUID], str | None]:
     """The name of a topic by its id; None if there is none."""
 

@@ -22,14 +22,15 @@ from ..broker.log_output import Log
 from ..protocol.errors import Refused
 from .patterns import fits
 from .rules import RING
-from .sights import api_name
+from .sights import api_name, name_of_key
 from .trace_events import answer_fields, as_fields, is_traced_with_its_request, request_fields
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from ..broker.node import Node
-    from ..broker.requests.context import Context
+    from ..broker.requests.context import ConnectionInfo, Context
+    from ..protocol.messages import RequestHeader
 
 Event = dict[str, Any]
 MOST_AT_ONCE: Final = 10_000
@@ -144,6 +145,20 @@ class Tracer:
             client_id=context.client_id, api=api_name(context.api_key), version=context.version,
             correlation_id=context.correlation_id, request=request_fields(context.api_key, request),
         )  # fmt: skip
+
+    def unreadable(
+        self, node: Node, connection: ConnectionInfo, header: RequestHeader, why: str
+    ) -> None:
+        """Add a request that cannot be read, for which its connection is closed."""
+        self.cause = None
+        api = name_of_key(header.api_key)
+        number = self.add(
+            "request", node_id=node.node_id, connection=connection.id,
+            listener=connection.listener.name, principal=None, client_id=header.client_id, api=api,
+            version=header.api_version, correlation_id=header.correlation_id, request={},
+            undecoded=why,
+        )  # fmt: skip
+        self.add("answer", cause=number, api=api, took_us=0, unanswered="the connection is closed")
 
     def answer(self, number: int, context: Context, body: object, began_s: float) -> None:
         """Add the answer to a request, or that there is none (acks=0)."""

@@ -16,9 +16,11 @@ from ..broker.events import (
     RequestReceived,
 )
 from ..broker.requests.request_fields import shown
+from ..coordinator.consumer.classic_protocol import assigned_partitions
 from ..coordinator.transactions.states import Transaction
 from ..protocol.api_keys import ApiKey
 from ..protocol.batch import HEADER_SIZE, MAGIC, BatchHeader, Bytes, headers_in, read_header
+from ..protocol.errors import Malformed
 from ..storage.reads import FileRange
 
 Before = Callable[[str, str], "str | None"]
@@ -73,8 +75,15 @@ def request_fields(api_key: ApiKey, request: Any) -> object:
 
 
 def answer_fields(api_key: ApiKey, body: Any) -> object:
-    """The fields of the body of an answer; a Fetch has also the headers of its batches."""
+    """The fields of the body of an answer; a Fetch has also the headers of its batches.
+
+    An answer to SyncGroup has also the partitions of the assignment, if it can be read.
+    """
     fields = shown(body, MOST_CHARACTERS, MOST_ELEMENTS)
+    if api_key is ApiKey.SYNC_GROUP and isinstance(fields, dict):
+        assigned = _assigned(body)
+        if assigned is not None:
+            fields["assigned"] = assigned
     if api_key is ApiKey.FETCH and isinstance(fields, dict):
         fields["batches"] = [
             {
@@ -87,6 +96,20 @@ def answer_fields(api_key: ApiKey, body: Any) -> object:
             for batch in _batches(_field(partition, "records"))
         ]
     return fields
+
+
+def _assigned(body: Any) -> list[dict[str, object]] | None:
+    """The partitions that a member of a group of consumers gets; None for another protocol."""
+    if (_field(body, "protocol_type") or "consumer") != "consumer":
+        return None
+    try:
+        found = assigned_partitions(bytes(_field(body, "assignment") or b""))
+    except Malformed:
+        return None
+    return [
+        {"topic": topic, "partitions": sorted(indexes)[:MOST_ELEMENTS]}
+        for topic, indexes in islice(sorted(found.items()), MOST_ELEMENTS)
+    ]
 
 
 def _field(value: object, name: str) -> Any:

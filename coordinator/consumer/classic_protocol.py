@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...protocol.errors import Malformed
 from ...protocol.messages import decode_data, encode_data
@@ -66,10 +66,22 @@ def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
     if not data:
         return {}, False
     read = decode_data("ConsumerProtocolAssignment", _in_known_version(data))
-    named: dict[str, frozenset[int]] = {
-        each.topic: frozenset(each.partitions) for each in read.assigned_partitions
-    }
-    return by_id(named, topics), bool(read.user_data)
+    return by_id(_assigned(read), topics), bool(read.user_data)
+
+
+def assigned_partitions(data: bytes) -> dict[str, frozenset[int]]:
+    """The partitions in an assignment, by the names of their topics.
+
+    Raises:
+        Malformed: it cannot be read.
+    """
+    if not data:
+        return {}
+    return _assigned(decode_data("ConsumerProtocolAssignment", _in_known_version(data)))
+
+
+def _assigned(read: Any) -> dict[str, frozenset[int]]:  # Any: of the codec
+    return {each.topic: frozenset(each.partitions) for each in read.assigned_partitions}
 
 
 def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:

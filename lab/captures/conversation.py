@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages import RequestHeader
+from ..sights import name_of_key
 from .broker_nodes import NAMING, BrokerNodes
 from .decoded_frames import (
     Undecoded,
@@ -21,7 +22,6 @@ from .decoded_frames import (
     header_of,
     is_answer,
     is_request,
-    name_of,
     request_of,
     where_answers_may_begin,
     where_requests_may_begin,
@@ -185,7 +185,7 @@ class Conversation:
         self._begin()
         number = self._tell(
             "request", frame.at_us, node_id=self._node_id, connection=self._name, listener=None,
-            principal=None, client_id=header.client_id, api=name_of(header.api_key),
+            principal=None, client_id=header.client_id, api=name_of_key(header.api_key),
             version=header.api_version, correlation_id=header.correlation_id, **fields,
         )  # fmt: skip
         asked = _Asked(number, frame.at_us, header)
@@ -259,7 +259,7 @@ class Conversation:
 
     def _answered(self, asked: _Asked, at_us: int, **fields: object) -> None:
         self._tell(
-            "answer", at_us, cause=asked.number, api=name_of(asked.header.api_key),
+            "answer", at_us, cause=asked.number, api=name_of_key(asked.header.api_key),
             took_us=max(0, at_us - asked.at_us), **fields,
         )  # fmt: skip
 

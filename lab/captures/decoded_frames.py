@@ -13,7 +13,6 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.decoding import Decoder, skip_tagged_fields
 from ...protocol.errors import Malformed
 from ...protocol.messages import RequestHeader, read_request_header
-from ..sights import api_name
 from ..trace_events import answer_fields, request_fields
 from .frame_cutter import Frame
 
@@ -41,14 +40,6 @@ class Coder(NamedTuple):
 
 class Undecoded(Exception):
     """A frame cannot be decoded; the text says why, without its content."""
-
-
-def name_of(api_key: int) -> str:
-    """The name of an API; a number for an unknown one."""
-    try:
-        return api_name(ApiKey(api_key))
-    except ValueError:
-        return f"ApiKey{api_key}"
 
 
 def header_of(frame: Frame) -> RequestHeader | None:
