@@ -141,6 +141,7 @@ class Client:
         self._sockets: dict[tuple[str, int], socket.socket] = {}
         self._sent = 0
         self._leaders: dict[tuple[str, int], int] = {}
+        self._leader_epochs: dict[tuple[str, int], int] = {}
         self.brokers: dict[int, tuple[str, int]] = {}
         try:
             self.metadata([])
@@ -261,12 +262,17 @@ class Client:
         for topic in answer.topics:
             for each in topic.partitions:
                 self._leaders[topic.name, each.partition_index] = each.leader_id
+                self._leader_epochs[topic.name, each.partition_index] = each.leader_epoch
         return list(answer.topics)
 
     def known_leader(self, topic: str, partition: int) -> int:
         """The leader by the last metadata; asks only if there is none. Raises ErrorAnswer."""
         known = self._leaders.get((topic, partition), -1)
         return known if known in self.brokers else self.leader(topic, partition)
+
+    def known_leader_epoch(self, topic: str, partition: int) -> int:
+        """The leader's epoch by the last metadata; -1 if there is none."""
+        return self._leader_epochs.get((topic, partition), -1)
 
     def leader(self, topic: str, partition: int) -> int:
         """The node that leads a partition. Raises ErrorAnswer."""

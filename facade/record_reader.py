@@ -161,12 +161,17 @@ class RecordReader:
     def _exchanged(
         self, leader: int, asked: list[dict[str, int]], isolation: Isolation, wait_ms: int
     ) -> list[Any]:
+        known = self._client.known_leader_epoch
+        places = [
+            {**each, "current_leader_epoch": known(self._topic, each["partition"])}
+            for each in asked
+        ]
         body = {
             "max_wait_ms": wait_ms,
             "min_bytes": 1,
             "max_bytes": _FETCH_BYTES * max(1, len(asked)),
             "isolation_level": isolation,
-            "topics": [{"topic": self._topic, "partitions": asked}],
+            "topics": [{"topic": self._topic, "partitions": places}],
             "forgotten_topics_data": [],
         }
         answer = self._client.ask(ApiKey.FETCH, body, node_id=leader)

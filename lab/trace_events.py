@@ -118,8 +118,12 @@ def _field(value: object, name: str) -> Any:
 
 
 def _batches(records: Bytes | FileRange | None) -> list[dict[str, object]]:
-    """The headers of whole batches of format v2, up to the first of another format."""
-    return [
+    """The headers of whole batches of format v2, up to the first of another format.
+
+    If there are more than MOST_BATCHES, the last one that is kept says so.
+    """
+    headers = takewhile(lambda found: found.magic == MAGIC, _headers(records or b""))
+    kept: list[dict[str, object]] = [
         {
             "base_offset": header.base_offset, "last_offset": header.last_offset,
             "records": header.record_count, "size_bytes": header.size_bytes,
@@ -127,10 +131,11 @@ def _batches(records: Bytes | FileRange | None) -> list[dict[str, object]]:
             "producer_epoch": header.producer_epoch, "base_sequence": header.base_sequence,
             "is_transactional": header.is_transactional, "is_control": header.is_control,
         }
-        for header in islice(
-            takewhile(lambda found: found.magic == MAGIC, _headers(records or b"")), MOST_BATCHES
-        )
+        for header in islice(headers, MOST_BATCHES)
     ]  # fmt: skip
+    if len(kept) == MOST_BATCHES and next(headers, None) is not None:
+        kept[-1]["more_follow"] = True
+    return kept
 
 
 def _headers(records: Bytes | FileRange) -> Iterator[BatchHeader]:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, Final
 
 from ..protocol.api_keys import ApiKey
 from .exchange import ON_THE_WAY_MS, Closed, Exchange, Fields
 from .knowledge import Knowledge
-from .reading import codes, error_codes, structs, transactional_id
+from .reading import (
+    SentBatch,
+    batches,
+    codes,
+    error_codes,
+    produce_errors,
+    structs,
+    transactional_id,
+)
 from .rule import Rule
 
 _UNSUPPORTED_VERSION: Final = codes("UNSUPPORTED_VERSION")
@@ -78,6 +87,21 @@ def api_name(key: int) -> str:
         return "".join(part.capitalize() for part in ApiKey(key).name.split("_"))
     except ValueError:
         return str(key)
+
+
+class Readable(Rule):
+    rule_id = "request-readable"
+    sentence = "A request has the header and the fields that its API and version have."
+    source = "Kafka's protocol guide; ApiKeys.requestHeaderVersion; KIP-482: flexible headers"
+    applies_to = "all requests of served APIs and versions"
+    BROKEN: Final = "broken"  # other requests are not decoded because the capture lacks bytes
+
+    def asked(self, exchange: Exchange) -> None:
+        if not exchange.undecoded:
+            self.obeys()
+        elif exchange.undecoded.startswith(self.BROKEN):
+            why = exchange.undecoded.removeprefix(self.BROKEN).strip(":, ")
+            self.violates(f"{exchange} cannot be read: {why}", exchange)
 
 
 class Downgrade(Rule):
@@ -196,6 +220,57 @@ def _key(exchange: Exchange) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+class BackoffGrows(Rule):
+    rule_id = "backoff-grows"
+    sentence = "A producer waits longer each time that a batch is refused again."
+    source = "KIP-580; RecordAccumulator.retryBackoff; ExponentialBackoff"
+    applies_to = "Produce with a producer id, after retriable errors without a new leader"
+    apis = frozenset({"Produce"})
+    ERRORS: Final = codes(
+        "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REQUEST_TIMED_OUT",
+        "LEADER_NOT_AVAILABLE", "THROTTLING_QUOTA_EXCEEDED",
+    )  # fmt: skip
+    WAITS: Final = 3
+    GROWTH: Final = 1.5  # by KIP-580 it is 4, and up to a third less by chance
+    LONGEST_MS: Final = 900
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._refused: dict[tuple[object, ...], Exchange] = {}
+        self._waits: dict[tuple[object, ...], list[int]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        errors = dict(produce_errors(exchange, self.knowledge))
+        for key, batch in self._keys(exchange):
+            if errors.get(batch.place) in self.ERRORS:
+                self._refused[key] = exchange
+            else:
+                self._refused.pop(key, None)
+                self._waits.pop(key, None)
+
+    def asked(self, exchange: Exchange) -> None:
+        for key, _ in self._keys(exchange):
+            refused = self._refused.pop(key, None)
+            if refused is None:
+                continue
+            waits = self._waits.setdefault(key, [])
+            waits.append(exchange.at_ms - refused.answered_at_ms)
+            if len(waits) < self.WAITS:
+                continue
+            first_ms, last_ms = waits[0], waits[-1]
+            del self._waits[key]
+            if last_ms >= min(first_ms * self.GROWTH, self.LONGEST_MS):
+                self.obeys()
+            else:
+                shown = ", ".join(f"{each} ms" for each in waits)
+                self.violates(f"it waits {shown}", exchange, refused)
+
+    def _keys(self, exchange: Exchange) -> Iterator[tuple[tuple[object, ...], SentBatch]]:
+        for batch in batches(exchange, self.knowledge):
+            if batch.producer_id >= 0:
+                yield (batch.place, *batch[1:4]), batch
+
+
 class ConnectionStartsWithVersions(Rule):
     rule_id = "api-versions-first"
     sentence = "A client asks for the versions of a broker before it uses it."
@@ -231,6 +306,6 @@ class ConnectionStartsWithVersions(Rule):
 
 
 CONNECTION_RULES: Final = (
-    UniqueCorrelation, AnnouncedVersions, Downgrade, Throttled, RetriesWait,
+    UniqueCorrelation, Readable, AnnouncedVersions, Downgrade, Throttled, RetriesWait, BackoffGrows,
     ConnectionStartsWithVersions,
 )  # fmt: skip

@@ -179,6 +179,36 @@ class CommitsWithEpoch(Rule):
             self.violates(f"epoch {theirs} instead of {newest}", exchange, told)
 
 
+class HeartbeatsAtInterval(Rule):
+    rule_id = "heartbeat-at-interval"
+    sentence = "A member heartbeats within twice the interval that the broker gave it."
+    source = "KIP-848; ConsumerGroupHeartbeatResponse.json: HeartbeatIntervalMs"
+    applies_to = "ConsumerGroupHeartbeat, all versions"
+    apis = _HEARTBEAT
+    INTERVALS: Final = 2
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._last: dict[Member, tuple[int, Exchange]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        interval_ms = int((exchange.response or {}).get("heartbeat_interval_ms", 0))
+        if exchange.is_answered and not exchange.error and interval_ms:
+            self._last[_answer_member(exchange)] = interval_ms, exchange
+
+    def asked(self, exchange: Exchange) -> None:
+        found = self._last.pop(member_of(exchange), None)
+        if found is None or _epoch(exchange) in _LEAVES:
+            return
+        interval_ms, last = found
+        gap_ms = exchange.at_ms - last.answered_at_ms
+        if gap_ms <= self.INTERVALS * interval_ms:
+            self.obeys()
+        else:
+            text = f"{gap_ms} ms without a heartbeat, and the interval is {interval_ms}"
+            self.violates(text, exchange, last)
+
+
 class LeavesByHeartbeat(Rule):
     rule_id = "leave-heartbeat-at-close"
     sentence = "A member that ends leaves its group by a heartbeat."
@@ -241,6 +271,6 @@ class LeavesWithItsEpoch(Rule):
 
 
 CONSUMER_GROUP_RULES: Final = (
-    MemberEpoch, FencedRejoins, JoinsInFull, Acknowledges, CommitsWithEpoch, LeavesByHeartbeat,
-    LeavesWithItsEpoch,
+    MemberEpoch, HeartbeatsAtInterval, FencedRejoins, JoinsInFull, Acknowledges, CommitsWithEpoch,
+    LeavesByHeartbeat, LeavesWithItsEpoch,
 )  # fmt: skip

@@ -34,6 +34,7 @@ class Exchange:
         response: the fields of the answer; None before it and if there is none.
         refused: the code that the whole request got instead of a body; 0 for none.
         unanswered: the broker gave no answer and never will.
+        undecoded: why the request could not be read; empty if it could.
     """
 
     seq: int
@@ -50,6 +51,7 @@ class Exchange:
     response: Fields | None = None
     refused: int = 0
     unanswered: bool = False
+    undecoded: str = ""
 
     @property
     def is_answered(self) -> bool:
@@ -148,6 +150,7 @@ def _exchange(event: Event) -> Exchange:
         version=event["version"],
         correlation_id=event.get("correlation_id", -1),
         fields=fields if isinstance(fields, dict) else NO_FIELDS,
+        undecoded=event.get("undecoded", ""),
     )
 
 

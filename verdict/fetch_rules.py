@@ -139,6 +139,8 @@ class CommitsWhatWasRead(Rule):
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
         self._read: dict[Place, int] = {}
+        # A trace has the first batches of a long answer only, and so not the end of what was read.
+        self._cut: set[Place] = set()
 
     def answered(self, exchange: Exchange) -> None:
         if exchange.api != "Fetch":
@@ -146,19 +148,23 @@ class CommitsWhatWasRead(Rule):
         for batch in structs(exchange.response, "batches"):
             place = self.knowledge.topic(batch["topic"]), batch["partition"]
             self._read[place] = max(batch["last_offset"] + 1, self._read.get(place, 0))
-        # An empty answer after a seek, or to a consumer at the end, shows no batch.
-        for place, offset in fetched_places(exchange, self.knowledge):
-            self._read[place] = max(offset, self._read.get(place, 0))
+            if batch.get("more_follow"):
+                self._cut.add(place)
 
     def asked(self, exchange: Exchange) -> None:
         if exchange.api == "Fetch":
+            # An empty answer after a seek, or to a consumer at the end, shows no batch.
+            for place, offset in fetched_places(exchange, self.knowledge):
+                if offset > self._read.get(place, -1):
+                    self._read[place] = offset
+                    self._cut.discard(place)
             return
         for topic in structs(exchange.fields, "topics"):
             for partition in structs(topic, "partitions"):
                 place = topic_of(topic, self.knowledge), partition["partition_index"]
                 end = self._read.get(place)
                 offset = partition["committed_offset"]
-                if end is None:
+                if end is None or place in self._cut:
                     continue
                 if offset <= end:
                     self.obeys()

@@ -39,6 +39,12 @@ def joined(exchange: Exchange) -> tuple[Member, int] | None:
     return member, int(response.get("generation_id", -1))
 
 
+def rebalance_timeout_ms(join: Exchange) -> int:
+    """The time that a member has to join and to sync; version 0 has one timeout for all."""
+    timeout_ms = int(join.fields.get("rebalance_timeout_ms", -1))
+    return timeout_ms if timeout_ms >= 0 else int(join.fields.get("session_timeout_ms", 0))
+
+
 class JoinsWithGivenId(Rule):
     rule_id = "join-with-given-id"
     sentence = "After MEMBER_ID_REQUIRED a member joins with the id that it got."
@@ -68,10 +74,12 @@ class JoinsWithGivenId(Rule):
 
 class SyncsAfterJoin(Rule):
     rule_id = "sync-after-join"
-    sentence = "A member sends SyncGroup with the generation it joined, before anything else."
-    source = "KafkaConsumer's group protocol; AbstractCoordinator.onLeaderElected"
-    applies_to = "SyncGroup, Heartbeat and OffsetCommit after JoinGroup"
-    apis = _OF_MEMBERS | {"JoinGroup"}
+    sentence = (
+        "A member sends SyncGroup with the generation it joined, within its rebalance timeout."
+    )
+    source = "AbstractCoordinator.onLeaderElected; the broker removes a member whose sync is late"
+    applies_to = "SyncGroup after JoinGroup"
+    apis = frozenset({"JoinGroup", "SyncGroup"})
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -90,16 +98,15 @@ class SyncsAfterJoin(Rule):
         if found is None:
             return
         generation, join = found
-        if exchange.api == "SyncGroup":
-            del self._joined[member_of(exchange)]
-            if generation_of(exchange.fields) == generation:
-                self.obeys()
-            elif exchange.follows(join):
-                theirs = generation_of(exchange.fields)
-                self.violates(f"generation {theirs} instead of {generation}", exchange, join)
-        elif exchange.api == "Heartbeat" and exchange.follows(join):
-            del self._joined[member_of(exchange)]
-            self.violates("a Heartbeat before SyncGroup", exchange, join)
+        del self._joined[member_of(exchange)]
+        theirs = generation_of(exchange.fields)
+        late_ms = exchange.at_ms - join.answered_at_ms - rebalance_timeout_ms(join)
+        if theirs != generation and exchange.follows(join):
+            self.violates(f"generation {theirs} instead of {generation}", exchange, join)
+        elif theirs == generation and late_ms > _ROUNDING_MS:
+            self.violates(f"{late_ms} ms too late", exchange, join)
+        elif theirs == generation:
+            self.obeys()
 
 
 class LeaderAssigns(Rule):
@@ -178,6 +185,49 @@ class HeartbeatsInTime(Rule):
             )
 
 
+class HeartbeatsInRebalance(Rule):
+    rule_id = "heartbeat-in-rebalance"
+    sentence = "While its group rebalances, a member sends a request within each session timeout."
+    source = (
+        "KIP-62; AbstractCoordinator: the heartbeat thread runs on until JoinGroup, and after it"
+    )
+    applies_to = "members told of a rebalance until JoinGroup, and from its answer until SyncGroup"
+    apis = _OF_MEMBERS | {"JoinGroup", "LeaveGroup"}
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._timeouts: dict[Member, int] = {}
+        self._last: dict[Member, Exchange] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        found = joined(exchange)
+        if found is not None:
+            self._timeouts[found[0]] = int(exchange.fields.get("session_timeout_ms", 0))
+            self._last[found[0]] = exchange
+        elif exchange.api in {"Heartbeat", "OffsetCommit"} and (
+            _REBALANCING & error_codes(exchange) or member_of(exchange) in self._last
+        ):
+            self._last[member_of(exchange)] = exchange
+
+    def asked(self, exchange: Exchange) -> None:
+        member = member_of(exchange)
+        last = self._last.get(member)
+        timeout_ms = self._timeouts.get(member, 0)
+        if exchange.api in {"JoinGroup", "SyncGroup", "LeaveGroup"}:
+            self._last.pop(member, None)
+        if last is None or not timeout_ms or exchange.api == "TxnOffsetCommit":
+            return
+        gap_ms = exchange.at_ms - last.answered_at_ms
+        if gap_ms <= timeout_ms + _ROUNDING_MS:
+            self.obeys()
+        else:
+            self.violates(
+                f"{gap_ms} ms without a request, and the session timeout is {timeout_ms}",
+                exchange,
+                last,
+            )
+
+
 class RejoinsInRebalance(Rule):
     rule_id = "rejoin-in-rebalance"
     sentence = "A member that learns of a rebalance joins again, or leaves, within its timeout."
@@ -193,10 +243,7 @@ class RejoinsInRebalance(Rule):
     def answered(self, exchange: Exchange) -> None:
         found = joined(exchange)
         if found is not None:
-            timeout_ms = int(exchange.fields.get("rebalance_timeout_ms", -1))
-            if timeout_ms < 0:  # version 0 has one timeout for both
-                timeout_ms = int(exchange.fields.get("session_timeout_ms", 0))
-            self._timeouts[found[0]] = timeout_ms
+            self._timeouts[found[0]] = rebalance_timeout_ms(exchange)
         elif _REBALANCING & error_codes(exchange) and exchange.api != "JoinGroup":
             self._told.setdefault(member_of(exchange), exchange)
 
@@ -370,6 +417,7 @@ class StaticStays(Rule):
 
 
 GROUP_RULES: Final = (
-    JoinsWithGivenId, SyncsAfterJoin, LeaderAssigns, HeartbeatsInTime, RejoinsInRebalance,
+    JoinsWithGivenId, SyncsAfterJoin, LeaderAssigns, HeartbeatsInTime, HeartbeatsInRebalance,
+    RejoinsInRebalance,
     CurrentGeneration, StaleMemberRejoins, FencedInstanceStops, LeavesAtClose, StaticStays,
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .exchange import UNKNOWN_NODE, Exchange
+from .exchange import ON_THE_WAY_MS, UNKNOWN_NODE, Closed, Exchange
 from .knowledge import Knowledge
 from .reading import (
     Place,
@@ -89,6 +89,51 @@ class CoordinatorLookedUp(Rule):
         key = coordinated(exchange)
         if key is not None and _NOT_COORDINATOR & error_codes(exchange):
             self._refused[exchange.client_id, key] = exchange
+
+
+class CoordinatorLookedUpAgain(Rule):
+    rule_id = "coordinator-looked-up-again"
+    sentence = "After a connection to its coordinator broke, a client looks for the coordinator."
+    source = (
+        "AbstractCoordinator.CoordinatorResponseHandler.onFailure; "
+        "TransactionManager.TxnRequestHandler.onComplete: wasDisconnected"
+    )
+    applies_to = "requests to coordinators, after one that got no answer on a closed connection"
+    apis = _OF_COORDINATORS | {"FindCoordinator"}
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._unanswered: dict[str, list[Exchange]] = {}
+        self._broken: dict[tuple[str, Coordinated], tuple[Exchange, int]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        if exchange.unanswered:
+            self._unanswered.setdefault(exchange.connection, []).append(exchange)
+
+    def closed(self, closed: Closed) -> None:
+        waiting = self.knowledge.live.get(closed.connection, {}).values()
+        for each in [*self._unanswered.pop(closed.connection, ()), *waiting]:
+            key = coordinated(each)
+            if key is not None:
+                self._broken[each.client_id, key] = each, closed.at_ms
+
+    def asked(self, exchange: Exchange) -> None:
+        if exchange.api == "FindCoordinator":
+            for found in looked_up(exchange):
+                if self._broken.pop((exchange.client_id, found), None) is not None:
+                    self.obeys()
+            return
+        key = coordinated(exchange)
+        broken = None if key is None else self._broken.get((exchange.client_id, key))
+        if key is None or broken is None:
+            return
+        lost, closed_at_ms = broken
+        # A client may have more than one connection to a node.
+        if exchange.at_ms < closed_at_ms + ON_THE_WAY_MS:
+            return
+        del self._broken[exchange.client_id, key]
+        if exchange.node_id == lost.node_id != UNKNOWN_NODE:
+            self.violates(f"{exchange.api} on a new connection to the same node", exchange, lost)
 
 
 class _Refreshed(Rule):
@@ -198,6 +243,51 @@ class SentToLeader(Rule):
                 )
 
 
+class ResetAsListed(Rule):
+    rule_id = "reset-to-listed-offset"
+    sentence = "After OFFSET_OUT_OF_RANGE a consumer goes on at the offset that ListOffsets gave."
+    source = "ConsumerConfig: auto.offset.reset; OffsetFetcherUtils.resetPositionsIfNeeded"
+    applies_to = "Fetch after OFFSET_OUT_OF_RANGE, of clients that ask ListOffsets"
+    apis = frozenset({"Fetch", "ListOffsets"})
+    ERRORS: Final = codes("OFFSET_OUT_OF_RANGE")
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._refused: dict[tuple[str, Place], Exchange] = {}
+        self._listed: dict[tuple[str, Place], set[int]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        if exchange.api == "Fetch":
+            for place, code in data_errors(exchange, self.knowledge):
+                if code in self.ERRORS:
+                    key = exchange.client_id, place
+                    self._refused[key] = exchange
+                    self._listed.pop(key, None)
+            return
+        for topic in structs(exchange.response, "topics"):
+            for partition in structs(topic, "partitions"):
+                place = topic_of(topic, self.knowledge), partition["partition_index"]
+                key = exchange.client_id, place
+                if key in self._refused and not partition["error_code"]:
+                    self._listed.setdefault(key, set()).add(partition.get("offset", -1))
+
+    def asked(self, exchange: Exchange) -> None:
+        if exchange.api != "Fetch":
+            return
+        for place, offset in fetched_places(exchange, self.knowledge):
+            key = exchange.client_id, place
+            listed = self._listed.pop(key, None)
+            if listed is None:
+                continue
+            refused = self._refused.pop(key)
+            if offset in listed:
+                self.obeys()
+            else:
+                shown = " and ".join(map(str, sorted(listed)))
+                text = f"{place[0]}-{place[1]} is fetched at {offset}, and ListOffsets gave {shown}"
+                self.violates(text, exchange, refused)
+
+
 class RangeLookedUp(Rule):
     rule_id = "range-looked-up"
     sentence = "After OFFSET_OUT_OF_RANGE a consumer does not fetch at the same offset again."
@@ -241,5 +331,6 @@ class RangeLookedUp(Rule):
 
 
 ROUTING_RULES: Final = (
-    CoordinatorLookedUp, LeaderRefreshed, TopicRefreshed, SentToLeader, RangeLookedUp,
+    CoordinatorLookedUp, CoordinatorLookedUpAgain, LeaderRefreshed, TopicRefreshed, SentToLeader,
+    RangeLookedUp, ResetAsListed,
 )  # fmt: skip

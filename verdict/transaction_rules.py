@@ -29,6 +29,8 @@ _ENDS: Final = frozenset({"EndTxn", "InitProducerId"})
 _ALL: Final = _WORK | _ENDS
 _TXN_OFFSETS_IMPLICIT_SINCE: Final = 5
 _TXN_OFFSETS_MEMBER_SINCE: Final = 3
+TRANSACTIONS_V2: Final = 2
+"""The level of the feature transaction.version from which EndTxn raises the epoch (KIP-890)."""
 GRACE_MS: Final = 500
 """Requests within this time after an answer may have been sent before it arrived."""
 
@@ -122,6 +124,39 @@ class NotAddedInV2(Rule):
                 self._v2[name] = exchange
         elif exchange.api == "EndTxn":
             self._v2.pop(name, None)
+
+
+class FinalizedV2(Rule):
+    rule_id = "transactions-v2-finalized"
+    sentence = (
+        "A producer uses version 2 of transactions only where transaction.version 2 is final."
+    )
+    source = "KIP-890, KIP-584; TransactionManager.isTransactionV2Enabled"
+    applies_to = "Produce, TxnOffsetCommit and EndTxn of clients whose ApiVersions is in the trace"
+    apis = frozenset({"ApiVersions", "Produce", "TxnOffsetCommit", "EndTxn"})
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._levels: dict[str, tuple[int, Exchange]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        if exchange.api == "ApiVersions" and exchange.is_answered and not exchange.error:
+            levels = {
+                each["name"]: int(each["max_version_level"])
+                for each in structs(exchange.response, "finalized_features")
+            }
+            self._levels[exchange.client_id] = levels.get("transaction.version", 0), exchange
+
+    def asked(self, exchange: Exchange) -> None:
+        known = self._levels.get(exchange.client_id)
+        if exchange.api == "ApiVersions" or known is None or not transactional_id(exchange):
+            return
+        level, told = known
+        if level >= TRANSACTIONS_V2 or not _is_v2(exchange):
+            self.obeys()
+        else:
+            text = f"{exchange}, and the broker has transaction.version {level}"
+            self.violates(text, exchange, told)
 
 
 class OneVersion(Rule):
@@ -433,6 +468,7 @@ class OffsetsRetried(Rule):
 
 
 TRANSACTION_RULES: Final = (
-    AddedFirst, NotAddedInV2, OneVersion, EndAfterAnswers, CommitAfterAcks, SilentAfterFencing,
-    AbortAfterError, EndOfBegun, OffsetsAddedFirst, OffsetsWithMember, OffsetsRetried,
+    AddedFirst, NotAddedInV2, FinalizedV2, OneVersion, EndAfterAnswers, CommitAfterAcks,
+    SilentAfterFencing, AbortAfterError, EndOfBegun, OffsetsAddedFirst, OffsetsWithMember,
+    OffsetsRetried,
 )  # fmt: skip

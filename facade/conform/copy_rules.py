@@ -46,6 +46,10 @@ _SENTENCES: Final = {
         "Records of a batch with a wrong CRC are not delivered.",
         "DefaultRecordBatch.ensureValid; check.crcs",
     ),
+    "unknown-tags-skipped": (
+        "Tagged fields that the client does not know are skipped.",
+        "KIP-482: a reader ignores unknown tags",
+    ),
 }
 COPY_RULES: Final = tuple(_SENTENCES)
 """The ids of the runner's rules, in the order of reports."""
@@ -106,6 +110,25 @@ def judge_wrong_values(rule_id: str, copied: Copied) -> Finding:
     return _found(rule_id, not wrong, texts)
 
 
+def judge_work(rule_id: str, copied: Copied | None) -> Finding:
+    """Judge whether the program did its work, which it can only if it obeys a rule.
+
+    Args:
+        copied: what it has left behind; None if it did not end in time.
+    """
+    if copied is None:
+        return _found(rule_id, 0, ["the program did not end"])
+    if copied.status:
+        return _found(rule_id, 0, [copied.ended])
+    missing = _visible(copied) - Counter(each.value for each in copied.output)
+    return _found(rule_id, not missing, (f"{_shown(value)} is missing" for value in missing))
+
+
+def _visible(copied: Copied) -> Counter[bytes | None]:
+    """How often each value is in the input with read_committed."""
+    return Counter(each.value for each in copied.input if each.fate is not Fate.ABORTED)
+
+
 def judge_position(rule_id: str, position: int | None, wanted: int) -> Finding:
     """Judge where a program fetched before the last records came.
 
@@ -127,7 +150,7 @@ def _found(rule_id: str, obeyed: int, wrong: Iterable[str] = ()) -> Finding:
 
 
 def _values(copied: Copied) -> list[Finding]:
-    visible = Counter(each.value for each in copied.input if each.fate is not Fate.ABORTED)
+    visible = _visible(copied)
     aborted = {each.value for each in copied.input if each.fate is Fate.ABORTED} - visible.keys()
     output = Counter(each.value for each in copied.output)
     has_markers = any(each.fate is not Fate.PLAIN for each in copied.input)

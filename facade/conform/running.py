@@ -17,6 +17,7 @@ from ottla.conform.copy_rules import (
     Copied,
     judge_copy,
     judge_position,
+    judge_work,
     judge_wrong_values,
 )
 from ottla.conform.findings import Finding, Result
@@ -200,13 +201,15 @@ class _Stage:
         if self._scenario.position_rule:
             rule = self._scenario.position_rule
             found.append(judge_position(rule, run.position, run.end_before))
-        if run.status is not None:
-            copied = self._copied(run, run.status)
+        copied = None if run.status is None else self._copied(run, run.status)
+        if self._scenario.work_rule and self._watch.fired:
+            found.append(judge_work(self._scenario.work_rule, copied))
+        if copied is not None:
             wrong_values = self._scenario.wrong_values if self._watch.fired else ""
             if wrong_values:
                 found.append(judge_wrong_values(wrong_values, copied))
             # A program that notices such an answer may also fail.
-            if not wrong_values or run.status == 0:
+            if not wrong_values or copied.status == 0:
                 found += judge_copy(copied)
         return found
 

@@ -113,6 +113,16 @@ def downgrades(version: int) -> Capture:
     return capture
 
 
+def features(version: int) -> Capture:
+    """EndTxn in a given version to a broker that has finalized transaction.version 1."""
+    capture = Capture()
+    level = {"name": "transaction.version", "max_version_level": 1, "min_version_level": 1}
+    answer = {"api_keys": [], "finalized_features": [level]}
+    capture.answers(capture.asks("ApiVersions", 4), answer)
+    capture.asks("EndTxn", version, {"transactional_id": "x", "committed": True})
+    return capture
+
+
 CAPTURES: dict[str, tuple[Callable[[], Capture], Callable[[], Capture]]] = {
     "correlation-id-unique": (lambda: ids(2), lambda: ids(1)),
     "versions-announced": (lambda: versions(8), lambda: versions(9)),
@@ -120,6 +130,7 @@ CAPTURES: dict[str, tuple[Callable[[], Capture], Callable[[], Capture]]] = {
     "five-in-flight": (lambda: in_flight(5), lambda: in_flight(6)),
     "one-fetch-per-session": (lambda: sessions(waits=True), lambda: sessions(waits=False)),
     "api-versions-first": (lambda: first_requests(asks=True), lambda: first_requests(asks=False)),
+    "transactions-v2-finalized": (lambda: features(4), lambda: features(5)),
     "data-to-leader": (lambda: leaders(1), lambda: leaders(2)),
 }
 """For each rule: a capture of a client that obeys it, and of one that breaks it."""

@@ -300,12 +300,11 @@ def _join(stage: Stage, *, given: bool) -> None:
     join_raw(stage.wire, group, member_id=answer["member_id"] if given else "")
 
 
-def _sync(stage: Stage, *, first: bool) -> None:
+def _sync(stage: Stage, difference: int) -> None:
     member = stage.wire.member(stage.wire.fresh("g"))
     stage.later()
-    if not first:
-        member.heartbeat()
-    member.sync([(member.member_id, b"a")])
+    generation_id = member.generation_id + difference
+    member.but(generation_id=generation_id).sync([(member.member_id, b"a")])
 
 
 def _assign(stage: Stage, *, everybody: bool) -> None:
@@ -494,7 +493,7 @@ _rule(
 _rule("position-moves", lambda s: _positions(s, 0, 3), lambda s: _positions(s, 0, 0, 0, 0))
 _rule("commit-within-read", lambda s: _commit_read(s, 3), lambda s: _commit_read(s, 4))
 _rule("join-with-given-id", lambda s: _join(s, given=True), lambda s: _join(s, given=False))
-_rule("sync-after-join", lambda s: _sync(s, first=True), lambda s: _sync(s, first=False))
+_rule("sync-after-join", lambda s: _sync(s, 0), lambda s: _sync(s, -1))
 _rule(
     "leader-assigns-all",
     lambda s: _assign(s, everybody=True),

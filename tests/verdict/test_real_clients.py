@@ -60,6 +60,7 @@ def copy(broker: Ottla, group: str) -> None:
     ],
 )
 def test_librdkafka_obeys_the_rules(kind: str, api: str, parameters: dict[str, Any]) -> None:
+    closes = "close" in parameters
     with Ottla(nodes=3) as broker:
         broker.create_topic("in", replication_factor=3)
         broker.create_topic("out", replication_factor=3)
@@ -72,8 +73,9 @@ def test_librdkafka_obeys_the_rules(kind: str, api: str, parameters: dict[str, A
         assert kind == "calm" or fault.fired == 1
         rules = judge(broker.trace.events())
         assert len(broker.read("out")) == RECORDS
-    violations = {rule.rule_id: rule.violations for rule in rules if rule.violated}
-    assert not violations
+    violations = {rule.rule_id for rule in rules if rule.violated}
+    # docs/clients.md: it sends EndTxn again to the node that it knows.
+    assert violations == ({"coordinator-looked-up-again"} if api == "EndTxn" and closes else set())
     assert sum(rule.status is Status.OBEYED for rule in rules) > 20
 
 
@@ -94,5 +96,7 @@ def test_other_clients_obey_the_rules(made: type[Aiokafka] | type[Java]) -> None
         actor.close()
         rules = judge(broker.trace.events())
     actor.end()
-    assert not {rule.rule_id: rule.violations for rule in rules if rule.violated}
+    # docs/clients.md: aiokafka knows no leader epochs.
+    known = {"leader-epoch-sent"} if made is Aiokafka else set()
+    assert {rule.rule_id for rule in rules if rule.violated} == known
     assert sum(rule.status is Status.OBEYED for rule in rules) > 12

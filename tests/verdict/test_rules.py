@@ -8,16 +8,23 @@ from typing import Any
 import pytest
 
 from ottla.client import Client
+from ottla.lab.trace_events import MOST_BATCHES
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
 from ottla.verdict.all_rules import RULES
 from ottla.verdict.judge import judge
 from ottla.verdict.rule import Rule, Status
+from tests.wire.batches import batch
 from tests.wire.broker import Broker
+from tests.wire.client import framed, header
 
+from . import raw_clients, raw_consumers
 from .captures import CAPTURES, Capture, leaders
-from .raw_clients import PLAYS, Stage
+from .raw_clients import Stage
 from .rules_page import PAGE, table
+
+PLAYS = raw_clients.PLAYS | raw_consumers.PLAYS
+METADATA = 3
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +157,67 @@ def test_a_capture_that_does_not_show_the_node_is_not_held_against_a_client() ->
     capture.asks("EndTxn", 3, {"transactional_id": "x"}, node_id=None, at_ms=2_000_000)
     found = {rule.rule_id: rule.violations for rule in judge(capture.events)}
     assert found["data-to-leader"] == found["coordinator-looked-up"] == []
+
+
+def test_a_heartbeat_between_join_and_sync_is_no_violation(stage: Stage) -> None:
+    member = stage.wire.member(stage.wire.fresh("g"))
+    stage.later(3000)
+    member.heartbeat()
+    member.sync([(member.member_id, b"a")])
+    rule = judged(stage, "sync-after-join")
+    assert (rule.status, rule.violations) == (Status.OBEYED, [])
+
+
+def test_the_end_of_an_answer_with_very_many_batches_is_not_guessed(stage: Stage) -> None:
+    topic = stage.wire.topic()
+    for number in range(MOST_BATCHES + 2):
+        stage.wire.produced(topic, batch([str(number).encode()]))
+    stage.wire.fetch(topic)
+    stage.wire.commit(stage.wire.fresh("g"), topic, MOST_BATCHES + 2)
+    assert judged(stage, "commit-within-read").status == Status.NOT_EXERCISED
+    stage.wire.fetch(topic, MOST_BATCHES + 1)
+    stage.wire.commit(stage.wire.fresh("g"), topic, MOST_BATCHES + 3)
+    assert judged(stage, "commit-within-read").status == Status.VIOLATED
+
+
+def revocations(other_client: str) -> Capture:
+    """A member of a consumer group gives a partition back, and fetches it in its session."""
+    capture = Capture()
+    owned = [{"topic_id": "i", "partitions": [0, 1]}]
+    member: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 1}
+    joins = capture.asks("ConsumerGroupHeartbeat", 1, member | {"topic_partitions": owned})
+    capture.answers(joins, {"member_epoch": 1})
+    other: dict[str, object] = {**member, "member_id": "n", "topic_partitions": []}
+    joins = capture.asks("ConsumerGroupHeartbeat", 1, other, client_id=other_client)
+    capture.answers(joins, {"member_epoch": 1})
+    partitions = [{"partition": index, "fetch_offset": 0} for index in (0, 1)]
+    body = {"session_id": 0, "session_epoch": 0}
+    topics = [{"topic_id": "i", "partitions": partitions}]
+    capture.answers(capture.asks("Fetch", 13, body | {"topics": topics}), {"session_id": 7})
+    less = member | {"topic_partitions": [{"topic_id": "i", "partitions": [0]}]}
+    capture.answers(capture.asks("ConsumerGroupHeartbeat", 1, less), {"member_epoch": 1})
+    goes_on = {"session_id": 7, "session_epoch": 1, "topics": []}
+    capture.asks("Fetch", 13, goes_on, at_ms=2_000_000)
+    return capture
+
+
+@pytest.mark.parametrize(
+    ("other_client", "status"), [("other", Status.VIOLATED), ("client", Status.NOT_EXERCISED)]
+)
+def test_a_session_fetches_a_revoked_partition_until_it_is_forgotten(
+    other_client: str, status: Status
+) -> None:
+    """A Fetch of one of two members with the same client id is held against neither."""
+    events = revocations(other_client).events
+    (rule,) = [each for each in judge(events) if each.rule_id == "revoked-not-fetched"]
+    assert rule.status == status
+
+
+def test_a_request_of_an_unserved_version_is_in_the_trace(stage: Stage) -> None:
+    stage.wire.call("ApiVersions", 2)
+    frame = framed(header(METADATA, 99))
+    connection = stage.wire.connection
+    connection.send_raw(frame)
+    stage.ottla.wait_for(lambda: stage.ottla.trace.where(kind="connection_closed"))
+    assert judged(stage, "versions-announced").status == Status.VIOLATED
+    assert judged(stage, "request-readable").violated == 0

@@ -23,6 +23,13 @@ def subscription(topic: str) -> bytes:
     return b"\0\0\0\0\0\1" + struct.pack(">h", len(topic)) + topic.encode() + b"\0\0\0\0"
 
 
+def assignment(topic: str, *partitions: int) -> bytes:
+    """ConsumerProtocolAssignment 0 of one topic."""
+    name = struct.pack(">h", len(topic)) + topic.encode()
+    indexes = struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
+    return b"\0\0\0\0\0\1" + name + indexes + b"\xff\xff\xff\xff"
+
+
 def join_raw(
     broker: Broker,
     group: str,

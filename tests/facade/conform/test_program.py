@@ -38,7 +38,7 @@ def test_librdkafka_obeys_all_rules(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    chosen = ["calm", "end-answer-lost", "trailing-marker"]
+    chosen = ["calm", "produce-answer-lost", "trailing-marker"]
     scenarios = [word for each in chosen for word in ("--scenario", each)]
     files = ["--html", str(tmp_path / "page.html"), "--traces", str(tmp_path / "traces")]
     status = main(["conform", *scenarios, *files, "--", *LIBRDKAFKA])

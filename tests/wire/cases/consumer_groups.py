@@ -10,7 +10,7 @@ from typing import Any
 from ..broker import Broker
 from ..client import error_name, until
 from ..consumers import Consumer, described, heartbeat_raw, state
-from ..groups import Member, join_raw, subscription
+from ..groups import Member, assignment, join_raw, subscription
 from ..groups import described as described_classic
 from ..registry import case, slow_case
 
@@ -478,7 +478,7 @@ def consumers__classic_group_is_converted(broker: Broker) -> Any:
     given = _join_classic(broker, group, topic)["member_id"]
     joined = _join_classic(broker, group, topic, given)
     m = Member(broker, group, given, joined["generation_id"])
-    out: list[Any] = [m.sync([(given, _assignment(topic, 0, 1))])[0]]
+    out: list[Any] = [m.sync([(given, assignment(topic, 0, 1))])[0]]
     a = Consumer(broker, group, "a", [topic])
     out += [a.beat(epoch=1), a.join(), state(broker, group)[:4], _kinds(broker, group)]
     out += [described_classic(broker, group)[1], m.heartbeat(), m.sync()[0]]
@@ -493,16 +493,9 @@ def consumers__classic_group_is_converted(broker: Broker) -> Any:
     return out
 
 
-def _assignment(topic: str, *partitions: int) -> bytes:
-    """ConsumerProtocolAssignment 0 of one topic."""
-    name = struct.pack(">h", len(topic)) + topic.encode()
-    indexes = struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
-    return b"\0\0\0\0\0\1" + name + indexes + b"\xff\xff\xff\xff"
-
-
 def _owning(topic: str, *partitions: int) -> tuple[tuple[str, bytes], ...]:
     """A subscription, version 1, of a member that owns partitions."""
-    owned = _assignment(topic, *partitions)[2:-4]
+    owned = assignment(topic, *partitions)[2:-4]
     return (("range", b"\0\1" + subscription(topic)[2:-4] + b"\xff\xff\xff\xff" + owned),)
 
 
