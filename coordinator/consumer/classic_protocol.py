@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...protocol.errors import Malformed
 from ...protocol.messages import decode_data, encode_data
@@ -63,10 +63,8 @@ def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
     Raises:
         Malformed: it cannot be read.
     """
-    if not data:
-        return {}, False
-    read = decode_data("ConsumerProtocolAssignment", _in_known_version(data))
-    return by_id(_assigned(read), topics), bool(read.user_data)
+    named, has_more = _assignment(data)
+    return by_id(named, topics), has_more
 
 
 def assigned_partitions(data: bytes) -> dict[str, frozenset[int]]:
@@ -75,13 +73,17 @@ def assigned_partitions(data: bytes) -> dict[str, frozenset[int]]:
     Raises:
         Malformed: it cannot be read.
     """
+    named, _ = _assignment(data)
+    return named
+
+
+def _assignment(data: bytes) -> tuple[dict[str, frozenset[int]], bool]:
+    """The partitions, and whether there is user data of an assignor. Raises Malformed."""
     if not data:
-        return {}
-    return _assigned(decode_data("ConsumerProtocolAssignment", _in_known_version(data)))
-
-
-def _assigned(read: Any) -> dict[str, frozenset[int]]:  # Any: of the codec
-    return {each.topic: frozenset(each.partitions) for each in read.assigned_partitions}
+        return {}, False
+    read = decode_data("ConsumerProtocolAssignment", _in_known_version(data))
+    named = {each.topic: frozenset(each.partitions) for each in read.assigned_partitions}
+    return named, bool(read.user_data)
 
 
 def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:
