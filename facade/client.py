@@ -66,7 +66,16 @@ class NoAnswer(Exception):
 
 
 class LoginFailed(NoAnswer):
-    """A login failed, or the certificate of a broker is not trusted."""
+    """A login failed, or one side refuses the certificate of the other.
+
+    Args:
+        where: HOST:PORT of the broker.
+        failed: what happened.
+    """
+
+    def __init__(self, where: str, failed: Unauthenticated) -> None:
+        super().__init__(f"{where}: {failed}")
+        self.failed = failed
 
 
 class ErrorAnswer(Exception):
@@ -212,6 +221,9 @@ class Client:
         where = f"{address[0]}:{address[1]}"
         try:
             answer = received(connection)
+        except Unauthenticated as wrong:
+            self._sockets.pop(address).close()
+            raise LoginFailed(where, wrong) from None
         except OSError as trouble:
             self._sockets.pop(address).close()
             raise NoAnswer(f"{where}: {_reason(trouble)}") from None
@@ -239,7 +251,7 @@ class Client:
                 self._sockets[address] = connection
             connection.sendall(frame)
         except Unauthenticated as wrong:
-            raise LoginFailed(f"{address[0]}:{address[1]}: {wrong}") from None
+            raise LoginFailed(f"{address[0]}:{address[1]}", wrong) from None
         except OSError as trouble:
             raise NoAnswer(f"{address[0]}:{address[1]}: {_reason(trouble)}") from None
         return address, connection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code
-from .client_security import ClientSecurity, Unauthenticated
+from .client_security import ClientSecurity, Unauthenticated, refused_certificate
 
 if TYPE_CHECKING:
     import socket
@@ -50,10 +50,7 @@ def _log_in(connection: socket.socket, security: ClientSecurity, client_id: str)
         connection.sendall(request_frame(api_key, version, 0, client_id, body))
         answer = read_answer(api_key, version, 0, received(connection))
         if answer.error_code != Code.NONE:
-            known = {each.value: each.name for each in Code}
-            name = known.get(answer.error_code, f"error {answer.error_code}")
-            why = getattr(answer, "error_message", None) or name
-            raise Unauthenticated(f"the login failed: {why}")
+            raise _refused(answer, security.mechanism)
         return answer
 
     def exchange(message: bytes) -> bytes:
@@ -63,10 +60,28 @@ def _log_in(connection: socket.socket, security: ClientSecurity, client_id: str)
     security.authenticate(exchange)
 
 
+def _refused(answer: Any, mechanism: str) -> Unauthenticated:
+    """The failure that Kafka's SaslClientAuthenticator makes of an answer with an error."""
+    known = {each.value: each.name for each in Code}
+    why = getattr(answer, "error_message", None)
+    why = why or known.get(answer.error_code, f"error {answer.error_code}")
+    error = "SaslAuthenticationException"
+    if hasattr(answer, "mechanisms"):  # of SaslHandshake
+        enabled = f"enabled mechanisms are [{', '.join(answer.mechanisms)}]"
+        if answer.error_code == Code.UNSUPPORTED_SASL_MECHANISM:
+            error = "UnsupportedSaslMechanismException"
+            why = f"Client SASL mechanism '{mechanism}' not enabled in the server, {enabled}"
+        elif answer.error_code == Code.ILLEGAL_SASL_STATE:
+            error = "IllegalSaslStateException"
+            why = f"Unexpected handshake request with client mechanism {mechanism}, {enabled}"
+    return Unauthenticated(f"the login failed: {why}", why, error)
+
+
 def received(connection: socket.socket) -> bytes:
     """The next answer, without its size.
 
     Raises:
+        Unauthenticated: the broker refuses the client's certificate.
         OSError: the connection is closed, the answer is late, or the peer is not a broker.
     """
     head = _read(connection, 4)
@@ -83,7 +98,18 @@ def received(connection: socket.socket) -> bytes:
 def _read(connection: socket.socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
-        some = connection.recv(min(size - len(data), _AT_ONCE))
+        try:
+            some = connection.recv(min(size - len(data), _AT_ONCE))
+        except OSError as failed:
+            alert = getattr(failed, "reason", None)  # that of an `ssl.SSLError`
+            if not isinstance(alert, str) or "_ALERT_" not in alert:
+                raise
+            why = alert.partition("_ALERT_")[2].lower()  # by TLS 1.3 only now, not in the handshake
+            raise refused_certificate(
+                f"the broker refuses the client's certificate: {why.replace('_', ' ')}",
+                "Failed to process post-handshake messages",
+                f"Received fatal alert: {why}",
+            ) from None
         if not some:
             raise OSError("it closed the connection")
         data += some

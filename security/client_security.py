@@ -16,7 +16,30 @@ UNSECURED_TOKENS: Final = "OAUTHBEARER"
 
 
 class Unauthenticated(OSError):
-    """A login failed, or the broker's certificate is not trusted: another try is in vain."""
+    """A login failed, or one side refuses the certificate of the other: another try is in vain.
+
+    Args:
+        text: for people.
+        message: as Kafka's clients word it.
+        error: the class of their exception, without its package.
+
+    Attributes:
+        cause: what they print as its cause; empty if it has none.
+    """
+
+    def __init__(
+        self, text: str, message: str, error: str = "SaslAuthenticationException", cause: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.message = message
+        self.error = error
+        self.cause = cause
+
+
+def refused_certificate(text: str, message: str, cause: str) -> Unauthenticated:
+    """The failure of TLS, by the name that it has in Kafka's clients."""
+    why = f"Caused by: javax.net.ssl.SSLHandshakeException: {cause}"
+    return Unauthenticated(text, message, "SslAuthenticationException", why)
 
 
 class ClientSecurity(NamedTuple):
@@ -45,7 +68,10 @@ class ClientSecurity(NamedTuple):
             return self.tls.wrap_socket(connection, server_hostname=host)
         except ssl.SSLCertVerificationError as wrong:
             connection.close()
-            raise Unauthenticated(f"its certificate is wrong: {wrong.verify_message}") from None
+            why = wrong.verify_message
+            raise refused_certificate(
+                f"its certificate is wrong: {why}", "SSL handshake failed", why
+            ) from None
         except OSError:
             connection.close()
             raise
@@ -77,7 +103,7 @@ class ClientSecurity(NamedTuple):
         try:
             client.check(exchange(client.final(exchange(client.first()))))
         except ScramRefused as wrong:
-            raise Unauthenticated(f"the login failed: {wrong}") from None
+            raise Unauthenticated(f"the login failed: {wrong}", str(wrong)) from None
 
 
 UNSECURED: Final = ClientSecurity()

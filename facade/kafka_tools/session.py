@@ -76,6 +76,9 @@ def failure_of(trouble: Exception) -> Failure:
     if isinstance(trouble, ErrorAnswer):
         message = trouble.message or exception_message(trouble.code)
         return Failure(message, exception_name(trouble.code))
+    if isinstance(trouble, LoginFailed):
+        failed = trouble.failed
+        return Failure(failed.message, f"{_PACKAGE}.{failed.error}")
     if isinstance(trouble, NoAnswer):
         return Failure(str(trouble), f"{_PACKAGE}.DisconnectException")
     return Failure(str(trouble), "java.lang.IllegalArgumentException")
@@ -139,8 +142,12 @@ def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = 
                 timeout_s = max(0.05, min(left_s, request_ms / 1000))
                 return Client(host, port, timeout_s=timeout_s, security=security)
             except LoginFailed as refused:
-                name = f"{_PACKAGE}.SaslAuthenticationException"
-                raise Failure(str(refused), name) from None
+                failure, cause = failure_of(refused), refused.failed.cause
+                sys.stderr.write(
+                    f"ERROR Connection to node -1 ({host}:{port}) failed authentication due to:"
+                    f" {failure.message}\n{cause and cause + chr(10)}"
+                )
+                raise failure from None
             except NoAnswer as trouble:
                 if is_first:
                     sys.stderr.write(

@@ -88,9 +88,58 @@ def test_a_wrong_password_ends_a_tool_at_once(
     file = written(tmp_path / "wrong", properties(certificates, mechanism, "guessed"))
     where = ["--bootstrap-server", broker.bootstrap_servers, "--command-config", file]
     assert main(["kafka-topics", *where, "--list"]) == 1
-    said = capsys.readouterr()
-    assert "SaslAuthenticationException" in said.out + said.err
-    assert "guessed" not in said.out + said.err
+    said = "".join(capsys.readouterr())
+    message = "Authentication failed: Invalid username or password"
+    if mechanism != "PLAIN":
+        message = (
+            "Authentication failed during authentication due to invalid credentials with"
+            f" SASL mechanism {mechanism}"
+        )
+    assert f"Error while executing topic command : {message}\n" in said
+    assert f"org.apache.kafka.common.errors.SaslAuthenticationException: {message}" in said
+    assert "guessed" not in said
+
+
+def test_a_mechanism_that_is_not_enabled_is_named_as_by_kafka(
+    broker: Ottla, certificates: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Ottla(security="SASL_PLAINTEXT", users={"alice": "secret"}) as other:
+        java = {**other.client_settings("java"), "sasl.mechanism": "SCRAM-SHA-256"}
+        java["sasl.jaas.config"] = java["sasl.jaas.config"].replace("plain.Plain", "scram.Scram")
+        where = ["--bootstrap-server", other.bootstrap_servers, "--command-config"]
+        assert main(["kafka-topics", *where, written(tmp_path / "f", java), "--list"]) == 1
+    assert (
+        "org.apache.kafka.common.errors.UnsupportedSaslMechanismException: Client SASL mechanism "
+        "'SCRAM-SHA-256' not enabled in the server, enabled mechanisms are [PLAIN]"
+    ) in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [
+        ("truststore", "SSL handshake failed"),
+        ("keystore", "Failed to process post-handshake messages"),
+        (None, "Failed to process post-handshake messages"),
+    ],
+)
+def test_a_refused_certificate_ends_a_tool_at_once_as_in_kafka(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str | None, message: str
+) -> None:
+    """A foreign broker, a foreign client, and a client without a certificate."""
+    write_certificates(tmp_path, Names())
+    foreign = {"truststore": tmp_path / "ca.pem", "keystore": tmp_path / "client.pem"}
+    with Ottla(security="SSL", users={"alice": ""}) as broker:
+        java = broker.client_settings("java")
+        if store is None:
+            java = {name: text for name, text in java.items() if "keystore" not in name}
+        else:
+            java[f"ssl.{store}.location"] = str(foreign[store])
+        where = ["--bootstrap-server", broker.bootstrap_servers, "--command-config"]
+        assert main(["kafka-topics", *where, written(tmp_path / "f", java), "--list"]) == 1
+    said = "".join(capsys.readouterr())
+    assert f"Error while executing topic command : {message}\n" in said
+    assert f"org.apache.kafka.common.errors.SslAuthenticationException: {message}" in said
+    assert "Caused by: javax.net.ssl.SSLHandshakeException: " in said
 
 
 def test_a_foreign_certificate_is_refused(broker: Ottla, tmp_path: Path) -> None:
