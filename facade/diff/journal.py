@@ -13,7 +13,7 @@ from ottla.diff.sides import Outcome
 
 _KEPT: Final = 5_000
 _KEPT_BYTES: Final = 64 * 1024 * 1024
-_CONTEXT: Final = 60
+_CONTEXT: Final = 200
 _NAMES: Final = frozenset({
     "name", "topic", "topic_name", "topic_names", "topic_id", "group_id", "transactional_id",
     "v3_and_below_transactional_id", "key", "coordinator_keys", "groups_names", "producer_id",
@@ -46,7 +46,7 @@ class Difference(NamedTuple):
     """Fields that differ in the answers to a request, at their first appearance.
 
     Attributes:
-        before: the requests before it that are about the same things, the oldest first.
+        before: the requests before it that may matter, the oldest first.
         times: how often answers differed in this way.
     """
 
@@ -95,11 +95,7 @@ class Journal:
         names = frozenset(names_in(exchange.request.fields))
         new = [each for each in fields if not self.is_known(exchange.request, [each])]
         if new:
-            before = [
-                one
-                for one, others in self._last
-                if one.connection == exchange.connection or names & others
-            ][-_CONTEXT:]
+            before = self._related(exchange.connection, names)
             difference = Difference(exchange, tuple(new), tuple(before))
             for each in new:
                 self._found[self._signature(exchange.request, each)] = difference
@@ -107,6 +103,19 @@ class Journal:
             if each not in new:
                 self._count(self._signature(exchange.request, each))
         self._keep(exchange, names)
+
+    def _related(self, connection: int, names: frozenset[Any]) -> list[Exchange]:
+        """The requests on a connection or about the same names, and those about their names."""
+        of_those = names.union(
+            *(
+                others
+                for one, others in self._last
+                if one.connection == connection or names & others
+            )
+        )
+        return [
+            one for one, others in self._last if one.connection == connection or of_those & others
+        ][-_CONTEXT:]
 
     def is_known(self, request: Request, fields: list[FieldDifference]) -> bool:
         """Whether answers have differed in the same way before."""

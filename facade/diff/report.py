@@ -116,7 +116,7 @@ def _section(number: int, found: Difference, facts: Facts) -> Iterator[str]:
         yield from _block(f"{name}'s answer", _answer(exchange, side))
     yield from _hex(exchange, facts)
     if found.before:
-        yield f"{len(found.before)} requests before it, on its connection or about the same:\n"
+        yield f"{len(found.before)} requests before it, on its connection or of the same names:\n"
         yield "```"
         for each in found.before:
             yield _line(each)

@@ -102,7 +102,10 @@ def test_a_report_is_replayed_and_has_no_values(pair: tuple[Ottla, Ottla], tmp_p
     assert "hunter2" not in text
     assert b"committed".hex() not in text
     json_block = text.partition(f"{FENCE}\n")[2].partition("\n```")[0]
-    apis = [each["api"] for each in json.loads(json_block)["exchanges"]]
+    value = json.loads(json_block)
+    apis = [each["api"] for each in value["exchanges"]]
+    numbers = {each["api"]: each["number"] for each in value["exchanges"]}
+    assert numbers["CreateTopics"] in value["differences"][0]["before"]  # a replay needs the topic
     assert apis.index("CreateTopics") < apis.index("InitProducerId") < apis.index("EndTxn")
 
     with Ottla(settings=SETTINGS) as first, Ottla(settings=SETTINGS) as second:
