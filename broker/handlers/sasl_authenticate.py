@@ -33,7 +33,9 @@ async def sasl_authenticate(
 ) -> SaslAuthenticateResponse:
     if context.connection.may_complain("requests for SASL"):
         protocol = context.connection.listener.protocol
-        why = "the session has no end" if protocol.has_login else f"this listener is {protocol}"
+        why = (
+            "no SaslHandshake precedes it" if protocol.has_login else f"this listener is {protocol}"
+        )
         _log.warning(
             f"the client asks for SASL, and {why}",
             **context.log_fields(),

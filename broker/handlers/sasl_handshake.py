@@ -30,7 +30,11 @@ async def sasl_handshake(
 ) -> SaslHandshakeResponse:
     if context.connection.may_complain("requests for SASL"):
         protocol = context.connection.listener.protocol
-        why = "the session has no end" if protocol.has_login else f"this listener is {protocol}"
+        why = (
+            "its session has no end, or is a second old"
+            if protocol.has_login
+            else f"this listener is {protocol}"
+        )
         _log.warning(
             f"the client asks for SASL, and {why}",
             mechanism=request.mechanism[:_MOST_CHARACTERS],

@@ -31,6 +31,7 @@ _SASL: Final = {
     f"{_PREFIX}.plain.sasl.jaas.config": (
         f'{_MODULE}.plain.PlainLoginModule required user_alice="secret";'
     ),
+    f"{_PREFIX}.plain.connections.max.reauth.ms": "3600000",
     f"{_PREFIX}.scram-sha-256.sasl.jaas.config": f"{_MODULE}.scram.ScramLoginModule required;",
     f"{_PREFIX}.oauthbearer.sasl.jaas.config": (
         f"{_MODULE}.oauthbearer.OAuthBearerLoginModule required;"
@@ -111,14 +112,27 @@ def _send_frames(scene: Scene, context: ssl.SSLContext | None, *, has_logins: bo
                 for _ in range(scene.random.randrange(1, _FRAMES_OF_A_CONNECTION))
             ]
             sent += len(frames)
-            if has_logins and scene.random.random() < 0.7:
-                frames.insert(0, _handshake(scene.random.choice(_MECHANISMS)))
+            if has_logins:
+                frames[:0] = _beginning(scene.random)
             wave.append(b"".join(frames))
         connections += len(wave)
         answered += _send_wave(scene, wave, context)
     costs.note(sent, f"frames in {connections} connections, {answered} of them answered")
     least = connections // 2 if has_logins else sent // 10
     assert answered >= least, f"{answered} answers: these frames are not read"
+
+
+def _beginning(chance: random.Random) -> list[bytes]:
+    """A handshake, a whole login, behind which a session may be authenticated again, or nothing."""
+    kind = chance.random()
+    if kind < 0.4:
+        return [_handshake(chance.choice(_MECHANISMS))]
+    if kind < 0.7:
+        return [
+            _handshake("PLAIN"),
+            encode("SaslAuthenticate", 2, {"auth_bytes": _RIGHT}, correlation_id=2),
+        ]
+    return []
 
 
 def _frame(chance: random.Random, valid: list[bytes], damaged_share: float) -> bytes:
@@ -268,6 +282,7 @@ def wrong_logins(scene: Scene) -> None:
 
 
 _WRONG: Final = b"\0alice\0wrong"
+_RIGHT: Final = b"\0alice\0secret"
 
 
 @attack(limit_s=60, setup=_TLS_LOGINS)
@@ -306,7 +321,7 @@ def _log_in(scene: Scene, context: ssl.SSLContext) -> None:
     connection = Secured()
     try:
         answer = connection.call("SaslHandshake", 1, {"mechanism": "PLAIN"})
-        answer = connection.call("SaslAuthenticate", 2, {"auth_bytes": b"\0alice\0secret"})
+        answer = connection.call("SaslAuthenticate", 2, {"auth_bytes": _RIGHT})
         assert answer["error_code"] == 0, f"a user cannot log in meanwhile: {answer}"
     except Closed:
         raise AssertionError("a user cannot log in meanwhile") from None
