@@ -199,7 +199,7 @@ class _Request(BaseHTTPRequestHandler):
         if not operation.takes_body:
             raise Failure(400, "no body is expected")
         if self.headers.get_content_type() != self._JSON:
-            raise Failure(415, "the body must have the type application/json")
+            raise Failure(415, "the body must have the type application/json (curl --json)")
         try:
             decoded = json.loads(data, parse_float=_number)
         except (ValueError, RecursionError):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, Protocol
 
 from .patterns import fits as pattern_fits
-from .rules import HOLDING, AnyAction, Match, RuleSpec, WrongRule, shown
+from .rules import HOLDING, Action, AnyAction, Match, RuleSpec, WrongRule, shown
 
 MOST_RULES: Final = 10_000
 
@@ -257,6 +258,7 @@ class Faults:
     def __init__(self) -> None:
         self._rules: dict[int, Rule] = {}
         self._by_api: dict[str, tuple[Rule, ...]] = {}
+        self._kinds: Counter[type[Action]] = Counter()
         self._last = 0
         self._alone = threading.Lock()
         self.on_change: Callable[[], None] = lambda: None
@@ -274,6 +276,7 @@ class Faults:
         self._last += 1
         with self._alone:
             rule = self._rules[self._last] = Rule(self._last, spec, now_ms)
+            self._kinds[type(spec.action)] += 1
             self._by_api.clear()
         self.on_change()
         return rule
@@ -286,6 +289,7 @@ class Faults:
         """Remove a rule, and let go what it holds. Raises KeyError."""
         with self._alone:
             rule = self._rules.pop(number)
+            self._kinds[type(rule.spec.action)] -= 1
             self._by_api.clear()
         rule.end()
         self.on_change()
@@ -299,6 +303,7 @@ class Faults:
         """
         with self._alone:
             rules, self._rules = self._rules, {}
+            self._kinds.clear()
             self._by_api.clear()
         for rule in rules.values():
             rule.end(ends=ends)
@@ -336,9 +341,9 @@ class Faults:
             )
         return found
 
-    def has(self, kinds: tuple[type, ...]) -> bool:
+    def has(self, kinds: tuple[type[Action], ...]) -> bool:
         """Whether a rule has one of these actions."""
-        return any(isinstance(rule.spec.action, kinds) for rule in self._rules.values())
+        return any(self._kinds[kind] for kind in kinds)
 
 
 def can_be_released(rule: Rule) -> bool:

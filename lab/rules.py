@@ -6,7 +6,7 @@ wrong type and a rule that can never fire are refused with a sentence.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -330,17 +330,32 @@ def read(data: object, kind: type[Given]) -> Given:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as wrong:
-        raise WrongRule(_sentence(str(wrong))) from None
+        raise WrongRule(_sentence(str(wrong), data)) from None
 
 
-def _sentence(complaint: str) -> str:
+def _sentence(complaint: str, data: object) -> str:
     text, _, place = complaint.partition(" - at ")
     where = place.strip("`").removeprefix("$").removeprefix(".")
     if text.startswith("Invalid value") and where.endswith("kind"):
         return f"action.kind must be one of {', '.join(ACTIONS)}"
     if "unknown field" in text and "match" in where:
         return f"match: {text}; the fields are {', '.join(_fields(Match))}"
+    if where.startswith("action"):
+        text += _of_action(where.removeprefix("action").removeprefix("."), data)
     return f"{where}: {text}" if where else text
+
+
+def _of_action(field: str, data: object) -> str:
+    """The values that a field of an action takes, or the fields that the action has."""
+    action = data.get("action") if isinstance(data, dict) else None
+    kind = action.get("kind") if isinstance(action, dict) else None
+    cls = ACTIONS.get(kind) if isinstance(kind, str) else None
+    if cls is None:
+        return ""
+    choices = get_args(get_type_hints(cls).get(field))
+    if choices and all(isinstance(each, str) for each in choices):
+        return f"; it is one of {', '.join(choices)}"
+    return "" if field else f"; {kind} has {', '.join(_fields(cls)) or 'no parameters'}"
 
 
 def _fields(cls: type[Struct]) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ bounded in size, and secrets never appear (`broker/requests/request_fields.py`).
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 MOST_AT_ONCE: Final = 10_000
+_A_SLICE: Final = 1000
 _MOST_STATES: Final = 10_000
 _Result = TypeVar("_Result")
 _log = Log("events")
@@ -179,10 +181,10 @@ class Tracer:
         api = api_name(context.api_key)
         self.add("answer", cause=number or None, api=api, took_us=took_us, **fields)
 
-    def find(
+    async def find(
         self, *, after: int = 0, limit: int = MOST_AT_ONCE, **wanted: object
     ) -> tuple[list[Event], int]:
-        """Events in memory after a sequence number.
+        """Events in memory after a sequence number; of many, in slices beside other requests.
 
         Args:
             wanted: values of fields; texts are patterns with *. A request, and what it caused, is
@@ -191,30 +193,27 @@ class Tracer:
         Returns:
             The events, and the number to continue after.
         """
+        # Numbers have no gaps, so what is before them is skipped without a look.
+        seen = min(max(after - (self._last - len(self._ring)), 0), len(self._ring))
+        last, events = self._last, list(islice(self._ring, 0 if wanted else seen, None))
+        holds = [_holds(name, value) for name, value in wanted.items()]
         found: list[Event] = []
         requests: set[int] = set()
         reached = after
-        for event in self._from(after, requests, wanted):
+        for number, event in enumerate(events):
+            if number % _A_SLICE == _A_SLICE - 1:
+                await asyncio.sleep(0)
             if len(found) == limit:
-                break
-            reached = event["seq"]
-            if _fits(event, wanted) or event.get("cause") in requests:
-                if event["kind"] == "request":
-                    requests.add(event["seq"])
-                found.append(event)
-        else:
-            reached = max(reached, self._last)
-        return found, reached
-
-    def _from(self, after: int, requests: set[int], wanted: dict[str, object]) -> Iterator[Event]:
-        """The events after a number; requests before it are noted, for what they cause."""
-        # Numbers have no gaps, so what is before them is skipped without a look.
-        seen = min(max(after - (self._last - len(self._ring)), 0), len(self._ring))
-        if wanted:
-            for event in islice(self._ring, seen):
-                if event["kind"] == "request" and _fits(event, wanted):
-                    requests.add(event["seq"])
-        yield from islice(self._ring, seen, None)
+                return found, reached
+            is_request = event["kind"] == "request"
+            is_wanted = all(hold(event) for hold in holds)
+            if is_wanted and is_request:
+                requests.add(event["seq"])
+            if event["seq"] > after:
+                reached = event["seq"]
+                if is_wanted or event.get("cause") in requests:
+                    found.append(event)
+        return found, max(reached, last)
 
     async def caused(self, number: int, running: Coroutine[Any, Any, _Result]) -> _Result:
         """Run a coroutine; the events of its steps get a request as their cause."""
@@ -280,11 +279,14 @@ def _opened(file: Path) -> IO[str]:
     return file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
 
 
-def _fits(event: Event, wanted: dict[str, object]) -> bool:
-    return all(_has(event.get(name), value) for name, value in wanted.items())
+def _holds(name: str, wanted: object) -> Callable[[Event], bool]:
+    """Whether an event has a value; a text is a pattern."""
+    if not isinstance(wanted, str):
+        return lambda event: event.get(name) == wanted
+    fitting = fits(wanted)
 
+    def holds(event: Event) -> bool:
+        value = event.get(name)
+        return isinstance(value, str) and fitting(value)
 
-def _has(value: object, wanted: object) -> bool:
-    if isinstance(wanted, str) and isinstance(value, str):
-        return fits(wanted)(value)
-    return value == wanted
+    return holds

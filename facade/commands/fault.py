@@ -31,10 +31,15 @@ def add(app: typer.Typer) -> None:
 
 
 def _add(
-    kind: Annotated[str, typer.Argument(metavar="ACTION")],
-    match: Annotated[str, typer.Argument(metavar="[MATCH]", help="JSON; default {}.")] = "{}",
-    parameters: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Of the action.")
+    kind: Annotated[
+        str, typer.Argument(metavar="ACTION", help="Such as hold; docs/LAB.md has all.")
+    ],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MATCH] [NAME=VALUE]...",
+            help="What it matches, in JSON (default: all requests), and values of the action.",
+        ),
     ] = None,
     name: Annotated[str, typer.Option("--name", help="For people.")] = "",
     goes_on: Annotated[
@@ -44,11 +49,15 @@ def _add(
     control: Control = "",
 ) -> int:
     """Add a rule, and print its id."""
-    try:
-        wanted = json.loads(match)
-    except ValueError as wrong:
-        raise CannotRun(f"fault add {match}: the match is no JSON: {wrong}") from None
-    action = {"kind": kind, **dict(map(_parameter, parameters or []))}
+    parameters = words or []
+    wanted: object = {}
+    if parameters and parameters[0].lstrip().startswith("{"):
+        match, *parameters = parameters
+        try:
+            wanted = json.loads(match)
+        except ValueError as wrong:
+            raise CannotRun(f"fault add {match}: the match is no JSON: {wrong}") from None
+    action = {"kind": kind, **dict(map(_parameter, parameters))}
     with lab_of(control) as lab:
         rule = {"match": wanted, "action": action, "name": name, "continue": goes_on}
         _said(lab.call("POST", "/faults", rule), "{id}", as_json=as_json)
@@ -66,7 +75,7 @@ def _said(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
 def _parameter(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise CannotRun(f"fault add {text}: NAME=VALUE was expected")
+        raise CannotRun(f"fault add {text}: a match in JSON, or NAME=VALUE, was expected")
     try:
         return name, json.loads(value)
     except ValueError:  # a text without quotes

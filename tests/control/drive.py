@@ -69,6 +69,7 @@ def drive(driver: Driver, trace_file: str) -> None:
     after = call("advance_clock", body=m.ClockAdvance(ms=900_000)).now_ms
     assert after - before == 900_000, (before, after)
 
+    assert call("list_emulations").bugs == []
     nodes = call("list_nodes")
     assert [each.node_id for each in nodes] == [1, 2], nodes
     assert not call("stop_node", 2).is_running

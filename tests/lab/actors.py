@@ -8,14 +8,14 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as ConfluentError
 from confluent_kafka import TopicPartition as Place
 
@@ -157,6 +157,14 @@ class Aiokafka:
         self._runner.close()
 
 
+def _named(call: Callable[[float], object]) -> None:
+    """Call librdkafka; an error comes by its name."""
+    try:
+        call(_LIMIT_S)
+    except KafkaException as failure:
+        raise Failed(failure.args[0].name()) from failure
+
+
 class Librdkafka:
     """librdkafka. Its consumer passes over a batch with an error by itself."""
 
@@ -168,7 +176,7 @@ class Librdkafka:
     def open(self, broker: Ottla, transactional_id: str) -> None:
         self._settings: dict[str, Any] = {
             "bootstrap.servers": broker.bootstrap_servers, "client.id": "actor", "log_level": 0,
-            "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20, "socket.timeout.ms": 1000,
         }  # fmt: skip
         self._transactional_id = transactional_id
         self._errors: list[ConfluentError] = []
@@ -201,10 +209,10 @@ class Librdkafka:
         assert not self._errors, self._errors
 
     def commit(self) -> None:
-        self._producer.commit_transaction(_LIMIT_S)
+        _named(self._producer.commit_transaction)
 
     def abort(self) -> None:
-        self._producer.abort_transaction(_LIMIT_S)
+        _named(self._producer.abort_transaction)
 
     def poll(self, topic: str, count: int) -> list[str]:
         consumer = self._reader()

@@ -10,6 +10,7 @@ import pytest
 from ottla.testing import Ottla
 
 from .actors import Actor, Aiokafka, Java, Librdkafka
+from .clients import CLIENTS, with_marks
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +55,7 @@ def librdkafka_program() -> Librdkafka:
     return Librdkafka()
 
 
-@pytest.fixture(
-    scope="module",
-    params=["aiokafka", pytest.param("java", marks=[pytest.mark.kafka, pytest.mark.slow])],
-)
+@pytest.fixture(scope="module", params=[with_marks(client) for client in CLIENTS])
 def program(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(f"{request.param}_program")
 

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, get_args, get_type_hints
 
+from ottla.lab.rules import Crash
 from ottla.testing import Ottla
+
+from .clients import CLIENTS
 
 OF_TRANSACTION: Final = (
     "before_produce_append", "produce_append", "before_prepare_append", "prepare_append",
     "before_prepare_answer", "prepare_answer", "before_marker", "marker",
     "before_complete_append", "complete_append",
 )  # fmt: skip
-OF_GROUP: Final = ("before_group_append", "group_append", "offsets_materialized")
+OF_GROUP: Final = (
+    "before_group_append", "group_append", "before_offsets_materialized", "offsets_materialized",
+)  # fmt: skip
 OF_ROLL: Final = ("before_snapshot", "snapshot", "before_segment_roll", "segment_roll")
 OF_COMPACTION: Final = ("before_swap", "swap")
+OF_TRANSACTIONS: Final = (*OF_TRANSACTION, *OF_GROUP, *OF_ROLL)
+POINTS: Final[tuple[str, ...]] = get_args(get_type_hints(Crash)["point"])
+"""All that there are."""
+OF_PROCESSES: Final = [(client, point) for client in CLIENTS for point in POINTS]
+"""Clients, and points at which a broker of one node dies."""
+_OF_LIBRDKAFKA: Final = (
+    "before_produce_append", "prepare_append", "prepare_answer", "before_marker", "marker",
+    "before_complete_append", "before_offsets_materialized", "offsets_materialized",
+    "segment_roll",
+)  # fmt: skip
+OF_NODES: Final = [
+    *(("librdkafka", point) for point in _OF_LIBRDKAFKA),
+    *(("java", point) for point in OF_TRANSACTIONS),
+]
+"""Clients, and points at which one node of three dies."""
 OLD_MS: Final = 1_700_000_000_000
 
 

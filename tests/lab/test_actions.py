@@ -1,11 +1,14 @@
-"""Each action on requests, with librdkafka: the wire, the trace, and the log afterwards."""
+"""Actions on requests, with librdkafka, as far as other clients differ, and rules that are refused.
+
+`test_actions_of_clients.py` has each action with each client.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from ottla.client import ErrorAnswer
 from ottla.lab_client import Event, FaultNotFired, LabRefused
@@ -66,44 +69,6 @@ def test_a_dropped_answer_is_sent_again_and_found_to_be_a_duplicate(
     assert found["response"]["responses"][0]["partition_responses"][0]["base_offset"] == 0
     assert broker.trace.where(kind="records_appended", cause=first["seq"])
     assert not broker.trace.where(kind="records_appended", cause=second["seq"])
-
-
-def test_a_silent_connection_stays_open_until_the_client_gives_up(
-    broker: Ottla, topic: str
-) -> None:
-    sent = Sent(broker, socket_timeout_ms=1000)
-    with broker.faults.expect("drop_answer", match={"api": "Produce", "topic": topic, "nth": 1}):
-        sent.send(topic, "once")
-        sent.flush()
-    assert sent.offsets == [0]
-    assert values(broker, topic) == ["once"]
-
-
-@pytest.mark.parametrize("close", [False, True])
-def test_a_dropped_request_is_not_applied(broker: Ottla, topic: str, close: bool) -> None:
-    sent = Sent(broker, socket_timeout_ms=1000)
-    match = {"api": "Produce", "topic": topic, "nth": 1}
-    with broker.faults.expect("drop_request", close=close, match=match):
-        sent.send(topic, "late")
-        sent.flush()
-    first, second = produced(broker)
-    assert not broker.trace.where(kind="records_appended", cause=first["seq"])
-    assert broker.trace.where(kind="records_appended", cause=second["seq"])
-    assert values(broker, topic) == ["late"]
-
-
-@pytest.mark.parametrize(("kind", "is_applied"), [("close_before", False), ("close_after", True)])
-def test_a_connection_is_closed_before_or_after_the_request_is_applied(
-    broker: Ottla, topic: str, kind: str, is_applied: bool
-) -> None:
-    sent = Sent(broker)
-    with broker.faults.expect(kind, match={"api": "Produce", "topic": topic, "nth": 1}):
-        sent.send(topic, "x")
-        sent.flush()
-    first = produced(broker)[0]
-    appended = broker.trace.where(kind="records_appended", cause=first["seq"])
-    assert bool(appended) is is_applied
-    assert values(broker, topic) == ["x"]
 
 
 def test_an_error_is_answered_and_the_request_not_applied(broker: Ottla, topic: str) -> None:
@@ -247,56 +212,6 @@ def test_a_late_request_is_applied_after_the_client_sent_it_again(
         assert broker.wait_for(lambda: len(values(broker, topic)) == 2)
 
 
-def test_a_cut_answer_breaks_the_connection(broker: Ottla, topic: str) -> None:
-    sent = Sent(broker)
-    match = {"api": "Produce", "topic": topic, "nth": 1}
-    with broker.faults.expect("cut_answer", bytes=10, match=match):
-        sent.send(topic, "x")
-        sent.flush()
-    assert len(produced(broker)) == 2
-    assert values(broker, topic) == ["x"]
-
-
-def test_a_wrong_correlation_id_is_noticed_by_the_client(broker: Ottla, topic: str) -> None:
-    sent = Sent(broker, socket_timeout_ms=1000)
-    match = {"api": "Produce", "topic": topic, "nth": 1}
-    with broker.faults.expect("corrupt", what="wrong_correlation_id", match=match):
-        sent.send(topic, "x")
-        sent.flush()
-    assert values(broker, topic) == ["x"]
-
-
-def test_a_moved_leader_refuses_and_the_client_finds_the_new_one(broker: Ottla, topic: str) -> None:
-    sent = Sent(broker)
-    sent.send(topic, "a")
-    sent.flush()
-    with broker.faults.expect("move_leader", match={"api": "Produce", "topic": topic, "nth": 1}):
-        sent.send(topic, "b")
-        sent.flush()
-    assert broker.trace.where(kind="leaders_changed", topic=topic)
-    first, *_, last = [each for each in produced(broker)][1:]
-    assert first["node_id"] != last["node_id"]
-    assert values(broker, topic) == ["a", "b"]
-
-
-def test_a_moved_coordinator_takes_over_in_mid_commit(broker: Ottla, topic: str) -> None:
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic,
-            "client.id": "librdkafka", "log_level": 0,
-        }
-    )  # fmt: skip
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    producer.produce(topic, b"x")
-    match = {"api": "EndTxn", "transactional_id": topic, "nth": 1}
-    with broker.faults.expect("move_coordinator", match=match):
-        producer.commit_transaction(30)
-    ends = broker.trace.where(kind="request", api="EndTxn", client_id="librdkafka")
-    assert ends[0]["node_id"] != ends[-1]["node_id"]
-    assert values(broker, topic) == ["x"]
-
-
 def test_a_forgotten_fetch_session_is_begun_again(broker: Ottla, topic: str) -> None:
     broker.produce(topic, ["a", "b"])
     consumer = Consumer(
@@ -315,32 +230,6 @@ def test_a_forgotten_fetch_session_is_begun_again(broker: Ottla, topic: str) -> 
             assert [each.value() for each in consumer.consume(1, timeout=30)] == [b"c"]
     finally:
         consumer.close()
-
-
-def test_a_late_end_of_a_transaction_ends_the_next_one_of_a_client_of_version_1(
-    broker: Ottla, topic: str
-) -> None:
-    """Version 2 of transactions (KIP-890), which librdkafka lacks, prevents it."""
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic,
-            "client.id": "librdkafka", "log_level": 0, "socket.timeout.ms": 2000,
-        }
-    )  # fmt: skip
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    producer.produce(topic, b"first")
-    match = {"api": "EndTxn", "transactional_id": topic, "nth": 1}
-    with broker.faults.expect("apply_late", match=match) as fault:
-        producer.commit_transaction(30)
-        producer.begin_transaction()
-        producer.produce(topic, b"second")
-        producer.flush(30)
-        fault.release()
-        with pytest.raises(KafkaException) as refused:
-            producer.abort_transaction(30)
-    assert refused.value.args[0].code() == KafkaError.INVALID_TXN_STATE
-    assert values(broker, topic) == ["first", "second"]  # the client wanted to abort the second
 
 
 def test_a_fault_that_does_not_fire_fails_the_test(broker: Ottla) -> None:

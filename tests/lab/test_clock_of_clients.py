@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from ottla.client import Client
+from ottla.protocol.api_keys import ApiKey
 from ottla.testing import BrokerFailed, Ottla
 
 DAY_MS = 86_400_000
@@ -136,7 +139,6 @@ def test_the_session_of_a_member_without_heartbeats_expires(broker: Ottla) -> No
 
 def _members(broker: Ottla) -> int:
     from ottla.admin_groups import describe_group
-    from ottla.client import Client
 
     with Client.to(broker.bootstrap_servers) as client:
         return len(describe_group(client, "readers").members)
@@ -251,3 +253,46 @@ def test_a_week_passes_quickly_over_many_partitions(broker: Ottla) -> None:
     broker.clock.advance(days=7)
     assert time.monotonic() - began_s < 10
     assert broker.produce("orders", [b"after"])
+
+
+def test_a_linger_of_the_coordinator_ends_by_an_advance() -> None:
+    linger = {"group.coordinator.append.linger.ms": "60000"}
+    with Ottla(clock="manual", settings=linger) as broker, ThreadPoolExecutor(1) as thread:
+        broker.given("offset_out_of_range", topic="orders", group="others")  # loads the coordinator
+        broker.trace.start()
+        answer = thread.submit(_joined, broker)
+        broker.wait_for(lambda: broker.trace.where(kind="decision"))
+        assert not answer.done()
+        broker.clock.advance(ms=60_001)
+        assert answer.result(10) == 1
+
+
+def _joined(broker: Ottla) -> int:
+    """The epoch of a new member of a consumer group."""
+    body = {
+        "group_id": "readers", "member_id": "m", "member_epoch": 0, "instance_id": None,
+        "rack_id": None, "rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"],
+        "server_assignor": None, "topic_partitions": [],
+    }  # fmt: skip
+    with Client.to(broker.bootstrap_servers, timeout_s=50) as client:
+        answer = client.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, body, version=1)
+        return int(answer.member_epoch)
+
+
+def test_a_marker_is_sent_again_by_an_advance() -> None:
+    """The retry would come by itself, too, as requests between nodes go on in real time."""
+    with Ottla(nodes=2, clock="manual") as broker:
+        broker.create_topic("orders")
+        producer = _producer(broker, "shop")
+        with Client.to(broker.bootstrap_servers) as client:
+            (other,) = broker.nodes.keys() - {client.transaction_coordinator("shop")}
+        broker.move_leader("orders", 0, other)
+        producer.begin_transaction()
+        producer.produce("orders", b"a")
+        producer.flush(10)
+        match = {"api": "WriteTxnMarkers", "times": 1}
+        with broker.faults.expect("error", code="KAFKA_STORAGE_ERROR", match=match) as refused:
+            producer.commit_transaction(10)
+            refused.wait_fired()
+            broker.clock.advance(minutes=1)
+            assert _states(broker) == ["CompleteCommit"]

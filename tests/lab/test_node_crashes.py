@@ -6,8 +6,7 @@ points. aiokafka is not here: its producer gives up when it asks a dead node for
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Producer
@@ -18,11 +17,10 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
 
 from .actors import Actor
+from .clients import with_marks
 from .crash_points import (
     OF_COMPACTION,
-    OF_GROUP,
-    OF_ROLL,
-    OF_TRANSACTION,
+    OF_NODES,
     OLD_MS,
     begin_old_segment,
     match_of,
@@ -30,10 +28,6 @@ from .crash_points import (
 from .traces import answers_of, values
 
 pytestmark = pytest.mark.clients
-OF_LIBRDKAFKA = (
-    "before_produce_append", "prepare_append", "prepare_answer", "before_marker", "marker",
-    "before_complete_append", "offsets_materialized", "segment_roll",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +53,6 @@ def topic(broker: Ottla, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def cases(points: Iterable[str], of_librdkafka: Collection[str]) -> list[Any]:
-    """Pairs of a client and a point, for `client_at`."""
-    java = [pytest.param(("java", point), marks=[pytest.mark.kafka]) for point in points]
-    return [*(("librdkafka", point) for point in points if point in of_librdkafka), *java]
-
-
 @pytest.fixture
 def client_at(
     request: pytest.FixtureRequest, broker: Ottla, topic: str
@@ -88,9 +76,8 @@ def start(broker: Ottla, node_id: int) -> None:
 
 @pytest.mark.parametrize(
     "client_at",
-    cases((*OF_TRANSACTION, *OF_GROUP, *OF_ROLL), OF_LIBRDKAFKA),
+    [with_marks(*case) for case in OF_NODES],
     indirect=True,
-    ids="-".join,
 )
 def test_a_transaction_is_whole_although_a_node_dies_at(
     client_at: tuple[Actor, str], broker: Ottla, topic: str
@@ -134,7 +121,7 @@ def changes_after(broker: Ottla, crash: Event) -> list[Event]:
     """Appends of the request in whose steps a node died, after its death."""
     later = broker.trace.events(crash["seq"])
     kinds = {"records_appended", "decision", "marker_appended"}
-    if crash["action"]["point"] == "offsets_materialized":  # by a marker that is in the log
+    if crash["action"]["point"].endswith("offsets_materialized"):  # the marker is in the log
         kinds.remove("marker_appended")
     of_request = [each for each in later if each.get("cause", 0) == crash.get("cause")]
     return [each for each in of_request if each["kind"] in kinds]
@@ -150,7 +137,9 @@ def committed(broker: Ottla, group: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "client_at", cases(OF_COMPACTION, OF_COMPACTION), indirect=True, ids="-".join
+    "client_at",
+    [with_marks(client, point) for client in ("librdkafka", "java") for point in OF_COMPACTION],
+    indirect=True,
 )
 def test_a_compacted_log_is_whole_although_a_node_dies_at(
     client_at: tuple[Actor, str], broker: Ottla, topic: str

@@ -53,7 +53,7 @@ def test_a_rule_is_added_listed_released_and_removed(shell: Shell) -> None:
     assert "pause" in shell("fault", "list")
     assert shell("fault", "release", number) == "0 released"
     assert shell("fault", "remove", number) == "removed; it had fired 0 times"
-    shell("fault", "add", "delay", "{}", "ms=0")
+    shell("fault", "add", "delay", "ms=0")
     assert shell("fault", "clear") == "1 removed"
     assert json.loads(shell("fault", "list", "--json")) == []
 
@@ -62,7 +62,13 @@ def test_a_wrong_rule_is_refused_with_a_line(shell: Shell) -> None:
     refused = shell("fault", "add", "hold", '{"topc": "t"}', status=2)
     assert "unknown field `topc`; the fields are api, versions" in refused
     assert "the match is no JSON" in shell("fault", "add", "hold", "{", status=2)
-    assert "NAME=VALUE was expected" in shell("fault", "add", "hold", "{}", "after", status=2)
+    assert "or NAME=VALUE, was expected" in shell("fault", "add", "hold", "{}", "after", status=2)
+    assert "error has code, message" in shell("fault", "add", "error", status=2)
+    assert "it is one of before, after" in shell("fault", "add", "hold", "point=x", status=2)
+    assert "before_swap, swap" in shell("fault", "add", "crash", "point=x", status=2)
+    assert "close_before has no parameters" in shell(
+        "fault", "add", "close_before", "x=1", status=2
+    )
     assert shell("fault", "remove", "77", status=2) == "ottla: there is no rule 77"
 
 

@@ -267,17 +267,17 @@ async def metrics(scene: Scene) -> str:
     return generate_latest(registry).decode()
 
 
-def traces(scene: Scene) -> Iterator[str]:
+async def traces(scene: Scene) -> str:
     """The trace: in memory, in its file, as Parquet, and as it is shown."""
     scene.lab.tracer.stop()
-    events, _ = scene.lab.tracer.find()
+    events, _ = await scene.lab.tracer.find()
     assert {"request", "answer", "metadata_decision"} <= {event["kind"] for event in events}
-    yield from map(repr, events)
-    yield scene.trace_file.read_text()
     parquet = scene.trace_file.with_suffix(".parquet")
     assert trace_parquet.write(events, parquet) == len(events)
-    yield repr(pyarrow.parquet.read_table(parquet).to_pylist())
-    yield from map(repr, lines_of(events))
+    table = repr(pyarrow.parquet.read_table(parquet).to_pylist())
+    return "\n".join(
+        [*map(repr, events), scene.trace_file.read_text(), table, *map(repr, lines_of(events))]
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -294,7 +294,7 @@ async def test_secrets_are_nowhere(tmp_path: Path, log_lines: LogLines, seed: in
             "log lines": repr(log_lines.lines),
             "answers": "\n".join(scene.seen),
             "events": repr(scene.heard.events),
-            "trace": "\n".join(traces(scene)),
+            "trace": await traces(scene),
             "metrics": await metrics(scene),
             "reprs": "\n".join(reprs(scene)),
         }
