@@ -80,6 +80,10 @@ def _torture(
         bool,
         typer.Option("--hazards", help="Also late and repeated requests, which may break any."),
     ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="ACTION", help="It does not happen; repeatable."),
+    ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", min=1, max=64, help="Runs at the same time.")
     ] = min(4, os.cpu_count() or 1),
@@ -131,7 +135,7 @@ def _torture(
     )  # fmt: skip
     plan = Plan(
         runs=runs, seed=seed, base=Schedule(copies=copies, data=data), most_steps=most_steps,
-        hazards=hazards, jobs=jobs, shrink_s=shrink_time,
+        hazards=hazards, without=_actions(without or []), jobs=jobs, shrink_s=shrink_time,
     )  # fmt: skip
     report = _ran(application, plan)
     return _told(application, plan, report, Files(file, junit), as_json=as_json)
@@ -142,6 +146,15 @@ class Files(NamedTuple):
 
     scenario: Path
     junit: Path | None
+
+
+def _actions(names: Sequence[str]) -> frozenset[str]:
+    from ottla.torturing.schedule import ACTIONS
+
+    for name in names:
+        if name not in ACTIONS:
+            raise CannotRun(f"torture --without {name}: it is none of {', '.join(ACTIONS)}")
+    return frozenset(names)
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, str]:

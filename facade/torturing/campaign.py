@@ -18,7 +18,7 @@ from ottla.torturing.schedule import Schedule, Step
 from ottla.torturing.shrinker import shrunk
 
 VERIFICATIONS: Final = 3
-_PATIENCE: Final = 2.0
+_PATIENCE: Final = 3.0
 Runner = Callable[[Contract, Schedule], Outcome]
 
 
@@ -29,6 +29,7 @@ class Plan(NamedTuple):
         runs: at most so many.
         base: copies and data.
         most_steps: of a schedule.
+        without: actions that do not happen.
         jobs: runs at the same time.
         shrink_s: the longest time for shrinking.
     """
@@ -38,6 +39,7 @@ class Plan(NamedTuple):
     base: Schedule = Schedule()
     most_steps: int = 3
     hazards: bool = False
+    without: frozenset[str] = frozenset()
     jobs: int = 1
     shrink_s: float = 60.0
 
@@ -145,8 +147,9 @@ class _Campaign:
     def _search(self, profile: Profile) -> Failure | None:
         plan = self._plan
         wanted = schedules(
-            plan.seed, profile, plan.base, most_steps=plan.most_steps, hazards=plan.hazards
-        )
+            plan.seed, profile, plan.base, most_steps=plan.most_steps, hazards=plan.hazards,
+            without=plan.without,
+        )  # fmt: skip
         numbered = enumerate(islice(wanted, plan.runs - 1), 2)
         failure: Failure | None = None
         waiting: dict[Future[Outcome], tuple[int, Schedule]] = {}

@@ -5,7 +5,7 @@ Pure: the same seed, profile and base give the same schedules in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from random import Random
 from typing import Final, NamedTuple
 
@@ -17,6 +17,7 @@ from ottla.torturing.schedule import (
     BEFORE,
     ERRORS,
     EXPELLED,
+    FIRST_VERSIONS,
     HAZARDS,
     REPLACED,
     TIMED_OUT,
@@ -43,20 +44,30 @@ class Profile(NamedTuple):
     """Which kind of application it is, from the requests of its first, calm run.
 
     Attributes:
-        apis: the APIs that it used.
+        apis: the APIs that it used, with the highest versions.
     """
 
-    apis: frozenset[str] = frozenset(APIS)
+    apis: Mapping[str, int]
 
-    def has(self, api: str) -> bool:
-        """Whether steps at this API make sense."""
+    def fits(self, step: Step) -> bool:
+        """Whether such a request, and such an error, can come."""
+        api = step.at.api
         if api == "Heartbeat":
             return "JoinGroup" in self.apis
-        return api not in _OF_PROTOCOLS or api in self.apis
+        if api in _OF_PROTOCOLS and api not in self.apis:
+            return False
+        first = FIRST_VERSIONS.get((api, step.code), 0)
+        return api not in self.apis or self.apis[api] >= first
 
 
 def schedules(
-    seed: int, profile: Profile, base: Schedule, *, most_steps: int = 3, hazards: bool = False
+    seed: int,
+    profile: Profile,
+    base: Schedule,
+    *,
+    most_steps: int = 3,
+    hazards: bool = False,
+    without: Collection[str] = (),
 ) -> Iterator[Schedule]:
     """Schedules without end: the calm one is not among them.
 
@@ -64,11 +75,16 @@ def schedules(
         base: copies and data of single steps; random schedules vary the data.
         most_steps: of a random schedule.
         hazards: whether requests may also arrive late, or twice.
+        without: actions that do not happen.
     """
     random = Random(seed)
     copies = base.copies
-    first = [each for each in _sharp() if profile.has(each.at.api)]
-    rest = [each for each in _all_steps(hazards) if profile.has(each.at.api) and each not in first]
+
+    def fits(step: Step) -> bool:
+        return step.do not in without and profile.fits(step)
+
+    first = [each for each in _sharp() if fits(each)]
+    rest = [each for each in _all_steps(hazards) if fits(each) and each not in first]
     random.shuffle(first)
     random.shuffle(rest)
     singles = iter([*first, *rest])

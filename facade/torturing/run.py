@@ -56,7 +56,7 @@ class Outcome:
         fired: the steps that happened.
         story: what the runner did and saw.
         events: of the trace, if something is wrong.
-        apis: those that the application used.
+        apis: those that the application used, with their highest versions.
     """
 
     violations: list[Violation] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Outcome:
     took_s: float = 0.0
     story: list[Told] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    apis: frozenset[str] = frozenset()
+    apis: dict[str, int] = field(default_factory=dict)
     last_lines: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -149,7 +149,7 @@ class _Run:
             took_s=time.monotonic() - began_s,
             story=self.story,
             events=self._watch.events if violations else [],
-            apis=frozenset(self._watch.apis),
+            apis=self._watch.apis,
             last_lines={each.number: each.last_lines for each in self._copies.values()},
         )
 

@@ -58,7 +58,7 @@ class Stage:
         }
         if schedule.copies == 1:
             settings["group.initial.rebalance.delay.ms"] = "0"
-        self.broker = Ottla(settings=settings, nodes=nodes, clock="manual")
+        self.broker = Ottla(settings=settings, nodes=nodes, clock="manual", log_level="error")
         self._client: Client | None = None
         self._followed_s = 0.0
 

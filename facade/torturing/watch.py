@@ -49,7 +49,7 @@ class Watch:
     Attributes:
         events: all of them.
         fired: the event of each rule that acted, by the rule's number.
-        apis: those that copies used.
+        apis: those that copies used, with their highest versions.
         changed_s: when a copy last changed something, by the machine's clock.
         commits: how often each copy committed something.
         requests: how many requests each copy has sent.
@@ -68,7 +68,7 @@ class Watch:
         self._former: dict[str, set[int]] = {}
         self.events: list[Event] = []
         self.fired: dict[int, Event] = {}
-        self.apis: set[str] = set()
+        self.apis: dict[str, int] = {}
         self.changed_s = time.monotonic()
         self.commits: dict[int, int] = {}
         self.requests: dict[int, int] = {}
@@ -134,7 +134,7 @@ class Watch:
     def _request(self, copy: int, event: Event) -> None:
         api, fields = event["api"], event.get("request") or {}
         self._asked[event["seq"]] = event
-        self.apis.add(api)
+        self.apis[api] = max(self.apis.get(api, 0), event["version"])
         self.requests[copy] = self.requests.get(copy, 0) + 1
         if api in _CHANGING:
             self.changed_s = time.monotonic()

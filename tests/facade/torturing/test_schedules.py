@@ -26,9 +26,12 @@ from ottla.torturing.schedule import (
 from ottla.torturing.shrinker import shrunk
 
 TRANSACTIONAL = Profile(
-    frozenset({"EndTxn", "TxnOffsetCommit", "AddOffsetsToTxn", "JoinGroup", "InitProducerId"})
+    {
+        **{"EndTxn": 5, "TxnOffsetCommit": 5, "AddOffsetsToTxn": 4, "JoinGroup": 9},
+        **{"InitProducerId": 5, "Produce": 12},
+    }
 )
-PLAIN = Profile(frozenset({"OffsetCommit", "ConsumerGroupHeartbeat"}))
+PLAIN = Profile({"OffsetCommit": 9, "ConsumerGroupHeartbeat": 1})
 BASE = Schedule()
 
 
@@ -70,6 +73,13 @@ def test_the_first_forty_schedules_have_each_sharp_step_of_transactions() -> Non
         ("kill", "EndTxn"), ("kill", "Produce"), ("pause", "Produce"), ("pause", "EndTxn"),
         ("fence", "Produce"), ("fence", "EndTxn"), ("start", "Produce"),
     } <= seen  # fmt: skip
+
+
+def test_errors_that_an_old_client_never_gets_are_left_out() -> None:
+    old = Profile({**TRANSACTIONAL.apis, "EndTxn": 3})
+    codes = {(step.at.api, step.code) for each in made(1500, profile=old) for step in each.steps}
+    assert ("Produce", ABORTABLE) in codes
+    assert ("EndTxn", ABORTABLE) not in codes
 
 
 def test_single_steps_and_random_schedules_alternate() -> None:

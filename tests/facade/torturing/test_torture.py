@@ -1,0 +1,78 @@
+"""Applications under torture: right ones pass, and mistakes are found, shrunk and replayed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from ottla.__main__ import main
+from ottla.torturing.scenario_file import read_scenario
+
+APP = [sys.executable, str(Path(__file__).parent / "app.py")]
+# The application is no member of a group.
+ALONE = ["--copies", "1", *(word for each in ("start", "pause") for word in ("--without", each))]
+QUICK = ["torture", *ALONE, "--records", "4", "--jobs", "2"]
+
+
+def test_a_right_application_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main([*QUICK, "--runs", "4", "--seed", "3", "--json", "--", *APP, "none"])
+    report = json.loads(capsys.readouterr().out)
+    assert (status, report["runs"], report["failure"]) == (0, 4, None)
+    assert report["steps"]
+
+
+def test_offsets_before_the_output_lose_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, junit = tmp_path / "lost.yaml", tmp_path / "junit.xml"
+    files = ["--file", str(file), "--junit", str(junit)]
+    words = [*QUICK, "--runs", "40", "--shrink-time", "3", *files, "--", *APP, "offsets_first"]
+    assert main(words) == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith("lost-write: A record of the input is not in the output")
+    assert "<-- commits offset" in printed.out
+    assert "== step: " in printed.out
+    assert f"ottla torture --replay {file}" in printed.out
+    assert "run 1 of 40: ok" in printed.err
+    (failed,) = ElementTree.parse(junit).getroot().iter("failure")
+    assert "its offset is committed" in failed.attrib["message"]
+
+    scenario = read_scenario(file.read_text(), file.name)
+    assert len(scenario.steps) == 1
+    assert scenario.found.kind == "lost-write"
+    assert scenario.found.failed == scenario.found.replays == 3
+
+    assert main(["torture", "--replay", str(file)]) == 1
+    assert capsys.readouterr().out.count("lost-write: ") == 1
+    assert main(["torture", "--replay", str(file), "--json", "--", *APP, "none"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "torture: expected -- and a command, or --replay FILE"),
+        (["--check", "cpoy", "--", "true"], "--check cpoy: expected copy, key, count,"),
+        (["--guarantee", "once", "--", "true"], "--guarantee once: it is none of exactly-once,"),
+        (["--without", "kil", "--", "true"], "--without kil: it is none of kill, pause,"),
+        (["--set", "a", "--", "true"], "--set a: NAME=VALUE was expected"),
+        (["--", "no-such-program"], "no-such-program cannot be run: No such file"),
+        (["--replay", "gone.yaml"], "--replay gone.yaml: "),
+    ],
+)
+def test_what_cannot_run_is_status_2(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["torture", *words]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_wrong_scenario_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text("steps: [{do: hit, at: {api: EndTxn}}]")
+    assert main(["torture", "--replay", str(file), "--", "true"]) == 2
+    assert f"{file}: steps[0].do: hit is none of kill," in capsys.readouterr().err
