@@ -104,6 +104,9 @@ def _torture(
     file: Annotated[
         Path, typer.Option("--file", metavar="FILE", help="Gets the scenario of a violation.")
     ] = _FILE,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="A line for each run and each replay.")
+    ] = False,
     as_json: AsJson = False,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit's XML.")
@@ -137,7 +140,7 @@ def _torture(
         runs=runs, seed=seed, base=Schedule(copies=copies, data=data), most_steps=most_steps,
         hazards=hazards, without=_actions(without or []), jobs=jobs, shrink_s=shrink_time,
     )  # fmt: skip
-    report = _ran(application, plan)
+    report = _ran(application, plan, every_run=verbose)
     return _told(application, plan, report, Files(file, junit), as_json=as_json)
 
 
@@ -181,13 +184,13 @@ def _contract(application: Application) -> Contract:
         raise CannotRun(f"torture {wrong}") from None
 
 
-def _ran(application: Application, plan: Plan) -> Report:
+def _ran(application: Application, plan: Plan, *, every_run: bool) -> Report:
     """The report of a campaign. Raises CannotRun."""
     from ottla.torturing.campaign import campaign
     from ottla.torturing.progress import showing
 
     contract = _contract(application)
-    with showing(plan.runs) as watcher, _cannot_run():
+    with showing(plan.runs, every_run=every_run) as watcher, _cannot_run():
         return campaign(contract, plan, watcher)
 
 
@@ -195,10 +198,11 @@ def _ran(application: Application, plan: Plan) -> Report:
 def _cannot_run() -> Iterator[None]:
     from ottla.conform.program import NoProgram
     from ottla.testing import BrokerFailed
+    from ottla.torturing.campaign import DoesNotWork
 
     try:
         yield
-    except (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
+    except (DoesNotWork, NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
         raise CannotRun(f"torture: {failed}") from None
 
 

@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
 
-from ottla.torturing.checks import KINDS, STUCK, Violation
+from ottla.torturing.checks import EXITS, KINDS, STUCK, Violation
 from ottla.torturing.contract import Contract
 from ottla.torturing.generator import Profile, schedules
 from ottla.torturing.run import Outcome, run
 from ottla.torturing.schedule import Schedule, Step
 from ottla.torturing.shrinker import shrunk
+
+
+class DoesNotWork(Exception):
+    """The application fails without faults; the text has the reason and its last lines."""
+
 
 VERIFICATIONS: Final = 3
 _PATIENCE: Final = 3.0
@@ -116,9 +121,18 @@ def campaign(
     """Run schedules until one violates the check, and shrink it.
 
     Raises:
+        DoesNotWork: it fails without faults.
         NoProgram, BrokerFailed, NoAnswer, ErrorAnswer: a run cannot take place.
     """
     return _Campaign(contract, plan, watcher or Watcher(), runner).report()
+
+
+def _why(outcome: Outcome) -> str:
+    said = [
+        f"\n  copy {copy}: {line}" for copy, all_ in outcome.last_lines.items() for line in all_
+    ]
+    text = outcome.violations[0].text
+    return f"the application does not work without faults: {text}{''.join(said)}"
 
 
 class _Campaign:
@@ -134,6 +148,8 @@ class _Campaign:
         calm = self._plan.base
         outcome = self._runner(self._contract, calm)
         self._count(1, calm, outcome)
+        if outcome.violations and outcome.kinds <= {STUCK, EXITS}:
+            raise DoesNotWork(_why(outcome))
         failure = self._failure(1, calm, outcome)
         if failure is None and self._plan.runs > 1:
             failure = self._search(Profile(outcome.apis))

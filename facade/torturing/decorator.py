@@ -19,7 +19,7 @@ from ottla.torturing.reports import (
 )
 from ottla.torturing.run import run
 from ottla.torturing.scenario_file import Application, contract_of, read_scenario
-from ottla.torturing.schedule import ACTIONS, Data, Schedule
+from ottla.torturing.schedule import ACTIONS, Schedule
 
 _MODULE: Final = "ottla.torturing.function"
 Function: TypeAlias = Callable[..., Any]  # Any: of the user
@@ -37,12 +37,9 @@ def torture(
     runs: int = 20,
     seed: int = 1,
     copies: int = 2,
-    records: int = 12,
     without: Sequence[str] = (),
-    jobs: int = 1,
     timeout_s: float = 30.0,
     shrink_s: float = 60.0,
-    file: Path | str | None = None,
     replay: Path | str | None = None,
 ) -> Callable[[Function], Test]:
     """A decorator: the function is an application, and the result a test without parameters.
@@ -57,12 +54,9 @@ def torture(
         runs: at most so many.
         seed: the same seed makes the same schedules.
         copies: of the application, at the start of a run.
-        records: in a run.
         without: actions that do not happen, such as `start`.
-        jobs: runs at the same time.
         timeout_s: for a run.
         shrink_s: for finding a smaller schedule.
-        file: gets the scenario of a violation.
         replay: a scenario file; only this scenario is run.
 
     Raises:
@@ -79,10 +73,9 @@ def torture(
             input=DEFAULT_INPUT, output=DEFAULT_OUTPUT, group=DEFAULT_GROUP,
             transactional_id=DEFAULT_ID,
         )  # fmt: skip
-        base = Schedule(copies=copies, data=Data(records=records, portions=min(records, 3)))
+        base = Schedule(copies=copies)
         plan = Plan(
-            runs=runs, seed=seed, base=base, jobs=jobs, shrink_s=shrink_s,
-            without=frozenset(without),
+            runs=runs, seed=seed, base=base, shrink_s=shrink_s, without=frozenset(without)
         )  # fmt: skip
 
         def test() -> None:
@@ -91,7 +84,7 @@ def torture(
             if replay is not None:
                 _replay(application, directory / replay, directory)
             else:
-                _tortured(application, plan, directory, None if file is None else Path(file))
+                _tortured(application, plan, directory)
 
         # Not functools.wraps: pytest would take the function's parameters for fixtures.
         test.__name__, test.__qualname__ = function.__name__, function.__qualname__
@@ -115,15 +108,13 @@ def _command(function: Function) -> tuple[str, ...]:
     return sys.executable, "-m", _MODULE, path, function.__module__, name
 
 
-def _tortured(application: Application, plan: Plan, directory: Path, file: Path | None) -> None:
+def _tortured(application: Application, plan: Plan, directory: Path) -> None:
     __tracebackhide__ = True
     report = campaign(contract_of(application, directory), plan, Watcher())
     failure = report.failure
     if failure is None:
         return
     text = scenario_text(scenario_of(application, plan, failure), failure)
-    if file is not None:
-        file.write_text(text, encoding="utf-8")
     scenario = text.partition("\n# ")[0].removesuffix("#").rstrip()
     raise PromiseBroken(f"{failure_text(failure)}\n\nThe scenario, for replay=:\n{scenario}")
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from ottla.torturing.campaign import Failure, Watcher
 from ottla.torturing.run import Outcome
 from ottla.torturing.schedule import Schedule
 
+_RUNS_A_LINE: Final = 10
+
 
 @contextmanager
-def showing(runs: int) -> Iterator[Watcher]:
-    """A watcher for a campaign of so many runs."""
-    if not sys.stderr.isatty():
-        yield _Lines(runs)
+def showing(runs: int, *, every_run: bool = False) -> Iterator[Watcher]:
+    """A watcher for a campaign of so many runs.
+
+    Args:
+        every_run: whether each run has a line, also on a terminal.
+    """
+    if every_run or not sys.stderr.isatty():
+        yield _Lines(runs, every_run=every_run)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -39,10 +46,19 @@ def steps_in_words(count: int) -> str:
 
 
 class _Lines(Watcher):
-    def __init__(self, runs: int) -> None:
+    def __init__(self, runs: int, *, every_run: bool) -> None:
         self._runs = runs
+        self._every_run = every_run
+        self._done = 0
+        self._began_s = time.monotonic()
 
     def ran(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+        self._done += 1
+        if not self._every_run and not outcome.violations:
+            if self._done % _RUNS_A_LINE == 0:
+                took_s = time.monotonic() - self._began_s
+                self._say(f"{self._done} of {self._runs} runs, {took_s:.0f} s: nothing is wrong")
+            return
         verdict = ", ".join(sorted(outcome.kinds)) or "ok"
         missed = len(schedule.steps) - len(outcome.fired)
         note = f" ({missed} did not happen)" if missed else ""
@@ -55,6 +71,8 @@ class _Lines(Watcher):
         self._say(f"run {failure.run} violates: {failure.violation.text}; it is shrunk")
 
     def tried(self, schedule: Schedule, *, fails: bool) -> None:
+        if not self._every_run and not fails:
+            return
         data = schedule.data
         steps = steps_in_words(len(schedule.steps))
         what = f"{steps}, copies: {schedule.copies}, records: {data.records}"

@@ -15,13 +15,13 @@ from . import app
 ALONE = ("start", "pause")
 
 
-@ottla.torture(runs=2, copies=1, records=2, without=ALONE)
+@ottla.torture(runs=2, copies=1, without=ALONE)
 def copies_exactly_once(bootstrap: str, transactional_id: str) -> None:
     """Copies."""
     app.run(bootstrap, transactional_id, "none")
 
 
-@ottla.torture(runs=1, copies=1, records=2, shrink_s=0)
+@ottla.torture(runs=1, copies=1, shrink_s=0)
 async def copies_aborted_records(bootstrap: str, transactional_id: str) -> None:
     app.run(bootstrap, transactional_id, "uncommitted")
 

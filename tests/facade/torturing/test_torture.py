@@ -37,7 +37,7 @@ def test_offsets_before_the_output_lose_records(
     assert "<-- commits offset" in printed.out
     assert "== step: " in printed.out
     assert f"ottla torture --replay {file}" in printed.out
-    assert "run 1 of 40: ok" in printed.err
+    assert "violates: " in printed.err
     (failed,) = ElementTree.parse(junit).getroot().iter("failure")
     assert "its offset is committed" in failed.attrib["message"]
 
@@ -61,10 +61,14 @@ def test_offsets_before_the_output_lose_records(
         (["--without", "kil", "--", "true"], "--without kil: it is none of kill, pause,"),
         (["--set", "a", "--", "true"], "--set a: NAME=VALUE was expected"),
         (["--", "no-such-program"], "no-such-program cannot be run: No such file"),
+        (
+            ["--copies", "1", "--", sys.executable, "-c", "import no_such_module"],
+            "the application does not work without faults: the copies have exited 6 times;",
+        ),
         (["--replay", "gone.yaml"], "--replay gone.yaml: "),
     ],
 )
-def test_what_cannot_run_is_status_2(
+def test_a_command_that_cannot_run_has_status_2(
     words: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["torture", *words]) == 2
