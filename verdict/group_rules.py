@@ -145,12 +145,25 @@ class LeaderAssigns(Rule):
             self.violates("a member that is not the leader assigns", exchange, join)
 
 
-class HeartbeatsInTime(Rule):
+class _WithinSession(Rule):
+    """Two requests of a member are not further apart than its session timeout."""
+
+    apis = _OF_MEMBERS | {"JoinGroup", "LeaveGroup"}
+
+    def judge_gap(self, gap_ms: int, timeout_ms: int, exchange: Exchange, last: Exchange) -> None:
+        """Count the time between two requests."""
+        if gap_ms <= timeout_ms + _ROUNDING_MS:
+            self.obeys()
+        else:
+            text = f"{gap_ms} ms without a request, and the session timeout is {timeout_ms}"
+            self.violates(text, exchange, last)
+
+
+class HeartbeatsInTime(_WithinSession):
     rule_id = "heartbeat-in-time"
     sentence = "A member sends a request to its coordinator within each session timeout."
     source = "KIP-62; ConsumerConfig: session.timeout.ms"
     applies_to = "members between SyncGroup and LeaveGroup"
-    apis = _OF_MEMBERS | {"JoinGroup", "LeaveGroup"}
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -175,24 +188,16 @@ class HeartbeatsInTime(Rule):
         if last is None or not timeout_ms:
             return
         gap_ms = exchange.at_ms - max(last.at_ms, last.answered_at_ms)
-        if gap_ms <= timeout_ms + _ROUNDING_MS:
-            self.obeys()
-        else:
-            self.violates(
-                f"{gap_ms} ms without a request, and the session timeout is {timeout_ms}",
-                exchange,
-                last,
-            )
+        self.judge_gap(gap_ms, timeout_ms, exchange, last)
 
 
-class HeartbeatsInRebalance(Rule):
+class HeartbeatsInRebalance(_WithinSession):
     rule_id = "heartbeat-in-rebalance"
     sentence = "While its group rebalances, a member sends a request within each session timeout."
     source = (
         "KIP-62; AbstractCoordinator: the heartbeat thread runs on until JoinGroup, and after it"
     )
     applies_to = "members told of a rebalance until JoinGroup, and from its answer until SyncGroup"
-    apis = _OF_MEMBERS | {"JoinGroup", "LeaveGroup"}
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -218,14 +223,7 @@ class HeartbeatsInRebalance(Rule):
         if last is None or not timeout_ms or exchange.api == "TxnOffsetCommit":
             return
         gap_ms = exchange.at_ms - last.answered_at_ms
-        if gap_ms <= timeout_ms + _ROUNDING_MS:
-            self.obeys()
-        else:
-            self.violates(
-                f"{gap_ms} ms without a request, and the session timeout is {timeout_ms}",
-                exchange,
-                last,
-            )
+        self.judge_gap(gap_ms, timeout_ms, exchange, last)
 
 
 class RejoinsInRebalance(Rule):

@@ -29,6 +29,9 @@ pre { font: .83em/1.45 ui-monospace, monospace; overflow-x: auto; padding: .6rem
 details { margin: .8rem 0; } summary { cursor: pointer; }
 .matrix td, .matrix th { text-align: center; padding: .15rem .4rem; width: auto; }
 .matrix { width: auto; } .matrix td:first-child { text-align: left; }
+@media (max-width: 44rem) {
+  td.id, td.status { white-space: normal; } .source { overflow-wrap: anywhere; }
+}
 .matrix th span { writing-mode: vertical-rl; transform: rotate(180deg); font-weight: 400; }
 """
 _SIGNS: Final = {Status.OBEYED: "✓", Status.VIOLATED: "✗", Status.NOT_EXERCISED: "·"}

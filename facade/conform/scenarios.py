@@ -167,6 +167,12 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
         ),
     ),
     Scenario(
+        "too-few-replicas",
+        "Produce is answered NOT_ENOUGH_REPLICAS three times.",
+        ("backoff-grows", "retry-same-bytes"),
+        (_error("Produce", "NOT_ENOUGH_REPLICAS", times=3, topic=OUTPUT),),
+    ),
+    Scenario(
         "throttled",
         "Answers to Produce and Fetch say that the client is throttled.",
         ("throttle-obeyed",),

@@ -178,6 +178,20 @@ EXHIBITS: Final = (
         check=is_a_tombstone,
     ),
     Exhibit(
+        name="platformatic-kafka-concurrent-sends",
+        client="platformatic-kafka",
+        title="concurrent sends of an idempotent producer have the same sequence number",
+        issue="https://github.com/platformatic/kafka/issues/326",
+        story="A program does not wait for one send before the next. All batches have the same "
+        "sequence number: the broker takes them for repetitions of the first, and stores only "
+        "that one. All three sends succeed for the program.",
+        affected="2.2.3",
+        fixed="2.4.0",
+        program="platformatic_concurrent_sends.mjs",
+        before=slow_answer,
+        check=sequences_go_on,
+    ),
+    Exhibit(
         name="platformatic-kafka-commit",
         client="platformatic-kafka",
         title="the committed offset is that of the last record",

@@ -16,6 +16,7 @@ from ottla.verdict.all_rules import RULES
 from ..kafka.installation import VERSION
 from .clients import CLIENTS
 from .deviations import Deviation, deviations
+from .kafka_examples import NAME as EXAMPLES
 from .kafka_tools import NAME as TOOLS
 from .recorded import Recording, Seen, read
 
@@ -42,12 +43,23 @@ _CONFIRMED: Final = (
 _TOOLS: Final = f"""
 ## Kafka's own tools
 
-Tools of Apache Kafka {VERSION} against Ottla, each judged by its trace. Registries have no jar of
-Kafka's example programs; CopyTopic.java above has the shape of the demonstration of exactly once,
-with the scenarios beside it.
+Tools of Apache Kafka {VERSION} against Ottla, each judged by its trace.
 
 | tool | requests | rules obeyed | rules violated |
 |---|--:|--:|--:|"""
+_EXAMPLES: Final = f"""
+## Kafka's example programs
+
+The programs of `examples` and `streams/examples` in Kafka's source, with the clients and Streams of
+{VERSION}, on three nodes, calm and with a fault of the scenarios
+(`python -m tests.conform.kafka_examples --source DIR`). No registry has them built.
+
+| program | requests | rules obeyed | rules violated |
+|---|--:|--:|--:|"""
+_STREAMS: Final = """
+The violation of each program of Kafka Streams is `leave-at-close`, and meant: a consumer of Streams
+does not leave its group when it closes, so that a restart within the session timeout moves no tasks
+(an internal setting of StreamsConfig, CONSUMER_DEFAULT_OVERRIDES)."""
 
 
 def page() -> str:
@@ -65,7 +77,10 @@ def page() -> str:
             _CONFIRMED,
             *(line for each in deviations() for line in _deviation(each, recordings)),
             _TOOLS,
-            *_tools(),
+            *_traces(TOOLS),
+            _EXAMPLES,
+            *_traces(EXAMPLES),
+            _STREAMS,
             "",
         ]
     )
@@ -82,8 +97,8 @@ def _clients(recordings: dict[str, Recording]) -> Iterator[str]:
         yield f"| {number} | {found.title} | {program} | {obeyed} | {violated} |"
 
 
-def _tools() -> Iterator[str]:
-    for name, scene in read(TOOLS).scenes.items():
+def _traces(recorded: str) -> Iterator[str]:
+    for name, scene in read(recorded).scenes.items():
         requests = scene.rules["correlation-id-unique"].obeyed
         violated = sum(bool(each.violated) for each in scene.rules.values())
         yield f"| {name} | {requests} | {len(scene.rules) - violated} | {violated} |"

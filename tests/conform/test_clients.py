@@ -9,11 +9,11 @@ from ottla.conform.running import Plan, run_scenario
 from ottla.conform.scenarios import SCENARIOS, scenarios_named
 from ottla.verdict.all_rules import RULES
 
+from . import kafka_examples, kafka_tools
 from .clients import CLIENTS, EXAMPLES, java
 from .clients_page import PAGE, page
 from .deviations import deviations, unexplained
-from .kafka_tools import NAME as TOOLS
-from .kafka_tools import RUNS
+from .kafka_examples import STREAMS
 from .recorded import read, recording
 
 
@@ -47,9 +47,16 @@ def test_each_violation_of_a_client_is_explained(client: str) -> None:
 
 
 def test_kafkas_own_tools_obey_all_rules() -> None:
-    found = read(TOOLS)
-    assert found.scenes.keys() == {each.name for each in RUNS}
+    found = read(kafka_tools.NAME)
+    assert found.scenes.keys() == {each.name for each in kafka_tools.RUNS}
     assert found.violations() == set()
+
+
+def test_kafkas_example_programs_obey_all_rules_but_streams_stay_in_their_group() -> None:
+    found = read(kafka_examples.NAME)
+    assert found.scenes.keys() == {each.name for each in kafka_examples.RUNS}
+    streams = {run.name for run in kafka_examples.RUNS if run.arguments[0].startswith(STREAMS)}
+    assert found.violations() == {(name, "leave-at-close") for name in streams}
 
 
 def test_each_deviation_was_seen() -> None:

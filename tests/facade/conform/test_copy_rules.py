@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.conform.copy_rules import Copied, judge_copy, judge_position
+from ottla.conform.copy_rules import Copied, judge_copy, judge_position, judge_work
 from ottla.record_reader import Fate, ReadRecord
 from ottla.verdict.rule import Status
 
@@ -104,3 +104,18 @@ def test_a_value_that_is_aborted_once_and_committed_once_may_be_copied() -> None
 )
 def test_a_position_reaches_the_end_of_the_log(position: int | None, status: Status) -> None:
     assert judge_position("past-trailing-marker", position, 10).status is status
+
+
+@pytest.mark.parametrize(
+    ("copied", "status"),
+    [
+        (RIGHT, Status.OBEYED),
+        (RIGHT._replace(status=1), Status.VIOLATED),
+        (RIGHT._replace(output=()), Status.VIOLATED),
+        (None, Status.VIOLATED),
+    ],
+)
+def test_a_program_that_does_its_work_obeys_the_rule_that_it_needs(
+    copied: Copied | None, status: Status
+) -> None:
+    assert judge_work("unknown-tags-skipped", copied).status == status
