@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
+.PHONY: help setup jars demo serve test test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -126,6 +126,9 @@ style: .venv/.installed ## ruff: rules and format
 types: .venv/.installed .typing/ottla ## mypy, strict
 	@$(PY) -m mypy -p ottla | sed 's#\.typing/ottla/##'
 	@$(PY) -m mypy tests benchmarks
+
+bench-lab: .venv/.installed ## what a control costs that is not used, beside a broker without (ARGS='--rounds 15')
+	@$(PY) benchmarks/bench_lab.py $(ARGS)
 
 bench-start: .venv/.installed ## start time and idle memory
 	@$(PY) benchmarks/bench_start.py $(ARGS)
