@@ -85,5 +85,7 @@ class LabOrders:
             raise WrongOrder("advance: a number of milliseconds was expected, at most 100 years")
         if self._clock is None:
             raise WrongOrder("time goes by the machine's clock: start with --clock manual")
+        if self._clock.now_ms() + wait_ms < 0:
+            raise WrongOrder("advance: the wall clock cannot be set back before 1970")
         await self._clock.advance_ms(wait_ms)
         return self._clock.now_ms()

@@ -72,6 +72,15 @@ def test_a_wrong_step_is_refused(broker: Ottla, given: str) -> None:
         broker.order(f"advance {given}")
 
 
+def test_the_clock_is_not_set_back_before_1970(broker: Ottla) -> None:
+    """A restart could not go on there."""
+    with pytest.raises(BrokerFailed, match="cannot be set back before 1970"):
+        broker.clock.advance(ms=-broker.clock.now_ms() - 1)
+    assert broker.clock.advance(ms=-broker.clock.now_ms()) == 0
+    broker.restart()
+    assert broker.clock.now_ms() == 0
+
+
 def test_a_transaction_times_out_and_its_producer_is_fenced(broker: Ottla) -> None:
     broker.create_topic("orders")
     producer = _producer(broker, "shop")
