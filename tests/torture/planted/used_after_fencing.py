@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaException
 
-from .copying import batches, consumer, copy, error_of, producer, say
+from .copying import batches, consumer, copy, producer, say
 
 
 def main() -> None:
@@ -19,8 +19,6 @@ def main() -> None:
         try:
             copy(reader, writer, messages)
         except KafkaException as failed:
-            if not error_of(failed).fatal():
-                raise
             say(failed)
 
 
