@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign
+.PHONY: help setup jars demo serve test test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -75,6 +75,10 @@ attack: .venv/.installed ## attack a broker while a good client works, 10 minute
 
 oracle-campaign: .venv/.installed ## judge 1,000 right histories, and 62 planted anomalies in 20 others each (ARGS='--first 5000')
 	@$(PY) -m tests.verdict.judged_histories $(ARGS)
+
+# The right applications need go, and a JDK with Maven, or are left out.
+torture: .venv/.installed ## find planted bugs, and run right applications under 1,000 schedules each (ARGS='--only java --runs 100')
+	@$(PY) -m tests.torture $(ARGS)
 
 # Ten times as long as in `make attack`: a quarter of an hour.
 fuzz-logins: .venv/.installed ## a million frames or 100,000 handshakes for each kind of listener, without a login

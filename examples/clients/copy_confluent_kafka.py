@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import sys
+import time
 
 from confluent_kafka import (
     Consumer,
@@ -26,18 +27,20 @@ TRANSACTIONAL_ID = os.environ["OTTLA_TRANSACTIONAL_ID"]
 RECORDS = int(os.environ.get("OTTLA_RECORDS", "0")) or math.inf
 GROUP_PROTOCOL = os.environ.get("COPY_GROUP_PROTOCOL", "classic")
 HEARTBEAT_INTERVAL_MS = os.environ.get("COPY_HEARTBEAT_INTERVAL_MS", "3000")
-TIMEOUT_S = 10.0
+TIMEOUT_S = 5.0
+PATIENCE_S = 10.0
 POLL_S = 0.1
 REBOOTSTRAP_SINCE = 0x02080000
 
 
 def retried(call, *arguments):
-    """Call a function of transactions again as long as its error is retriable."""
+    """Call a function of transactions again while its error is retriable, for some time."""
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             return call(*arguments)
         except KafkaException as failed:
-            if not failed.args[0].retriable():
+            if not failed.args[0].retriable() or time.monotonic() > deadline:
                 raise
 
 

@@ -34,7 +34,7 @@ class Contract(NamedTuple):
     same_id: bool = False
     at_least_once: bool = False
     timeout_s: float = 30.0
-    idle_s: float = 10.0
+    idle_s: float = 8.0
     settings: Mapping[str, str] = {}  # never changed
 
     def id_of(self, copy: int) -> str:

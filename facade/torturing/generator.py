@@ -19,6 +19,7 @@ from ottla.torturing.schedule import (
     EXPELLED,
     FIRST_VERSIONS,
     HAZARDS,
+    OF_PROCESSES,
     REPLACED,
     TIMED_OUT,
     At,
@@ -42,6 +43,8 @@ _OF_PROTOCOLS: Final = frozenset(
     }
 )  # fmt: skip
 """APIs that an application of one kind has and another one has not."""
+_WITH_OTHERS: Final = frozenset(OF_PROCESSES) - {"fence"}
+"""Actions of which single steps need other copies, which take over."""
 _MOST_RECORDS: Final = 24
 
 
@@ -77,7 +80,8 @@ def schedules(
     """Schedules without end: the calm one is not among them.
 
     Args:
-        base: copies and data of single steps; random schedules vary the data.
+        base: copies and data of single steps, but of faults at requests, which get one copy;
+            random schedules vary the data.
         most_steps: of a random schedule.
         hazards: whether requests may also arrive late, or twice.
         without: actions that do not happen.
@@ -98,8 +102,10 @@ def schedules(
         count += 1
         step = None if count % _RANDOM_EACH == 0 else next(singles, None)
         if step is not None:
-            at = replace(step.at, copy=random.randint(1, copies))
-            yield replace(base, steps=(replace(step, at=at),))
+            # A copy that is stuck alone is not replaced by another one.
+            some = copies if step.do in _WITH_OTHERS else 1
+            at = replace(step.at, copy=random.randint(1, some))
+            yield replace(base, copies=some, steps=(replace(step, at=at),))
             continue
         many = random.randint(min(2, most_steps), most_steps)
         steps = tuple(_drawn(random, random.sample([*first, *rest], many), copies))
@@ -143,7 +149,7 @@ def _sharp() -> Iterator[Step]:
             ("OffsetCommit", BEFORE),
         ):  # fmt: skip
             yield _step("kill", api, nth, point)
-        for api in ("Produce", "EndTxn", "OffsetCommit"):
+        for api in ("Produce", "TxnOffsetCommit", "EndTxn", "OffsetCommit"):
             yield _step("pause", api, nth, meanwhile=EXPELLED)
         for api in ("Produce", "TxnOffsetCommit", "EndTxn"):
             yield _step("fence", api, nth)

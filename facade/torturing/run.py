@@ -255,8 +255,9 @@ class _Run:
     def _pause(self, act: _Act, copy: Copy, _node_id: int) -> None:
         copy.pause()
         meanwhile = act.step.meanwhile
-        before = sum(self._watch.commits.values())
-        act.is_over = lambda: sum(self._watch.commits.values()) > before
+        ends = dict(self._ends)
+        # What it has read is read and committed by others meanwhile.
+        act.is_over = lambda: all(self._offsets.get(each, 0) >= ends[each] for each in ends)
         self._stage.expel(self._watch.members(copy.number))
         if meanwhile == TIMED_OUT:
             self._stage.jump(_BEYOND_TIMEOUTS_MS)

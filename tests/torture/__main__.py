@@ -15,11 +15,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from ottla.torturing.campaign import VERIFICATIONS, Failure, Plan, Report, Watcher, campaign
+from ottla.torturing import reports
+from ottla.torturing.campaign import Failure, Plan, Report, Watcher, campaign
 from ottla.torturing.checks import check_of
 from ottla.torturing.contract import Contract
 from ottla.torturing.run import Outcome
-from ottla.torturing.scenario_file import Application, Scenario, written
+from ottla.torturing.scenario_file import Application
 from ottla.torturing.schedule import Schedule
 
 from ..conform.clients import NotThere
@@ -151,6 +152,11 @@ def main() -> int:
         verdict = judged(name, command, plan._replace(runs=runs), is_right=is_right)
         say(sentence(verdict))
         is_failed |= bool(verdict.complaints)
+        if given.scenarios is not None and (failure := verdict.report.failure) is not None:
+            application = Application(command=tuple(command))
+            scenario = reports.scenario_of(application, plan, failure)
+            file = given.scenarios / f"{name}-{given.seed}.yaml"
+            file.write_text(reports.scenario_text(scenario, failure))
         if given.json is not None:
             with given.json.open("a") as file:
                 file.write(json.dumps(verdict.fields(plan)) + "\n")

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Final
 
 from confluent_kafka import (
@@ -22,7 +23,8 @@ from confluent_kafka import (
 )
 
 OUTPUT: Final = os.environ.get("OTTLA_OUTPUT", "output")
-TIMEOUT_S: Final = 10.0
+TIMEOUT_S: Final = 5.0
+_PATIENCE_S: Final = 10.0
 _BATCH: Final = 10
 _POLL_S: Final = 0.1
 
@@ -149,12 +151,13 @@ def go_back(reader: Consumer) -> None:
 
 
 def retried(call: Callable[..., object], *arguments: object) -> None:
-    """Call again as long as the error is retriable. Raises KafkaException."""
+    """Call again while the error is retriable, for some time. Raises KafkaException."""
+    deadline_s = monotonic() + _PATIENCE_S
     while True:
         try:
             call(*arguments)
         except KafkaException as failed:
-            if not error_of(failed).retriable():
+            if not error_of(failed).retriable() or monotonic() > deadline_s:
                 raise
         else:
             return
