@@ -28,7 +28,7 @@ RECORDS = int(os.environ.get("OTTLA_RECORDS", "0")) or math.inf
 GROUP_PROTOCOL = os.environ.get("COPY_GROUP_PROTOCOL", "classic")
 HEARTBEAT_INTERVAL_MS = os.environ.get("COPY_HEARTBEAT_INTERVAL_MS", "3000")
 TIMEOUT_S = 5.0
-PATIENCE_S = 10.0
+PATIENCE_S = 5.0
 POLL_S = 0.1
 REBOOTSTRAP_SINCE = 0x02080000
 
@@ -67,11 +67,30 @@ def is_copied(consumer, producer, messages):
     return True
 
 
+def committed(consumer, places):
+    """The places with the committed offsets; the beginning if there are none."""
+    found = []
+    for place in consumer.committed(places, TIMEOUT_S):
+        if place.error is not None:
+            raise KafkaException(place.error)
+        offset = place.offset if place.offset >= 0 else 0
+        found.append(TopicPartition(place.topic, place.partition, offset))
+    return found
+
+
+def begin(consumer, places):
+    """Read new partitions from the committed offsets.
+
+    librdkafka 2.16 does so itself, but goes to auto.offset.reset if the group rebalances while an
+    open transaction withholds the offsets. Then records are copied twice.
+    """
+    consumer.assign(committed(consumer, places))
+
+
 def go_back(consumer):
     """Read again from the committed offsets."""
-    for place in consumer.committed(consumer.assignment(), TIMEOUT_S):
-        offset = place.offset if place.offset >= 0 else 0
-        consumer.seek(TopicPartition(place.topic, place.partition, offset))
+    for place in committed(consumer, consumer.assignment()):
+        consumer.seek(place)
 
 
 class Stop:
@@ -117,7 +136,10 @@ def main():
     stop = Stop()
     signal.signal(signal.SIGTERM, stop)
     consumer, producer = clients()
-    consumer.subscribe([INPUT])
+    if GROUP_PROTOCOL == "classic":
+        consumer.subscribe([INPUT], on_assign=begin)
+    else:
+        consumer.subscribe([INPUT])
     retried(producer.init_transactions, TIMEOUT_S)
     copied = 0
     while copied < RECORDS and not stop.came:

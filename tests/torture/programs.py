@@ -15,7 +15,7 @@ from ..conform.clients import CLIENTS, EXAMPLES, ROOT, go, java
 
 _ENVIRONMENT: Final = "COPY_HEARTBEAT_INTERVAL_MS=300"
 
-_PLANTED_HERE: Final = ROOT / "tests/torture/planted"
+PLANTED_DIRECTORY: Final = ROOT / "tests/torture/planted"
 
 PLANTED: Final = (
     "abortable_ignored",
@@ -38,9 +38,9 @@ RIGHT: Final = ("confluent-kafka", "franz-go", "java")
 def planted(name: str) -> list[str]:
     """The command of an application with a bug, built. Raises NotThere."""
     if name.endswith(".java"):
-        return java(source=_PLANTED_HERE / name)
+        return java(source=PLANTED_DIRECTORY / name)
     if name.endswith("_go"):
-        return go(name, _PLANTED_HERE)
+        return go(name, PLANTED_DIRECTORY)
     return ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", f"tests.torture.planted.{name}"]
 
 

@@ -24,7 +24,7 @@ from confluent_kafka import (
 
 OUTPUT: Final = os.environ.get("OTTLA_OUTPUT", "output")
 TIMEOUT_S: Final = 5.0
-_PATIENCE_S: Final = 10.0
+_PATIENCE_S: Final = 5.0
 _BATCH: Final = 10
 _POLL_S: Final = 0.1
 
