@@ -7,7 +7,7 @@ from ottla.torturing.checks import TWICE, Violation, check_of
 from ottla.torturing.contract import Contract
 from ottla.torturing.generator import Profile, schedules
 from ottla.torturing.run import Outcome
-from ottla.torturing.schedule import Schedule
+from ottla.torturing.schedule import APIS, Schedule
 
 CONTRACT = Contract(("true",), check_of("copy"))
 
@@ -28,7 +28,7 @@ def test_a_schedule_that_fails_once_in_a_while_is_not_taken_for_smaller() -> Non
 
 
 def test_a_copy_with_a_fault_at_its_requests_is_alone() -> None:
-    found = schedules(1, Profile(), Schedule(copies=2))
+    found = schedules(1, Profile(dict.fromkeys(APIS, 99)), Schedule(copies=2))
     singles = [each for each, _ in zip(found, range(100), strict=False) if len(each.steps) == 1]
     assert {each.copies for each in singles if each.steps[0].do == "error"} == {1}
     others = [each for each in singles if each.steps[0].do in ("kill", "pause", "stop")]
