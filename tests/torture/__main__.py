@@ -33,7 +33,7 @@ TOLD_EACH: Final = 50
 
 
 class Verdict(NamedTuple):
-    """What became of an application.
+    """How an application did.
 
     Attributes:
         is_right: it has no bug.
