@@ -63,6 +63,8 @@ def _diff(
         raise CannotRun("diff: expected --with HOST:PORT, the address of a real Kafka")
     if sum(map(bool, (command, replay, trace))) > 1:
         raise CannotRun("diff: expected one of --replay, --trace, and a command")
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):
+        raise CannotRun(f"diff --out {out}: no file can be written there")
     from ottla.diff.mirror import side_named
     from ottla.diff.running import Plan, run
 

@@ -50,11 +50,13 @@ def look_at(address: Address, *, name: str) -> Side:
     Args:
         name: of the side, for the message.
     """
-    where = f"{name} at {address[0]}:{address[1]}"
     try:
         with Client(*address) as client:
             if len(client.brokers) != 1:
-                raise CannotRun(f"diff: {where} has {len(client.brokers)} brokers; one is compared")
+                brokers = f"{len(client.brokers)} brokers"
+                raise CannotRun(
+                    f"diff: {name} at {address[0]}:{address[1]} has {brokers}; one is compared"
+                )
             ((node_id, _),) = client.brokers.items()
             answer = client.ask(
                 ApiKey.API_VERSIONS,
@@ -69,7 +71,7 @@ def look_at(address: Address, *, name: str) -> Side:
                 _settings(client, node_id),
             )
     except NoAnswer as failed:
-        raise CannotRun(f"diff: {where}: {failed}") from None
+        raise CannotRun(f"diff: {name} at {failed}") from None  # it begins with the address
 
 
 def known_before(sides: tuple[Side, Side]) -> Known:

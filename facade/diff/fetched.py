@@ -2,13 +2,14 @@
 
 A broker decides where an answer ends, and for how long it waits. So batches are compared by their
 offsets, whichever answers they come in. High watermarks and last stable offsets move while a Fetch
-waits; `final_logs.py` compares them at the end.
+waits; `final_state.py` compares them at the end.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from ottla.diff.comparison import FieldDifference, code_name
@@ -25,7 +26,11 @@ Place = tuple[Any, int]
 
 
 class Batch(NamedTuple):
-    """What two brokers must have in common of a batch."""
+    """What two brokers must have in common of a batch.
+
+    Attributes:
+        digest: of its records: those of many batches would need too much memory.
+    """
 
     base_offset: int
     last_offset: int
@@ -33,7 +38,8 @@ class Batch(NamedTuple):
     record_count: int
     producer: tuple[int, int, int]
     crc_is_right: bool
-    payload: bytes
+    size_bytes: int
+    digest: bytes
 
     def text(self) -> str:
         """Its header, and the size of its records."""
@@ -46,7 +52,7 @@ class Batch(NamedTuple):
         crc = "" if self.crc_is_right else ", a wrong CRC"
         return (
             f"offsets {self.base_offset} to {self.last_offset}, {self.record_count} records of "
-            f"{len(self.payload)} bytes, attributes {self.attributes}{by}{crc}"
+            f"{self.size_bytes} bytes, attributes {self.attributes}{by}{crc}"
         )
 
 
@@ -61,17 +67,22 @@ def batches_of(records: bytes | None) -> list[Batch]:
             header.record_count,
             (header.producer_id, header.producer_epoch, header.base_sequence),
             crc_is_right(data, position, header),
-            _payload(data, position, header),
+            *_records(data, position, header),
         )
         for position, header in headers_in(data)
         if header.magic == 2
     ]
 
 
-def _payload(data: bytes, position: int, header: Any) -> bytes:
-    """The records; of a marker only its type, since the rest counts a broker's elections."""
+def _records(data: bytes, position: int, header: Any) -> tuple[int, bytes]:
+    """Size and digest of the records.
+
+    Of a marker only its type counts, since the rest counts a broker's elections.
+    """
     body = data[position + HEADER_SIZE : position + header.size_bytes]
-    return body[:12] if header.is_control else body
+    if header.is_control:
+        body = body[:12]
+    return len(body), sha256(body).digest()
 
 
 class Fetched:
@@ -214,10 +225,10 @@ def _is_quiet(ours: Fields | None, theirs: Fields | None) -> bool:
 
 
 def _texts(ours: Batch, theirs: Batch) -> tuple[str, str]:
-    if ours._replace(payload=b"") == theirs._replace(payload=b""):
-        same = len(ours.payload) == len(theirs.payload)
-        other = "the same number of other bytes" if same else f"{len(theirs.payload)} bytes"
-        return f"{len(ours.payload)} bytes of records", other
+    if ours._replace(size_bytes=0, digest=b"") == theirs._replace(size_bytes=0, digest=b""):
+        same = ours.size_bytes == theirs.size_bytes
+        other = "the same number of other bytes" if same else f"{theirs.size_bytes} bytes"
+        return f"{ours.size_bytes} bytes of records", other
     return ours.text(), theirs.text()
 
 

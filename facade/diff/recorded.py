@@ -24,6 +24,7 @@ _BYTES: Final = re.compile(r"<(\d+) bytes>")
 _CUT: Final = re.compile(r"\.\.\. (\d+ more|\(\d+ characters\))$|^\(hidden\)$")
 _ID_CHARACTERS: Final = 22
 _KEYS: Final = {api_name(key): key for key in ApiKey}
+_TRACED_BESIDE: Final = ("batches", "assigned")  # fields of a trace, which no answer has
 _RECORD_BYTES: Final = 7  # of a small record, without key and value
 
 
@@ -88,7 +89,7 @@ def of_trace(path: Path) -> Recording:
             events = list(read_trace(lines))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"diff --trace {path}: {wrong}") from None
-    answers = {each["cause"]: each for each in events if each["kind"] == "answer"}
+    answers = {each.get("cause"): each for each in events if each["kind"] == "answer"}
     requests: list[Recorded] = []
     left_out: dict[str, int] = {}
     numbers: dict[str, int] = {}
@@ -109,7 +110,7 @@ def of_trace(path: Path) -> Recording:
 def _request(event: Event) -> Request:
     key = _KEYS.get(event["api"])
     fields = event.get("request")
-    if key is None or not isinstance(fields, dict):
+    if key is None or not isinstance(fields, dict) or "undecoded" in event:
         raise _Incomplete(f"the trace has no fields: {event.get('undecoded', 'unknown')}")
     if event["api"].startswith("Sasl"):
         raise _Incomplete("a trace has no logins")
@@ -129,7 +130,9 @@ def _answer(request: Request, event: Event | None) -> Answer | None:
     """An answer of which only the fields are known; as far as they are whole."""
     if event is None or request.api_key is None or not isinstance(event.get("response"), dict):
         return None
-    fields = {name: value for name, value in event["response"].items() if name != "batches"}
+    fields = {
+        name: value for name, value in event["response"].items() if name not in _TRACED_BESIDE
+    }
     try:
         found = _struct(schema(request.api_key, "Response"), fields)
     except _Incomplete:

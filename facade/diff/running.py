@@ -27,6 +27,7 @@ from ottla.testing import BrokerFailed, Ottla
 
 _GRACE_S: Final = 3.0
 _STANDARD_ERROR: Final = 2
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Plan(NamedTuple):
@@ -141,7 +142,7 @@ class _Run:
 
     async def _clients(self) -> None:
         host, port = self._mirror.address
-        bootstrap = f"{host}:{port}"
+        bootstrap = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if not self._plan.command:
             sys.stderr.write(f"the mirror listens on {bootstrap}; Ctrl-C ends the comparison\n")
             await _interrupted()
@@ -150,22 +151,25 @@ class _Run:
         if status is None:
             self._journal.note(f"The program was ended after {self._plan.timeout_s:g} s.")
         elif status:
-            self._journal.note(f"{ended(status).capitalize()}.")
+            self._journal.note(f"T{ended(status)[1:]}.")
 
 
 async def _interrupted() -> None:
-    """Return at SIGINT or SIGTERM."""
+    """Return at SIGINT or SIGTERM; the next one ends the command."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _ENDING:
         loop.add_signal_handler(number, asked.set)
     await asked.wait()
+    for number in _ENDING:
+        loop.remove_signal_handler(number)
 
 
 async def _program(plan: Plan, bootstrap: str) -> int | None:
     """Run the program; its status, or None if it took too long. Raises CannotRun.
 
-    Its output goes to standard error, since the report is printed.
+    Its output goes to standard error, since the report is printed. A SIGTERM that this command gets
+    goes on to the program, which would outlive it otherwise.
     """
     values = {"bootstrap": bootstrap}
     environment: Mapping[str, str] = {
@@ -184,13 +188,20 @@ async def _program(plan: Plan, bootstrap: str) -> int | None:
     except OSError as failed:
         reason = failed.strerror or failed
         raise CannotRun(f"diff: {plan.command[0]} cannot be run: {reason}") from None
+
+    def end(number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, end, signal.SIGTERM)
     try:
         return await asyncio.wait_for(process.wait(), plan.timeout_s)
     except TimeoutError:
         return None
     finally:
         for number in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, number)
+            end(number)
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), _GRACE_S)
+        loop.remove_signal_handler(signal.SIGTERM)

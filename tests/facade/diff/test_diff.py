@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,12 +138,13 @@ def test_a_trace_is_replayed(pair: tuple[Ottla, Ottla], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--with", "127.0.0.1:1", "--", "true"], "Kafka at 127.0.0.1:1: "),
+        (["--with", "127.0.0.1:1", "--", "true"], "Kafka at 127.0.0.1:1: Connection refused"),
         (["--", "true"], "expected --with HOST:PORT"),
         (["--with", "KAFKA", "--ottla", "OTTLA", "--", "true"], "no client has sent a request"),
         (["--with", "KAFKA", "--ottla", "OTTLA", "--", "/no/such"], "/no/such cannot be run"),
         (["--with", "KAFKA", "--replay", "/no/such"], "/no/such: No such file"),
         (["--with", "KAFKA", "--answers", "both", "--", "true"], "expected kafka or ottla"),
+        (["--with", "KAFKA", "--out", "/no/such", "--", "true"], "--out /no/such: no file"),
     ],
 )
 def test_a_comparison_that_cannot_run_says_why(
@@ -151,3 +153,53 @@ def test_a_comparison_that_cannot_run_says_why(
     places = {"OTTLA": pair[0].bootstrap, "KAFKA": pair[1].bootstrap}
     assert run(["diff", *(places.get(word, word) for word in words)]) == 2
     assert reason in capsys.readouterr().err
+
+
+def running(pair: tuple[Ottla, Ottla], *words: str) -> subprocess.Popen[str]:
+    """The command, which prints to pipes."""
+    first, second = (broker.bootstrap for broker in pair)
+    command = [sys.executable, "-m", "ottla", "diff", "--with", second, "--ottla", first, *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_sigterm_ends_the_program_too_and_the_report_says_so(pair: tuple[Ottla, Ottla]) -> None:
+    asking = (
+        "import os, sys, time; from ottla.commands.app import run; "
+        "run(['topics', 'list']); "
+        "print('pid', os.getpid(), file=sys.stderr, flush=True); time.sleep(600)"
+    )
+    with running(pair, "--", sys.executable, "-c", asking) as command:
+        assert command.stderr is not None
+        pid = next(int(line.split()[1]) for line in command.stderr if line.startswith("pid "))
+        command.terminate()
+        report, _ = command.communicate(timeout=30)
+    assert command.returncode == 0
+    assert "The program was ended by SIGTERM." in report
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_mirror_on_ipv6_is_found(pair: tuple[Ottla, Ottla], tmp_path: Path) -> None:
+    with running(pair, "--listen", "[::1]:0") as command:
+        assert command.stderr is not None
+        address = command.stderr.readline().split()[4].rstrip(";")
+        assert address.startswith("[::1]:")
+        assert run(["topics", "list", "--bootstrap", address]) == 0
+        command.send_signal(signal.SIGINT)
+        report, _ = command.communicate(timeout=30)
+    assert command.returncode == 0
+    assert "gave the same answers" in report
+
+
+def test_a_trace_with_requests_that_cannot_be_read_is_sent_without_them(
+    pair: tuple[Ottla, Ottla], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = {
+        "seq": 1, "kind": "request", "at_ms": 1, "connection": "a", "api": "Metadata",
+        "version": 12, "correlation_id": 1, "client_id": "c", "request": {},
+        "undecoded": "broken: it ends too early",
+    }  # fmt: skip
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text(json.dumps(event) + "\n")
+    assert diff(pair, tmp_path / "report.md", "--trace", str(trace)) == 2
+    assert "Metadata: the trace has no fields: broken: it ends" in capsys.readouterr().err
