@@ -15,6 +15,7 @@ from ottla.torturing.checks import EXITS, FENCING, STUCK, Seen, Violation, judge
 from ottla.torturing.contract import Contract
 from ottla.torturing.copies import Copy
 from ottla.torturing.inputs import late_records, portions_of
+from ottla.torturing.ledger import judge_ledger
 from ottla.torturing.schedule import REPLACED, TIMED_OUT, Schedule, Step
 from ottla.torturing.stage import Stage
 from ottla.torturing.watch import Watch
@@ -142,7 +143,7 @@ class _Run:
             self._contract.check, seen, at_least_once=self._contract.at_least_once
         )
         self._watch.look()
-        violations = [*judged, *self._found]
+        violations = [*judged, *self._found, *judge_ledger(self._watch.events, seen.output)]
         return Outcome(
             violations=violations,
             fired=tuple(self._fired),
