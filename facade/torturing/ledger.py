@@ -1,8 +1,8 @@
 """The trace of a run as a ledger for the oracle: what each process did, with unique values.
 
 A value is the record's place, because an application sends a record again after an abort. The
-broker's events show what it has applied, also where an answer was lost. Each operation has a process
-of its own, because a client has several requests under way; a transaction belongs to the process that
+broker's events show what it has applied, also where an answer was lost. Each operation has its own
+process, because a client has several requests under way; a transaction belongs to the process that
 took its transactional id.
 """
 
