@@ -119,6 +119,7 @@ class _Run:
         addresses = (sides[0].address, sides[1].address)
         self._exchanger = Exchanger(addresses, Ids(), known_before(sides), journal)
         self._mirror = Mirror(self._exchanger, plan.answering)
+        self._ended = ""  # how the program ended, if not by itself with status 0
 
     async def run(self) -> None:
         """Serve the program until it ends, then compare what it left."""
@@ -138,7 +139,8 @@ class _Run:
         if self._journal.trouble:
             raise CannotRun(f"diff: {self._journal.trouble}")
         if not self._journal.requests:
-            raise CannotRun("diff: no client has sent a request to the mirror")
+            reason = "no client has sent a request to the mirror"
+            raise CannotRun(f"diff: {reason}{self._ended and f'. {self._ended}'}")
 
     async def _clients(self) -> None:
         host, port = self._mirror.address
@@ -149,9 +151,11 @@ class _Run:
             return
         status = await _program(self._plan, bootstrap)
         if status is None:
-            self._journal.note(f"The program was ended after {self._plan.timeout_s:g} s.")
+            self._ended = f"The program was ended after {self._plan.timeout_s:g} s."
         elif status:
-            self._journal.note(f"T{ended(status)[1:]}.")
+            self._ended = f"T{ended(status)[1:]}."
+        if self._ended:
+            self._journal.note(self._ended)
 
 
 async def _interrupted() -> None:

@@ -157,3 +157,13 @@ def test_a_report_hides_records_and_secrets() -> None:
     assert len(hidden) == len(batch)
     command = ["run", "--password", "hunter2", "sasl.password=hunter2", "--topic", "t"]
     assert command_text(command) == "run --password (hidden) sasl.password=(hidden) --topic t"
+
+
+def test_answers_of_different_versions_differ_in_nothing_else() -> None:
+    sent = request(ApiKey.API_VERSIONS, 4, {})
+    new, old = (
+        read_answer(sent, bytes(messages.answer(ApiKey.API_VERSIONS, version, 1, {}))[4:])
+        for version in (4, 0)
+    )
+    (found,) = compared(sent, (new, old), Ids(), Known(frozenset(), set()))
+    assert found[2:] == ("an answer of version 4", "an answer of version 0")

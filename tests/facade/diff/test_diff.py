@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from ottla.client import Client
+from ottla.command_line import address
 from ottla.commands.app import run
 from ottla.diff.report import FENCE
+from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
 
 PROGRAM = str(Path(__file__).with_name("program.py"))
@@ -203,3 +206,33 @@ def test_a_trace_with_requests_that_cannot_be_read_is_sent_without_them(
     trace.write_text(json.dumps(event) + "\n")
     assert diff(pair, tmp_path / "report.md", "--trace", str(trace)) == 2
     assert "Metadata: the trace has no fields: broken: it ends" in capsys.readouterr().err
+
+
+def test_a_program_that_takes_too_long_is_ended(
+    pair: tuple[Ottla, Ottla], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    assert diff(pair, tmp_path / "report.md", "--timeout", "0.1", "--", *command) == 2
+    expected = "no client has sent a request to the mirror. The program was ended after 0.1 s."
+    assert expected in capsys.readouterr().err
+
+
+def test_a_client_sees_the_versions_that_both_sides_have(pair: tuple[Ottla, Ottla]) -> None:
+    def versions(bootstrap: str) -> dict[int, int]:
+        with Client(*address(bootstrap)) as client:
+            asked = {"client_software_name": "test", "client_software_version": "0"}
+            found = client.ask(ApiKey.API_VERSIONS, asked).api_keys
+            return {each.api_key: each.max_version for each in found}
+
+    unstable = {**SETTINGS, "unstable.api.versions.enable": "true"}
+    with (
+        Ottla(settings=unstable) as newer,
+        running((newer, pair[1]), "--answers", "ottla") as command,
+    ):
+        assert command.stderr is not None
+        mirror = command.stderr.readline().split()[4].rstrip(";")
+        both = versions(mirror)
+        assert both == versions(pair[1].bootstrap)
+        assert both != versions(newer.bootstrap)
+        command.send_signal(signal.SIGINT)
+        command.communicate(timeout=30)
