@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import islice
+from threading import Event
 from typing import Final, NamedTuple
 
 from ottla.torturing.checks import EXITS, KINDS, STUCK, Violation
@@ -24,8 +25,9 @@ class DoesNotWork(Exception):
 
 VERIFICATIONS: Final = 3
 _MUST_FAIL: Final = 2
-_PATIENCE: Final = 3.0
-Runner = Callable[[Contract, Schedule], Outcome]
+_PATIENCE: Final = 2.0
+Runner = Callable[[Contract, Schedule, Callable[[], bool]], Outcome]
+"""Runs a schedule, until the function says that its outcome is of no interest any more."""
 
 
 class Plan(NamedTuple):
@@ -136,6 +138,17 @@ def _why(outcome: Outcome) -> str:
     return f"the application does not work without faults: {text}{''.join(said)}"
 
 
+class _Judged(NamedTuple):
+    """An outcome.
+
+    Attributes:
+        not_confirmed: what happened at first, and not with more time.
+    """
+
+    outcome: Outcome
+    not_confirmed: str = ""
+
+
 class _Campaign:
     def __init__(self, contract: Contract, plan: Plan, watcher: Watcher, runner: Runner) -> None:
         self._contract = contract
@@ -143,15 +156,16 @@ class _Campaign:
         self._watcher = watcher
         self._runner = runner
         self._report = Report()
+        self._has_failure = Event()
 
     def report(self) -> Report:
         began_s = time.monotonic()
         calm = self._plan.base
-        outcome = self._runner(self._contract, calm)
+        outcome = self._run(calm)
         self._count(1, calm, outcome)
         if outcome.violations and outcome.kinds <= {STUCK, EXITS}:
             raise DoesNotWork(_why(outcome))
-        failure = self._failure(1, calm, outcome)
+        failure = Failure(1, calm, calm, outcome) if outcome.violations else None
         if failure is None and self._plan.runs > 1:
             failure = self._search(Profile(outcome.apis))
         if failure is not None:
@@ -169,23 +183,46 @@ class _Campaign:
         )  # fmt: skip
         numbered = enumerate(islice(wanted, plan.runs - 1), 2)
         failure: Failure | None = None
-        waiting: dict[Future[Outcome], tuple[int, Schedule]] = {}
+        waiting: dict[Future[_Judged], tuple[int, Schedule]] = {}
         with ThreadPoolExecutor(plan.jobs) as pool:
             while True:
                 while failure is None and len(waiting) < plan.jobs:
                     number, schedule = next(numbered, (0, None))
                     if schedule is None:
                         break
-                    future = pool.submit(self._runner, self._contract, schedule)
+                    future = pool.submit(self._judged, schedule)
                     waiting[future] = number, schedule
                 if not waiting:
                     return failure
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
                     number, schedule = waiting.pop(future)
-                    outcome = future.result()
-                    self._count(number, schedule, outcome)
-                    failure = failure or self._failure(number, schedule, outcome)
+                    judged = future.result()
+                    if failure is None:
+                        failure = self._failure(number, schedule, judged)
+
+    def _failure(self, number: int, schedule: Schedule, judged: _Judged) -> Failure | None:
+        """The failure of a run, if it has one; the other runs end then."""
+        outcome = judged.outcome
+        self._count(number, schedule, outcome)
+        if judged.not_confirmed:
+            self._report.not_confirmed.append(f"run {number}: {judged.not_confirmed}")
+        if not outcome.violations:
+            return None
+        self._has_failure.set()
+        return Failure(number, schedule, schedule, outcome)
+
+    def _run(self, schedule: Schedule) -> Outcome:
+        return self._runner(self._contract, schedule, lambda: False)
+
+    def _judged(self, schedule: Schedule) -> _Judged:
+        """Run a schedule; an application that is only slow must be slow again with more time."""
+        is_over = self._has_failure.is_set
+        outcome = self._runner(self._contract, schedule, is_over)
+        if outcome.kinds != {STUCK} or is_over():
+            return _Judged(outcome)
+        again = self._runner(self._patient(), schedule, is_over)
+        return _Judged(again, "" if again.violations else outcome.violations[0].text)
 
     def _count(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
         report = self._report
@@ -195,19 +232,6 @@ class _Campaign:
         report.not_fired.update(each.do for each in schedule.steps if each not in fired)
         report.without_steps += bool(schedule.steps) and not fired
         self._watcher.ran(number, schedule, outcome)
-
-    def _failure(self, number: int, schedule: Schedule, outcome: Outcome) -> Failure | None:
-        """The failure of a run; one that is only slow must be slow again with more time."""
-        if not outcome.violations:
-            return None
-        if outcome.kinds == {STUCK}:
-            again = self._runner(self._patient(), schedule)
-            if not again.violations:
-                text = f"run {number}: {outcome.violations[0].text}"
-                self._report.not_confirmed.append(text)
-                return None
-            outcome = again
-        return Failure(number, schedule, schedule, outcome)
 
     def _patient(self) -> Contract:
         contract = self._contract
@@ -221,9 +245,11 @@ class _Campaign:
         deadline_s = began_s + self._plan.shrink_s
 
         def fails(schedule: Schedule) -> bool:
+            if kind == STUCK and failure.original.steps and not schedule.steps:
+                return False  # the first run had no steps either, and went well
             failure.candidates += 1
             # A race that is lost once in a while makes no scenario.
-            failing = list(self._that_fail(schedule, kind))
+            failing = self._that_fail(schedule, kind)
             found = failing[0] if len(failing) >= _MUST_FAIL else None
             if found is not None:
                 failure.schedule, failure.outcome = schedule, found
@@ -231,24 +257,27 @@ class _Campaign:
             return found is not None
 
         shrunk(failure.original, fails, lambda: time.monotonic() > deadline_s)
-        for _ in range(VERIFICATIONS):
-            outcome = self._runner(self._contract, failure.schedule)
-            failure.replays += 1
-            if kind in outcome.kinds:
-                failure.failed += 1
-                failure.outcome = outcome
+        failing = self._that_fail(failure.schedule, kind, VERIFICATIONS)
+        failure.replays, failure.failed = VERIFICATIONS, len(failing)
+        if failing:
+            failure.outcome = failing[-1]
         failure.shrink_s = time.monotonic() - began_s
 
-    def _that_fail(self, schedule: Schedule, kind: str) -> Iterator[Outcome]:
-        if self._plan.jobs == 1:
-            outcomes = [self._runner(self._contract, schedule)]
-            if kind in outcomes[0].kinds:
-                outcomes.append(self._runner(self._contract, schedule))
+    def _that_fail(self, schedule: Schedule, kind: str, replays: int = 0) -> list[Outcome]:
+        """The outcomes of replays that fail in the same way, with all steps if it is stuck.
+
+        Args:
+            replays: how many; 0: as many as run at once, and no second one after a right one.
+        """
+        jobs = self._plan.jobs
+        if jobs == 1 and not replays:
+            first = self._run(schedule)
+            outcomes = [first, self._run(schedule)] if kind in first.kinds else [first]
         else:
-            with ThreadPoolExecutor(self._plan.jobs) as pool:
-                outcomes = list(
-                    pool.map(
-                        lambda _: self._runner(self._contract, schedule), range(self._plan.jobs)
-                    )
-                )
-        return (each for each in outcomes if kind in each.kinds)
+            with ThreadPoolExecutor(jobs) as pool:
+                outcomes = list(pool.map(self._run, [schedule] * (replays or jobs)))
+        return [
+            each
+            for each in outcomes
+            if kind in each.kinds and (kind != STUCK or len(each.fired) == len(schedule.steps))
+        ]

@@ -74,12 +74,21 @@ class Outcome:
         return {each.kind for each in self.violations}
 
 
-def run(contract: Contract, schedule: Schedule) -> Outcome:
-    """Run a schedule. Raises NoProgram, BrokerFailed, NoAnswer, ErrorAnswer."""
+def run(
+    contract: Contract, schedule: Schedule, is_over: Callable[[], bool] = lambda: False
+) -> Outcome:
+    """Run a schedule.
+
+    Args:
+        is_over: whether the outcome is of no interest any more; then the run ends.
+
+    Raises:
+        NoProgram, BrokerFailed, NoAnswer, ErrorAnswer: it cannot take place.
+    """
     with TemporaryDirectory(prefix="ottla-torture-") as scratch:
         directory = Path(scratch)
         with Stage(contract, schedule, directory) as stage:
-            return _Run(contract, schedule, stage, directory).outcome()
+            return _Run(contract, schedule, stage, directory).outcome(is_over)
 
 
 class _Act:
@@ -122,7 +131,7 @@ class _Run:
         self._found: list[Violation] = []
         self.story: list[Told] = []
 
-    def outcome(self) -> Outcome:
+    def outcome(self, is_given_up: Callable[[], bool]) -> Outcome:
         began_s = time.monotonic()
         self._send_portion()
         self._rules = self._stage.add_rules()
@@ -134,6 +143,8 @@ class _Run:
             while not self._is_over(deadline_s):
                 time.sleep(_LOOK_S)
                 self._turn()
+                if is_given_up():
+                    return Outcome(took_s=time.monotonic() - began_s)
             self._end()
         finally:
             for copy in self._copies.values():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Event
+
 from ottla.torturing.campaign import Plan, campaign
-from ottla.torturing.checks import TWICE, Violation, check_of
+from ottla.torturing.checks import STUCK, TWICE, Violation, check_of
 from ottla.torturing.contract import Contract
 from ottla.torturing.generator import Profile, schedules
 from ottla.torturing.run import Outcome
@@ -15,7 +18,7 @@ CONTRACT = Contract(("true",), check_of("copy"))
 def test_a_schedule_that_fails_once_in_a_while_is_not_taken_for_smaller() -> None:
     replays: dict[Schedule, int] = {}
 
-    def runner(_: Contract, schedule: Schedule) -> Outcome:
+    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
         """Fails with three records, and with fewer at the first replay alone."""
         replays[schedule] = replays.get(schedule, 0) + 1
         fails = schedule.data.records >= 3 or replays[schedule] == 1
@@ -25,6 +28,53 @@ def test_a_schedule_that_fails_once_in_a_while_is_not_taken_for_smaller() -> Non
     assert failure is not None
     assert failure.schedule.data.records == 3
     assert (failure.failed, failure.replays) == (3, 3)
+
+
+def test_what_is_stuck_keeps_the_step_that_stops_it() -> None:
+    """A slow machine may make a run without faults look stuck."""
+
+    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+        nonlocal runs
+        runs += 1
+        is_calm = runs == 1
+        stuck = [] if is_calm else [Violation(STUCK, "nothing happens")]
+        return Outcome(violations=stuck, fired=schedule.steps)
+
+    runs = 0
+    failure = campaign(CONTRACT, Plan(), runner=runner).failure
+    assert failure is not None
+    assert len(failure.schedule.steps) == 1
+    assert (failure.failed, failure.replays) == (3, 3)
+
+
+def test_what_is_stuck_once_and_not_with_more_time_is_a_note() -> None:
+    def runner(contract: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+        is_slow = bool(schedule.steps) and contract.idle_s == CONTRACT.idle_s
+        violations = [Violation(STUCK, "nothing happens")] if is_slow else []
+        return Outcome(violations=violations, fired=schedule.steps)
+
+    report = campaign(CONTRACT, Plan(runs=4), runner=runner)
+    assert report.failure is None
+    assert len(report.not_confirmed) == 3
+
+
+def test_a_failure_ends_the_runs_beside_it() -> None:
+    is_beside = Event()
+    given_up = []
+
+    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+        if not schedule.steps:
+            return Outcome()
+        if not is_beside.is_set():
+            is_beside.set()
+            while not is_over():
+                pass
+            given_up.append(schedule)
+            return Outcome()
+        return Outcome(violations=[Violation(TWICE, "it is there twice")])
+
+    assert campaign(CONTRACT, Plan(jobs=2, shrink_s=0), runner=runner).failure is not None
+    assert len(given_up) == 1
 
 
 def test_a_copy_with_a_fault_at_its_requests_is_alone() -> None:
