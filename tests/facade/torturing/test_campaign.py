@@ -32,6 +32,7 @@ def test_a_schedule_that_fails_once_in_a_while_is_not_taken_for_smaller() -> Non
 
 def test_what_is_stuck_keeps_the_step_that_stops_it() -> None:
     """A slow machine may make a run without faults look stuck."""
+    runs = 0
 
     def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
         nonlocal runs
@@ -40,7 +41,6 @@ def test_what_is_stuck_keeps_the_step_that_stops_it() -> None:
         stuck = [] if is_calm else [Violation(STUCK, "nothing happens")]
         return Outcome(violations=stuck, fired=schedule.steps)
 
-    runs = 0
     failure = campaign(CONTRACT, Plan(), runner=runner).failure
     assert failure is not None
     assert len(failure.schedule.steps) == 1
