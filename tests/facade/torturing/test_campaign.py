@@ -30,7 +30,7 @@ def test_a_schedule_that_fails_once_in_a_while_is_not_taken_for_smaller() -> Non
     assert (failure.failed, failure.replays) == (3, 3)
 
 
-def test_what_is_stuck_keeps_the_step_that_stops_it() -> None:
+def test_a_stuck_application_keeps_the_step_that_stops_it() -> None:
     """A slow machine may make a run without faults look stuck."""
     runs = 0
 
@@ -47,7 +47,7 @@ def test_what_is_stuck_keeps_the_step_that_stops_it() -> None:
     assert (failure.failed, failure.replays) == (3, 3)
 
 
-def test_what_is_stuck_once_and_not_with_more_time_is_a_note() -> None:
+def test_an_application_that_is_stuck_once_is_noted_if_more_time_helps() -> None:
     def runner(contract: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
         is_slow = bool(schedule.steps) and contract.idle_s == CONTRACT.idle_s
         violations = [Violation(STUCK, "nothing happens")] if is_slow else []
