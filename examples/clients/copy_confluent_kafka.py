@@ -28,6 +28,7 @@ RECORDS = int(os.environ.get("OTTLA_RECORDS", "0")) or math.inf
 GROUP_PROTOCOL = os.environ.get("COPY_GROUP_PROTOCOL", "classic")
 HEARTBEAT_INTERVAL_MS = os.environ.get("COPY_HEARTBEAT_INTERVAL_MS", "3000")
 TIMEOUT_S = 5.0
+STUCK_S = TIMEOUT_S + 1
 PATIENCE_S = 5.0
 POLL_S = 0.1
 REBOOTSTRAP_SINCE = 0x02080000
@@ -50,6 +51,19 @@ def ends(messages):
     return [TopicPartition(*place, offset + 1) for place, offset in last.items()]
 
 
+def send_offsets(producer, messages, metadata):
+    """Add the offsets to the transaction; SIGALRM ends the process if librdkafka never returns.
+
+    librdkafka 2.10 to 2.16 waits forever, whatever the timeout, if the group's coordinator has been
+    out of the metadata (librdkafka's issues 5511 and 5456). A new process aborts the transaction.
+    """
+    signal.setitimer(signal.ITIMER_REAL, STUCK_S)
+    try:
+        producer.send_offsets_to_transaction(ends(messages), metadata, TIMEOUT_S)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def is_copied(consumer, producer, messages):
     """Copy records in one transaction; False if it was aborted."""
     producer.begin_transaction()
@@ -57,7 +71,7 @@ def is_copied(consumer, producer, messages):
         for message in messages:
             producer.produce(OUTPUT, message.value(), message.key())
         metadata = consumer.consumer_group_metadata()
-        retried(producer.send_offsets_to_transaction, ends(messages), metadata, TIMEOUT_S)
+        retried(send_offsets, producer, messages, metadata)
         retried(producer.commit_transaction, TIMEOUT_S)
     except KafkaException as failed:
         if not failed.args[0].txn_requires_abort():

@@ -145,12 +145,12 @@ CLIENTS: Final[Mapping[str, Client]] = {
         "librdkafka 2.0.2 (confluent-kafka 2.0.2)", "copy_confluent_kafka.py", old_librdkafka
     ),
     "confluent-kafka": Client(
-        "librdkafka 2.16.1 (confluent-kafka 2.16.1)",
+        "librdkafka 2.16.0 (confluent-kafka 2.16.1)",
         "copy_confluent_kafka.py",
         partial(python, "confluent_kafka"),
     ),
     "confluent-kafka-consumer": Client(
-        "librdkafka 2.16.1, KIP-848",
+        "librdkafka 2.16.0, KIP-848",
         "copy_confluent_kafka.py",
         partial(python, "confluent_kafka"),
         group_protocol="consumer",
