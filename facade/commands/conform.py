@@ -12,7 +12,7 @@ import typer
 
 from ottla.client import ErrorAnswer, NoAnswer
 from ottla.command_line import CannotRun
-from ottla.commands.options import AsJson, guarded
+from ottla.commands.options import AsJson, about, guarded
 from ottla.commands.progress import counting
 from ottla.conform.findings import Result, exit_status
 from ottla.conform.judging import Trace, judge_trace, rules_named
@@ -127,13 +127,14 @@ def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
     """The verdict on a program in each scenario. Raises CannotRun."""
     from ottla.conform.program import NoProgram
     from ottla.conform.running import run_scenario
+    from ottla.process_groups import ending_with_command
     from ottla.testing import BrokerFailed
 
     chosen = _chosen(patterns)
     if not plan.has_rules:
         raise CannotRun(f"conform --rule {plan.rule}: there is no such rule")
     results = []
-    with counting("scenarios", len(chosen)) as advance:
+    with counting("scenarios", len(chosen)) as advance, ending_with_command():
         for each in chosen:
             try:
                 results.append(run_scenario(each, plan))
@@ -159,7 +160,7 @@ def _judged(trace: str, rule: str, client: str) -> Result:
     try:
         findings = judge_trace(_reading(trace), rules, is_judged=is_judged)
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
-        raise CannotRun(f"conform --trace {trace}: {wrong}") from None
+        raise CannotRun(f"conform --trace {about(trace, wrong)}") from None
     if not requests:
         of_client = "" if client == "*" else f" of a client {client}"
         raise CannotRun(f"conform --trace {trace}: it has no request{of_client}")
@@ -191,4 +192,4 @@ def _write(results: Sequence[Result], title: str, junit: Path | None, html: Path
 
             html.write_text(as_html(results, title), encoding="utf-8")
     except OSError as failed:
-        raise CannotRun(f"conform: {failed}") from None
+        raise CannotRun(f"conform: {about(title, failed)}") from None

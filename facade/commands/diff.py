@@ -67,6 +67,7 @@ def _diff(
         raise CannotRun(f"diff --out {out}: no file can be written there")
     from ottla.diff.mirror import side_named
     from ottla.diff.running import Plan, run
+    from ottla.process_groups import ending_with_command
 
     try:
         answering = side_named(answers)
@@ -81,7 +82,8 @@ def _diff(
         timeout,
         values,
     )
-    found = _sent_again(plan, replay, trace) if replay or trace else run(plan)
+    with ending_with_command():
+        found = _sent_again(plan, replay, trace) if replay or trace else run(plan)
     _write(found, out, as_json=as_json)
     return 1 if found.journal.unique() else 0
 

@@ -89,11 +89,13 @@ def _replays(exhibit: Exhibit, version: str, timeout_s: float, traces: Path | No
     from ottla.client import ErrorAnswer, NoAnswer
     from ottla.conform.program import NoProgram
     from ottla.museum.install import NotInstalled
+    from ottla.process_groups import ending_with_command
     from ottla.testing import BrokerFailed
 
     versions = [version] if version else [exhibit.affected, exhibit.fixed]
     try:
-        return [replay(exhibit, each, timeout_s=timeout_s, traces=traces) for each in versions]
+        with ending_with_command():
+            return [replay(exhibit, each, timeout_s=timeout_s, traces=traces) for each in versions]
     except (NotInstalled, NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
         raise CannotRun(f"museum run {exhibit.name}: {failed}") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, ParamSpec
 
 import typer
@@ -56,6 +57,13 @@ def guarded(function: Callable[P, int]) -> Callable[P, None]:
     paragraphs = (function.__doc__ or "").split("\n\n")
     command.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs)
     return command
+
+
+def about(file: Path | str, wrong: Exception) -> str:
+    """What is wrong with a file, without the error number; the error may name another file."""
+    if isinstance(wrong, OSError) and wrong.strerror:
+        return f"{wrong.filename or file}: {wrong.strerror}"
+    return f"{file}: {wrong}"
 
 
 def _said(error: Exception, status: int) -> int:

@@ -12,7 +12,7 @@ import typer
 
 from ottla.client import ErrorAnswer, NoAnswer
 from ottla.command_line import CannotRun
-from ottla.commands.options import AsJson, guarded
+from ottla.commands.options import AsJson, about, guarded
 from ottla.tables import json_line
 
 if TYPE_CHECKING:
@@ -197,11 +197,13 @@ def _ran(application: Application, plan: Plan, *, every_run: bool) -> Report:
 @contextmanager
 def _cannot_run() -> Iterator[None]:
     from ottla.conform.program import NoProgram
+    from ottla.process_groups import ending_with_command
     from ottla.testing import BrokerFailed
     from ottla.torturing.campaign import DoesNotWork
 
     try:
-        yield
+        with ending_with_command():
+            yield
     except (DoesNotWork, NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
         raise CannotRun(f"torture: {failed}") from None
 
@@ -246,7 +248,7 @@ def _replayed(file: Path, command: Sequence[str], *, timeout_s: float, as_json: 
     try:
         scenario = read_scenario(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as failed:
-        raise CannotRun(f"torture --replay {file}: {failed}") from None
+        raise CannotRun(f"torture --replay {about(file, failed)}") from None
     except WrongScenario as wrong:
         raise CannotRun(f"torture --replay {wrong}") from None
     application = scenario.application

@@ -13,7 +13,7 @@ import typer
 from ottla.command_line import CannotRun
 from ottla.commands import trace_files
 from ottla.commands.lab_options import Control, lab_of
-from ottla.commands.options import AsJson, guarded
+from ottla.commands.options import AsJson, about, guarded
 from ottla.lab_client import Trace
 from ottla.tables import json_line, line
 from ottla.trace_lanes import lanes
@@ -107,4 +107,4 @@ def _events(file: str, control: str) -> list[Event]:
         with Path(file).open(encoding="utf-8") as lines:
             return list(read_trace(lines))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
-        raise CannotRun(f"trace show {file}: {wrong}") from None
+        raise CannotRun(f"trace show {about(file, wrong)}") from None

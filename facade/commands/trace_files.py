@@ -11,7 +11,7 @@ from typing import IO, Annotated, Final
 import typer
 
 from ottla.command_line import CannotRun
-from ottla.commands.options import AsJson, guarded
+from ottla.commands.options import AsJson, about, guarded
 from ottla.tables import counted, json_line, line
 from ottla.trace_view import BrokenTrace, Event, read_trace
 
@@ -60,7 +60,7 @@ def _pcap(
             events = sys.stdout if out is None else files.enter_context(_opened(out, file))
             summary = read_capture(capture, lambda event: _write(events, event), port or ())
         except (OSError, NoCapture) as wrong:
-            raise CannotRun(f"trace pcap {file}: {wrong}") from None
+            raise CannotRun(f"trace pcap {about(file, wrong)}") from None
     if as_json and out is not None:
         json_line(summary._asdict())
         return 0
@@ -113,7 +113,7 @@ def _parquet(
                 raise CannotRun(f"{out} is the file that is read")
             rows = write(read_trace(lines), out)
         except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
-            raise CannotRun(f"trace parquet {file}: {wrong}") from None
+            raise CannotRun(f"trace parquet {about(file, wrong)}") from None
     if as_json:
         json_line({"rows": rows})
     else:

@@ -1,4 +1,4 @@
-"""The program of a client: a process group of its own, with its output in a file."""
+"""The program of a client: a process group of its own, which ends with this process."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import IO, Final, Self
 
+from ottla.process_groups import PROCESS_GROUPS, RunnerEnds
+
+_STANDARD_ERROR: Final = 2
 _GRACE_S: Final = 2.0
 _TAIL_BYTES: Final = 4096
 
@@ -32,7 +35,7 @@ class Program:
     Args:
         command: the program and its arguments.
         environment: variables in addition to those of this process.
-        output: the file of its output and errors.
+        output: the file of its output and errors; None: standard error.
         takes_lines: whether `tell` sends it lines; without, its input is empty.
 
     Raises:
@@ -43,24 +46,30 @@ class Program:
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
-        output: Path,
+        output: Path | None,
         *,
         takes_lines: bool = False,
     ) -> None:
         self._output = output
-        with output.open("wb") as file:
+
+        def start(to: IO[bytes] | int, mark: Mapping[str, str]) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command,
+                env={**os.environ, **environment, **mark},
+                stdin=subprocess.PIPE if takes_lines else subprocess.DEVNULL,
+                stdout=to,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+        with nullcontext(_STANDARD_ERROR) if output is None else output.open("wb") as file:
             try:
-                self._process = subprocess.Popen(
-                    command,
-                    env={**os.environ, **environment},
-                    stdin=subprocess.PIPE if takes_lines else subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+                self._process = PROCESS_GROUPS.started(lambda mark: start(file, mark))
             except OSError as failed:
                 reason = failed.strerror or str(failed)
                 raise NoProgram(f"{command[0]} cannot be run: {reason}") from None
+            except RunnerEnds:
+                raise NoProgram(f"{command[0]} is not run: a signal ends all programs") from None
 
     def __enter__(self) -> Self:
         return self
@@ -72,6 +81,12 @@ class Program:
     def status(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
         return self._process.poll()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Its status once it ends; None if it takes longer."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(timeout_s)
+        return None
 
     def tell(self, line: str) -> None:
         """Send it a line; nothing happens if it has ended."""
@@ -86,7 +101,7 @@ class Program:
             self.signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE_S)
-        self.signal(signal.SIGKILL)
+        PROCESS_GROUPS.kill(self._process.pid)
         self._process.wait()
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
@@ -99,7 +114,9 @@ class Program:
             os.killpg(self._process.pid, number)
 
     def tail(self, lines: int = 5) -> tuple[str, ...]:
-        """The last lines of its output."""
+        """The last lines of its output, if that is a file."""
+        if self._output is None:
+            return ()
         with self._output.open("rb") as file:
             file.seek(max(0, self._output.stat().st_size - _TAIL_BYTES))
             text = file.read().decode(errors="replace")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import platform
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from ottla import __version__
 from ottla.command_line import CannotRun
-from ottla.conform.program import ended, filled
+from ottla.conform.program import NoProgram, Program, ended, filled
 from ottla.diff.before import Side, known_before, look_at, notes_on, settings_for_ottla
 from ottla.diff.exchanges import Exchanger
 from ottla.diff.final_state import FinalState
@@ -25,8 +24,6 @@ from ottla.diff.report import Facts
 from ottla.diff.sides import NAMES, Address
 from ottla.testing import BrokerFailed, Ottla
 
-_GRACE_S: Final = 3.0
-_STANDARD_ERROR: Final = 2
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -176,36 +173,16 @@ async def _program(plan: Plan, bootstrap: str) -> int | None:
     goes on to the program, which would outlive it otherwise.
     """
     values = {"bootstrap": bootstrap}
-    environment: Mapping[str, str] = {
-        **os.environ,
-        "OTTLA_BOOTSTRAP": bootstrap,
-        "KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-    }
+    variables = {"OTTLA_BOOTSTRAP": bootstrap, "KAFKA_BOOTSTRAP_SERVERS": bootstrap}
     try:
-        process = await asyncio.create_subprocess_exec(
-            *filled(plan.command, values),
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=_STANDARD_ERROR,
-            start_new_session=True,
-        )
-    except OSError as failed:
-        reason = failed.strerror or failed
-        raise CannotRun(f"diff: {plan.command[0]} cannot be run: {reason}") from None
-
-    def end(number: signal.Signals) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-
+        program = Program(filled(plan.command, values), variables, None)
+    except NoProgram as failed:
+        raise CannotRun(f"diff: {failed}") from None
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, end, signal.SIGTERM)
+    loop.add_signal_handler(signal.SIGTERM, program.signal, signal.SIGTERM)
     try:
-        return await asyncio.wait_for(process.wait(), plan.timeout_s)
-    except TimeoutError:
-        return None
+        return await asyncio.to_thread(program.wait, plan.timeout_s)
     finally:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            end(number)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), _GRACE_S)
+        # In a thread: its clients may need the mirror to close.
+        await asyncio.to_thread(program.end)
         loop.remove_signal_handler(signal.SIGTERM)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from ottla.process_groups import PROCESS_GROUPS
 from ottla.torturing.campaign import Plan, Watcher, campaign
 from ottla.torturing.contract import DEFAULT_GROUP, DEFAULT_ID, DEFAULT_INPUT, DEFAULT_OUTPUT
 from ottla.torturing.function import APPLICATION, PARAMETERS
@@ -81,10 +83,11 @@ def torture(
         def test() -> None:
             __tracebackhide__ = True  # pytest shows the report alone
             directory = Path(inspect.getfile(function)).parent
-            if replay is not None:
-                _replay(application, directory / replay, directory)
-            else:
-                _tortured(application, plan, directory)
+            with PROCESS_GROUPS.end_at(signal.SIGINT):
+                if replay is not None:
+                    _replay(application, directory / replay, directory)
+                else:
+                    _tortured(application, plan, directory)
 
         # Not functools.wraps: pytest would take the function's parameters for fixtures.
         test.__name__, test.__qualname__ = function.__name__, function.__qualname__

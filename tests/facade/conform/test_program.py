@@ -121,6 +121,7 @@ def test_the_end_of_a_program_is_the_end_of_its_process_group(tmp_path: Path) ->
         (["--rule", "no-such", "--", "true"], "conform --rule no-such: there is no such rule"),
         (["--trace", "t", "--", "true"], "expected --trace FILE, or -- and a command"),
         ([], "expected --trace FILE, or -- and a command"),
+        (["--trace", "gone.jsonl"], "conform --trace gone.jsonl: No such file or directory\n"),
     ],
 )
 def test_a_run_that_cannot_begin_is_status_2(

@@ -65,7 +65,7 @@ def test_offsets_before_the_output_lose_records(
             ["--copies", "1", "--", sys.executable, "-c", "import no_such_module"],
             "the application does not work without faults: the copies have exited 6 times;",
         ),
-        (["--replay", "gone.yaml"], "--replay gone.yaml: "),
+        (["--replay", "gone.yaml"], "--replay gone.yaml: No such file or directory\n"),
     ],
 )
 def test_a_command_that_cannot_run_has_status_2(
