@@ -22,6 +22,8 @@ from .rule import Rule
 
 _UNSUPPORTED_VERSION: Final = codes("UNSUPPORTED_VERSION")
 _ROUNDING_MS: Final = 20
+_SLOW_MS: Final = 200
+"""The longest that a busy client may need from sending a request to the broker's reading it."""
 _MOST_RETRIES: Final = 10
 _RETRIES_WITHIN_MS: Final = 100
 _RETRIABLE: Final = codes(
@@ -151,6 +153,7 @@ class Throttled(Rule):
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
         self._until: dict[str, tuple[int, Exchange]] = {}
+        self._first_at_ms: dict[str, int] = {}
 
     def answered(self, exchange: Exchange) -> None:
         throttle_ms = int((exchange.response or {}).get("throttle_time_ms") or 0)
@@ -158,13 +161,15 @@ class Throttled(Rule):
         if throttle_ms > ON_THE_WAY_MS + _ROUNDING_MS and exchange.version >= since:
             until_ms = exchange.answered_at_ms + throttle_ms
             self._until[exchange.connection] = until_ms, exchange
+            self._first_at_ms.pop(exchange.connection, None)
 
     def asked(self, exchange: Exchange) -> None:
         found = self._until.get(exchange.connection)
         if found is None:
             return
         until_ms, throttled = found
-        if not exchange.follows(throttled):
+        first_at_ms = self._first_at_ms.setdefault(exchange.connection, exchange.at_ms)
+        if not exchange.follows(throttled) or _is_sent_before(exchange, throttled, first_at_ms):
             return
         if exchange.at_ms + _ROUNDING_MS < until_ms:
             early_ms = until_ms - exchange.at_ms
@@ -175,6 +180,16 @@ class Throttled(Rule):
 
     def closed(self, closed: Closed) -> None:
         self._until.pop(closed.connection, None)
+        self._first_at_ms.pop(closed.connection, None)
+
+
+def _is_sent_before(exchange: Exchange, throttled: Exchange, first_at_ms: int) -> bool:
+    """Whether a slow client may have sent a request before it read the throttled answer.
+
+    Those are the first after the answer, and all in one go.
+    """
+    is_slow = first_at_ms < throttled.answered_at_ms + _SLOW_MS
+    return is_slow and exchange.at_ms <= first_at_ms + _ROUNDING_MS
 
 
 class RetriesWait(Rule):

@@ -138,6 +138,28 @@ def test_offsets_of_a_transaction_come_with_the_epoch_of_the_member() -> None:
     assert (rule.obeyed, [each.frames[-1] for each in rule.violations]) == (1, [last])
 
 
+@pytest.mark.parametrize(
+    ("after_ms", "status"),
+    [
+        ((60, 60), Status.NOT_EXERCISED),
+        ((60, 100), Status.VIOLATED),
+        ((10, 60), Status.VIOLATED),
+        ((300,), Status.VIOLATED),
+        ((60, 400), Status.OBEYED),
+    ],
+)
+def test_a_slow_client_sends_once_before_it_reads_a_throttled_answer(
+    after_ms: tuple[int, ...], status: Status
+) -> None:
+    capture = Capture()
+    capture.answers(capture.asks("Metadata", 8), {"throttle_time_ms": 400})
+    answered_at_ms = capture.events[-1]["at_ms"]
+    for each in after_ms:
+        capture.asks("Metadata", 8, at_ms=answered_at_ms + each)
+    (rule,) = [each for each in judge(capture.events) if each.rule_id == "throttle-obeyed"]
+    assert rule.status == status
+
+
 def test_every_rule_has_a_client_that_obeys_and_one_that_breaks_it() -> None:
     assert {rule.rule_id for rule in RULES} == PLAYS.keys() | CAPTURES.keys()
 
