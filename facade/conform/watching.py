@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
-from ottla.trace_view import Event
+from ottla.trace_follower import TraceFollower
 from ottla.verdict.exchange import Asked, Closed, Exchange, step_of
 from ottla.verdict.knowledge import Knowledge
 from ottla.verdict.reading import fetched_places
@@ -30,10 +28,8 @@ class Watch:
     """
 
     def __init__(self, file: Path, topic: str) -> None:
-        self._file = file
+        self._follower = TraceFollower(file)
         self._topic = topic
-        self._read = 0
-        self._rest = b""
         self._knowledge = Knowledge()
         self._waiting: dict[int, Exchange] = {}
         self._connections: set[str] = set()
@@ -45,7 +41,7 @@ class Watch:
 
     def look(self) -> None:
         """Read what the trace has got since the last look."""
-        for event in self._new():
+        for event in self._follower.new():
             if event["kind"] == "fault":
                 self.fired[event["id"]] = self.fired.get(event["id"], 0) + 1
             step = step_of(event, self._waiting)
@@ -63,17 +59,6 @@ class Watch:
     def is_connected(self) -> bool:
         """Whether a connection of the program is open."""
         return bool(self._connections)
-
-    def _new(self) -> Iterator[Event]:
-        if not self._file.exists():
-            return
-        with self._file.open("rb") as file:
-            file.seek(self._read)
-            data = self._rest + file.read()
-            self._read = file.tell()
-        *lines, self._rest = data.split(b"\n")
-        for line in lines:
-            yield json.loads(line)
 
     def _asked(self, exchange: Exchange) -> None:
         if exchange.api == "Fetch":

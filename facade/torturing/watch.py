@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ottla.protocol.errors import Code
+from ottla.trace_follower import TraceFollower
 from ottla.trace_view import Event, errors_in
 
 LISTENER: Final = "COPY"
@@ -58,9 +58,7 @@ class Watch:
     """
 
     def __init__(self, file: Path) -> None:
-        self._file = file
-        self._read = 0
-        self._rest = b""
+        self._follower = TraceFollower(file)
         self._asked: dict[int, Event] = {}
         self._members: dict[int, dict[str, Member]] = {}
         self._states: dict[str, str] = {}
@@ -78,7 +76,7 @@ class Watch:
 
     def look(self) -> None:
         """Read what the trace has got since the last look."""
-        for event in self._new():
+        for event in self._follower.new():
             self.events.append(event)
             self.last_seq = event["seq"]
             self._see(event)
@@ -106,17 +104,6 @@ class Watch:
             del self._owners[name]
         for former in self._former.values():
             former.discard(copy)
-
-    def _new(self) -> Iterator[Event]:
-        if not self._file.exists():
-            return
-        with self._file.open("rb") as file:
-            file.seek(self._read)
-            data = self._rest + file.read()
-            self._read = file.tell()
-        *lines, self._rest = data.split(b"\n")
-        for line in lines:
-            yield json.loads(line)
 
     def _see(self, event: Event) -> None:
         kind = event["kind"]
