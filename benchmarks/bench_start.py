@@ -24,7 +24,6 @@ from typing import Any
 
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
-from ottla.protocol.codec import import_alone
 from ottla.protocol.errors import Code
 from ottla.protocol.requests import read_answer, request_frame
 from ottla.template import Template
@@ -65,7 +64,6 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail when a target is missed")
     given = parser.parse_args()
     runs, idle_s = (3, 1.0) if given.quick else (given.runs, given.idle_s)
-    import_alone()
     with tempfile.TemporaryDirectory(prefix="ottla-bench-") as compiled:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = compiled

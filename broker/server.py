@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ..metadata.catalog import ResourceType
 from ..metadata.features import is_served
-from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
 from .clock import Clock, SystemClock
 from .log_output import Log
@@ -128,7 +127,6 @@ def serve(
     """
     import uvloop
 
-    import_alone()
     _raise_descriptor_limit()
     directory, is_temporary = _directory(config, data_dir)
     if (is_temporary or data_dir is not None) and "," not in str(directory):

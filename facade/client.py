@@ -10,7 +10,6 @@ import socket
 from typing import Any, Final, Self
 
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import import_alone
 from ottla.protocol.errors import Code, Malformed
 from ottla.security.client_connection import NO_KAFKA, received, secured
 from ottla.security.client_security import UNSECURED, ClientSecurity, Unauthenticated
@@ -142,7 +141,6 @@ class Client:
         security: ClientSecurity = UNSECURED,
         client_id: str = _CLIENT_ID,
     ) -> None:
-        import_alone()
         self._security = security
         self._client_id = client_id
         self._first = (host, port)

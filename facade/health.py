@@ -72,10 +72,8 @@ def _connected(
     connection = socket.create_connection((host, port), timeout=timeout_s)
     if security is None:
         return connection
-    from ottla.protocol.codec import import_alone
     from ottla.security.client_connection import secured
 
-    import_alone()
     return secured(connection, host, security, "ottla")
 
 

@@ -1,20 +1,16 @@
 """Kafka's messages as classes, each made from its schema at first use.
 
 The schemas and objects are kafka-python's. Its message classes are not used: they come a dozen per
-module, and making all of them would cost more than the rest of a broker's start. `import_alone`
-also avoids importing the library's clients.
+module, and making all of them would cost more than the rest of a broker's start. `kafka_schemas.py`
+loads what is used of the library, without its clients.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
-from importlib.machinery import PathFinder
-from types import ModuleType
 from typing import Any, Final
 
 from . import encoding
@@ -24,46 +20,10 @@ from .encoding import Encoder
 
 _COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
 
-_SCHEMA_READER: Final = "kafka.protocol.schemas.load_json"
-
 # Bit fields of authorized operations, which are sets here.
 _WITH_OPERATIONS: Final = frozenset(
     {"MetadataResponse", "DescribeClusterResponse", "DescribeGroupsResponse"}
 )
-
-
-def import_alone() -> None:
-    """Import the codec without kafka-python's clients.
-
-    `import kafka` loads every client of kafka-python (100 ms, 12 MB). With an empty package in its
-    place `kafka.protocol` can be imported alone. Does nothing if `kafka` is already imported.
-    """
-    if "kafka" in sys.modules:
-        return
-    spec = PathFinder.find_spec("kafka")
-    if spec is None or spec.submodule_search_locations is None:
-        raise ImportError("the package kafka-python is not installed")
-    package = ModuleType("kafka")
-    package.__path__ = list(spec.submodule_search_locations)
-    package.__spec__ = spec  # others look for it: PySpark does
-    sys.modules["kafka"] = package
-    reader = ModuleType(_SCHEMA_READER)
-    vars(reader)["load_json"] = _load_json
-    sys.modules[_SCHEMA_READER] = reader
-
-
-def _load_json(*args: object, **kwargs: object) -> object:
-    """kafka-python's reader of schemas, imported at its first use.
-
-    It imports importlib.resources and with it tempfile, shutil and random: 4 ms of a start.
-    """
-    from kafka.protocol import schemas
-
-    if sys.modules[_SCHEMA_READER].__spec__ is None:
-        del sys.modules[_SCHEMA_READER]
-    # The import makes the package's attribute of this name the module.
-    schemas.load_json = import_module(_SCHEMA_READER).load_json
-    return schemas.load_json(*args, **kwargs)
 
 
 def api_name(api_key: ApiKey) -> str:
@@ -85,10 +45,10 @@ def message_class(api_key: ApiKey, kind: str) -> Any:
     """
     name = api_name(api_key) + kind
     if name not in _made:
-        from kafka.protocol import schemas
+        from .kafka_schemas import DIRECTORY
 
         try:
-            schema = _read_schema(f"{schemas.__path__[0]}/resources/{name}.json")
+            schema = _read_schema(f"{DIRECTORY}/{name}.json")
         except FileNotFoundError:
             schema = _own_schema(name)
         if name in _WITH_OPERATIONS:
@@ -144,8 +104,7 @@ def _as_set(fields: list[dict[str, Any]]) -> None:
 
 def _class_from(schema: dict[str, Any]) -> Any:
     """A class whose objects have the schema's fields; the class itself has only the versions."""
-    from kafka.protocol.data_container import DataContainer
-    from kafka.protocol.schemas import BaseField, StructField
+    from .kafka_schemas import BaseField, DataContainer, StructField
 
     own = {
         "_struct": StructField(schema),

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "audit": ({"protocol"}, set()),
     "verdict": ({"audit", "protocol"}, set()),
-    "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
+    "protocol": (set(), {"crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "metadata": ({"protocol"}, set()),
     "storage": ({"protocol", "metadata"}, set()),
     "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),

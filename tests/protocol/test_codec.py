@@ -1,9 +1,10 @@
-"""kafka-python's classes are found for every API, and its clients stay out of a broker."""
+"""kafka-python's schemas are found for every API, and the package itself is left alone."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,34 +46,51 @@ def run(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_broker_loads_no_client() -> None:
+MAKE_ONE = (
+    "import sys\n"
+    "from ottla.protocol.api_keys import ApiKey\n"
+    "from ottla.protocol.codec import data_class, message_class\n"
+    "made = message_class(ApiKey.METADATA, 'Request')\n"
+)
+
+
+def test_a_message_class_leaves_no_module_of_the_library() -> None:
+    run(
+        MAKE_ONE
+        + "assert not [name for name in sys.modules if name.partition('.')[0] == 'kafka']\n"
+    )
+
+
+def test_the_library_is_found_behind_a_folder_kafka_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "kafka" / "protocol").mkdir(parents=True)
+    (tmp_path / "kafka" / "__init__.py").write_text("mine = True\n")
+    run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        + MAKE_ONE
+        + "import kafka\nassert kafka.mine and made(version=1)\n"
+    )
+
+
+@pytest.mark.parametrize("other", ["None", "object()", "__import__('unittest.mock').mock.Mock()"])
+def test_whatever_stands_for_kafka_in_the_process_is_no_matter(other: str) -> None:
+    run(
+        f"import sys; other = sys.modules['kafka'] = {other}\n"
+        + MAKE_ONE
+        + "assert made(version=1) and sys.modules['kafka'] is other\n"
+    )
+
+
+def test_a_missing_library_is_named() -> None:
     run(
         "import sys\n"
-        "from ottla.protocol.codec import import_alone, message_class\n"
-        "from ottla.protocol.api_keys import ApiKey\n"
-        "import_alone(); import_alone()\n"
-        "message_class(ApiKey.METADATA, 'Request')\n"
-        "assert not any(name.startswith(('kafka.client', 'kafka.consumer', 'kafka.producer'))"
-        " for name in sys.modules)\n"
-    )
-
-
-def test_a_process_that_is_a_client_too_keeps_its_clients() -> None:
-    run(
-        "import kafka\n"
-        "from ottla.protocol.codec import import_alone\n"
-        "import_alone()\n"
-        "assert kafka.KafkaConsumer and __import__('kafka') is kafka\n"
-    )
-
-
-def test_the_package_without_clients_can_be_looked_up() -> None:
-    """PySpark asks whether `kafka` is installed; a module without a spec is an error there."""
-    run(
-        "from importlib.util import find_spec\n"
-        "from ottla.protocol.codec import import_alone\n"
-        "import_alone()\n"
-        "assert find_spec('kafka') is not None\n"
+        "import ottla.protocol.codec, uuid, json\n"
+        "sys.path[:] = []\n"
+        "try:\n"
+        "    from ottla.protocol import kafka_schemas\n"
+        "except ImportError as missing:\n"
+        "    assert 'kafka-python 3' in str(missing), missing\n"
+        "else:\n"
+        "    raise AssertionError(kafka_schemas)\n"
     )
 
 
@@ -86,13 +104,7 @@ def test_nothing_of_the_library_is_loaded_before_the_first_message() -> None:
 
 def test_a_message_class_is_made_without_warnings() -> None:
     """In a project whose tests turn warnings into errors, the first message would fail."""
-    program = (
-        "from ottla.protocol.api_keys import ApiKey\n"
-        "from ottla.protocol.codec import data_class, import_alone, message_class\n"
-        "import_alone()\n"
-        "message_class(ApiKey.FETCH, 'Response')\n"
-        "data_class('TopicRecord')\n"
-    )
+    program = MAKE_ONE + "message_class(ApiKey.FETCH, 'Response')\ndata_class('TopicRecord')\n"
     done = subprocess.run(
         [sys.executable, "-P", "-W", "error", "-c", program],
         capture_output=True,
@@ -104,11 +116,7 @@ def test_a_message_class_is_made_without_warnings() -> None:
 
 def test_the_librarys_own_messages_can_be_used_beside_these() -> None:
     run(
-        "from ottla.protocol.api_keys import ApiKey\n"
-        "from ottla.protocol.codec import import_alone, message_class\n"
-        "import_alone()\n"
-        "message_class(ApiKey.FETCH, 'Response')\n"
-        "from kafka.protocol.metadata import MetadataRequest\n"
+        MAKE_ONE + "from kafka.protocol.metadata import MetadataRequest\n"
         "from kafka.protocol import schemas\n"
         "assert MetadataRequest(version=1, topics=['orders']).encode()\n"
         "assert schemas.load_json('FetchRequest')['apiKey'] == 1\n"
