@@ -1,5 +1,7 @@
 """Writes log lines to stderr, as readable text or as JSON; stdout has only the ready line.
 
+A line never blocks or breaks what it tells of: `text_stream.py` has the reasons.
+
 Each part of the broker has a `Log`, and each `Log` writes to a logger with Kafka's name
 (log_names.py). A logger without a level of its own has that of the nearest one above it
 (`org.apache.kafka` is above `org.apache.kafka.controller`), and in the end that of the root, as in
@@ -12,15 +14,17 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Final, Protocol, TextIO
 
 from .clock import utc_timestamp
 from .log_names import DEFAULT_LEVELS, LEVELS, LOGGERS, ROOT
+from .text_stream import TextStream
 
 AUTO: Final = "auto"
 CONSOLE: Final = "console"
 JSON: Final = "json"
 FORMATS: Final = (AUTO, CONSOLE, JSON)
+DRAIN_S: Final = 0.5
 
 _TRACE, _DEBUG, _INFO, _WARN, _ERROR = (
     LEVELS[name] for name in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR")
@@ -114,18 +118,63 @@ def _write(level: str, log: Log, event: str, fields: dict[str, object]) -> None:
     if _output is not None:
         getattr(_output, level)(event, room=log.room, **fields)
         return
+    try:
+        text = _rendered(level, log.logger, event, fields)
+    except Exception:  # a field that cannot be shown, no memory: a line never breaks its subject
+        _stderr.lost += 1
+        return
+    write_error(text)
+
+
+def _rendered(level: str, logger: str, event: str, fields: dict[str, object]) -> str:
     global _render
     if _render is None:
         _render = _renderer()
-    line = {"level": level, "event": event, "timestamp": utc_timestamp(), "logger": log.logger}
+    line = {"level": level, "event": event, "timestamp": utc_timestamp(), "logger": logger}
     fault = fields.pop("exc_info", None)
     if isinstance(fault, BaseException):
         import traceback
 
         fields["exception"] = "".join(traceback.format_exception(fault)).rstrip()
-    with suppress(OSError):  # a reader of the log that is gone does not stop the broker
-        sys.stderr.write(_render(line | fields) + "\n")
-        sys.stderr.flush()
+    return _render(line | fields) + "\n"
+
+
+def _lost_line(lost: int) -> str:
+    event = "lines of the log were lost: nobody read them, or they could not be written"
+    try:
+        return _rendered("warning", LOGGERS["server"], event, {"count": lost})
+    except Exception:
+        return f"ottla: {lost} {event}\n"
+
+
+_stderr: Final = TextStream(2, _lost_line)
+_stdout: Final = TextStream(1, lambda lost: "")
+
+
+def write_error(text: str) -> None:
+    """Write lines that are no log lines to standard error, without waiting for its reader."""
+    _write_text(_stderr, sys.stderr, sys.__stderr__, text)
+
+
+def write_output(text: str) -> None:
+    """Write lines to standard output, without waiting for its reader."""
+    _write_text(_stdout, sys.stdout, sys.__stdout__, text)
+
+
+def _write_text(stream: TextStream, current: TextIO | None, own: TextIO | None, text: str) -> None:
+    """Write to the process's own stream, or to what a program has put in its place."""
+    if current is own:
+        stream.write(text)
+    elif current is not None:
+        with suppress(Exception):  # it is closed, or has no such character
+            current.write(text)
+            current.flush()
+
+
+def drain_output(timeout_s: float = DRAIN_S) -> None:
+    """Wait until the lines are written, before the process ends; not for a reader that stalls."""
+    if _stderr.drain(timeout_s):
+        _stdout.drain(timeout_s)
 
 
 def _renderer() -> Callable[[dict[str, object]], str]:

@@ -1,7 +1,7 @@
 """The broker's process: starts the nodes, prints the ready line, and stops cleanly.
 
-On SIGTERM or SIGINT it accepts no new connections and requests, answers the current requests, long
-polls at once, then flushes the logs and writes the clean-shutdown mark.
+On SIGTERM, SIGINT or SIGHUP it accepts no new connections and requests, answers the current
+requests, long polls at once, then flushes the logs and writes the clean-shutdown mark.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import errno
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -21,7 +20,7 @@ from ..metadata.catalog import ResourceType
 from ..metadata.features import is_served
 from ..protocol.errors import Malformed, Refused
 from .clock import Clock, SystemClock
-from .log_output import Log
+from .log_output import Log, drain_output, write_error, write_output
 from .loop_faults import log_loop_faults
 from .net.sockets import NodeSockets
 from .node import Node
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ..storage.files import Files
 
 _log = Log("nodes")
+_ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -76,10 +76,9 @@ class Ready(NamedTuple):
 def print_ready(ready: Ready) -> None:
     """Write the ready line to stdout."""
     kept = ", deleted at exit" if ready.is_temporary else ""
-    sys.stdout.write(
+    write_output(
         f"ottla is listening on {ready.bootstrap_servers}, data in {ready.data_dir}{kept}\n"
     )
-    sys.stdout.flush()
 
 
 class Stage(NamedTuple):
@@ -109,7 +108,7 @@ def serve(
     stage: Stage = _USUAL_STAGE,
     on_ready: Callable[[Ready], None] = print_ready,
 ) -> int:
-    """Run a broker until SIGTERM or SIGINT; return the exit status.
+    """Run a broker until SIGTERM, SIGINT or SIGHUP; return the exit status.
 
     Args:
         config: the settings; the port of a listener may be 0 for a free one.
@@ -146,9 +145,10 @@ def serve(
 
         return uvloop.run(running, loop_factory=partial(MeasuredLoop, Holds()))
     except (OSError, RuntimeError, Refused, Malformed) as trouble:  # its text names the damage
-        sys.stderr.write(f"ottla: {_with_path(trouble, directory)}\n")
+        write_error(f"ottla: {_with_path(trouble, directory)}\n")
         return 1
     finally:
+        drain_output()
         if is_temporary:
             import shutil
 
@@ -173,10 +173,10 @@ def _with_path(trouble: Exception, directory: Path) -> str:
 
 def _halt(data_dir: str) -> None:
     """End the process at once, because the data directory is removed (as Kafka's halt)."""
-    sys.stderr.write(
+    write_error(
         f"ottla: {data_dir} was removed or replaced while the broker ran on it: the broker halts\n"
     )
-    sys.stderr.flush()
+    drain_output()
     os._exit(1)
 
 
@@ -224,7 +224,9 @@ class _Server:
     ) -> int:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _ENDING_SIGNALS:
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue  # nohup
             loop.add_signal_handler(number, stopped.set)
         configs = [self._config]
         if nodes > 1:
@@ -261,7 +263,7 @@ class _Server:
         garbage.start()
         self._say_what_does_nothing(first)
         for name in self.variants.names:
-            sys.stderr.write(f"ottla: rehearses a bug of Kafka: {name}\n")
+            write_error(f"ottla: rehearses a bug of Kafka: {name}\n")
         self._announce(served, ready_file)
         await stopped.wait()
         _log.info("the broker stops", nodes=[node.node_id for node in served])
@@ -286,7 +288,7 @@ class _Server:
         ]
         harmless, passed_over = node.config.harmless_names(), node.config.passed_over
         for line in lines_at_start(harmless, passed_over, not_served, tiered):
-            sys.stderr.write(line + "\n")
+            write_error(line + "\n")
 
     @staticmethod
     async def _stop(served: dict[Node, NodeSockets]) -> None:

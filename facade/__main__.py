@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ottla.command_line import CannotRun
+from ottla.standard_streams import fill_closed_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ def main(
     Raises:
         SystemExit: with status 2, if an option of `serve` or `health` is wrong.
     """
+    fill_closed_streams()
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         status = _run(words, on_ready)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .__main__ import main as ottla
 from .broker.settings.properties import CLUSTER_ID, read_properties, settings_from_environment
+from .standard_streams import fill_closed_streams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,6 +122,7 @@ def log_lines(node_id: int, now: str) -> list[str]:
 
 def main() -> int:
     """Start the broker; return the exit status of `ottla serve`."""
+    fill_closed_streams()
     try:
         planned = plan(sys.argv[1:], os.environ)
     except CannotStart as error:
@@ -138,14 +140,16 @@ def main() -> int:
 def _print_log_lines(ready: Mapping[str, object]) -> None:
     import time
 
+    from ottla.broker.log_output import write_output
+
     now_s = time.time()
     milliseconds = int(now_s * 1000) % 1000
     now = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now_s)) + f",{milliseconds:03}"
     nodes = ready["nodes"]
     assert isinstance(nodes, list)
     for node in nodes:
-        sys.stdout.writelines(line + "\n" for line in log_lines(node["node_id"], now))
-    sys.stdout.flush()
+        for line in log_lines(node["node_id"], now):
+            write_output(line + "\n")
 
 
 def _values(options: Sequence[str], name: str) -> list[str]:

@@ -165,6 +165,9 @@ class ProcessGroups:
             self._watcher.wait()
 
 
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def _end_by(number: signal.Signals) -> NoReturn:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
@@ -176,5 +179,10 @@ PROCESS_GROUPS: Final = ProcessGroups()
 
 
 def ending_with_command() -> AbstractContextManager[None]:
-    """At SIGINT and SIGTERM, the programs that a command runs end, and so does the command."""
-    return PROCESS_GROUPS.end_at(signal.SIGINT, signal.SIGTERM)
+    """At SIGINT, SIGTERM and SIGHUP, the programs that a command runs end, and so does the command.
+
+    SIGHUP stays ignored under nohup.
+    """
+    is_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_ignored else _ENDING
+    return PROCESS_GROUPS.end_at(*numbers)

@@ -292,5 +292,6 @@ def _ready_content(ready: Ready) -> dict[str, object]:
 def _print_json(content: Mapping[str, object]) -> None:
     import json
 
-    sys.stdout.write(json.dumps(content) + "\n")
-    sys.stdout.flush()
+    from ottla.broker.log_output import write_output
+
+    write_output(json.dumps(content) + "\n")

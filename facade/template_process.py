@@ -36,7 +36,8 @@ REQUEST_BYTES: Final = 4 << 20
 _REQUEST_TIMEOUT_S: Final = 10.0
 _STREAMS: Final = 2  # descriptors with a request
 _BACKLOG: Final = 128
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+_ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS: Final = (*_ENDING, signal.SIGCHLD)
 
 # What a broker imports when it starts, and with its first requests.
 _MODULES: Final = (
@@ -67,7 +68,7 @@ def serve_template(
     until_stdin_ends: bool,
     as_json: bool = False,
 ) -> int:
-    """Fork brokers until SIGTERM, SIGINT, the end of standard input, or an idle time.
+    """Fork brokers until SIGTERM, SIGINT, SIGHUP, the end of standard input, or an idle time.
 
     The brokers go on; those with `ends_with_connection` end with their connections.
 
@@ -166,8 +167,9 @@ class _Template:
         self._waking.setblocking(False)
         signal.set_wakeup_fd(self._waking.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._end)
+        for number in _ENDING:
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                signal.signal(number, self._end)
 
     def _end(self, *_: object) -> None:
         self._ends = True
@@ -221,6 +223,8 @@ class _Template:
         try:
             signal.set_wakeup_fd(-1)
             for number in _SIGNALS:
+                if signal.getsignal(number) == signal.SIG_IGN:
+                    continue  # nohup
                 default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
                 signal.signal(number, default)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

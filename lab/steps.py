@@ -26,7 +26,7 @@ from ..broker.events import (
     RequestAnswered,
     RequestReceived,
 )
-from ..broker.log_output import Log
+from ..broker.log_output import Log, drain_output
 from ..coordinator.transactions.records import decode
 from ..coordinator.transactions.states import PREPARED, State, Transaction
 from ..metadata.catalog import (
@@ -331,6 +331,7 @@ def _is_slow(action: AnyAction, match: Match) -> bool:
 
 def _kill() -> None:
     _log.warning("a rule kills the broker")
+    drain_output()
     os.kill(os.getpid(), signal.SIGKILL)
 
 

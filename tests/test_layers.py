@@ -57,6 +57,7 @@ BASE = {
     "broker/log_names",
     "broker/log_output",
     "broker/principals",
+    "broker/text_stream",
     "broker/variants",
 }
 SUB_ROOMS: dict[str, set[str]] = {
@@ -104,6 +105,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         "facade/admin_acls",
         *("facade/admin_offsets", "facade/admin_topics", "facade/client"),
         *("facade/record_batch", "facade/record_producer", "facade/record_reader"),
+        "facade/standard_streams",
         "facade/transactions_command",
     },
     "lab/captures": {"lab/sights", "lab/trace_events"},

@@ -24,7 +24,7 @@ from ottla.diff.report import Facts
 from ottla.diff.sides import NAMES, Address
 from ottla.testing import BrokerFailed, Ottla
 
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Plan(NamedTuple):
@@ -156,7 +156,7 @@ class _Run:
 
 
 async def _interrupted() -> None:
-    """Return at SIGINT or SIGTERM; the next one ends the command."""
+    """Return at SIGINT, SIGTERM or SIGHUP; the next one ends the command."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _ENDING:
@@ -169,8 +169,8 @@ async def _interrupted() -> None:
 async def _program(plan: Plan, bootstrap: str) -> int | None:
     """Run the program; its status, or None if it took too long. Raises CannotRun.
 
-    Its output goes to standard error, since the report is printed. A SIGTERM that this command gets
-    goes on to the program, which would outlive it otherwise.
+    Its output goes to standard error, since the report is printed. A SIGTERM or SIGHUP
+    that this command gets goes on to the program, which would outlive it otherwise.
     """
     values = {"bootstrap": bootstrap}
     variables = {"OTTLA_BOOTSTRAP": bootstrap, "KAFKA_BOOTSTRAP_SERVERS": bootstrap}
@@ -179,10 +179,12 @@ async def _program(plan: Plan, bootstrap: str) -> int | None:
     except NoProgram as failed:
         raise CannotRun(f"diff: {failed}") from None
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, program.signal, signal.SIGTERM)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, program.signal, number)
     try:
         return await asyncio.to_thread(program.wait, plan.timeout_s)
     finally:
         # In a thread: its clients may need the mirror to close.
         await asyncio.to_thread(program.end)
-        loop.remove_signal_handler(signal.SIGTERM)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)

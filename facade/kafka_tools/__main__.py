@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
+from ottla.standard_streams import fill_closed_streams
+
 TOOLS: Final = {
     "kafka-acls": "acls",
     "kafka-broker-api-versions": "broker_api_versions",
@@ -39,6 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
     Args:
         words: the tool's name and its arguments; None: those of this process.
     """
+    fill_closed_streams()
     given = list(sys.argv[1:] if words is None else words)
     name = given[0].rpartition("/")[2].removesuffix(".sh") if given else ""
     if name not in TOOLS:
