@@ -42,6 +42,16 @@ def read_trace(lines: Iterable[str]) -> Iterator[Event]:
         raise BrokenTrace("line 1 is no event of a trace")
 
 
+def of_one_broker(events: Iterable[Event]) -> Iterator[Event]:
+    """The same events, whose numbers grow. Raises BrokenTrace if another trace begins."""
+    last = 0
+    for event in events:
+        if event["seq"] <= last:
+            raise BrokenTrace(f"another trace begins in it: seq {event['seq']} is behind {last}")
+        last = event["seq"]
+        yield event
+
+
 def _is_event(event: object) -> bool:
     if not isinstance(event, dict):
         return False

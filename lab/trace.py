@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 MOST_AT_ONCE: Final = 10_000
 _A_SLICE: Final = 1000
+_BEGIN: Final = b'{"seq": '
 _MOST_STATES: Final = 10_000
 _Result = TypeVar("_Result")
 _log = Log("events")
@@ -60,6 +61,7 @@ class Tracer:
         self._clock = clock
         self._ring: deque[Event] = deque(maxlen=RING)
         self._file: IO[str] | None = None
+        self._written: set[Path] = set()
         self._last = 0
         self._states: OrderedDict[str, str] = OrderedDict()
         self.is_on = False
@@ -77,12 +79,13 @@ class Tracer:
 
         Args:
             ring: the number of events in memory.
-            file: gets all further events, a line of JSON each; an existing one grows.
+            file: gets all further events, a line of JSON each. One of this broker grows; the
+                trace of an earlier broker becomes FILE.before.
 
         Raises:
-            OSError: the file cannot be opened.
+            OSError: the file cannot be opened, or is no trace.
         """
-        opened = None if file is None else _opened(file)
+        opened = None if file is None else self._opened(file)
         self._ring = deque(self._ring, maxlen=ring)
         self._close_file()
         self._file, self.path = opened, file
@@ -106,6 +109,19 @@ class Tracer:
             with suppress(OSError):  # a full disk, which has been reported
                 self._file.close()
             self._file = self.path = None
+
+    def _opened(self, file: Path) -> IO[str]:
+        """Open the file of a trace. A file has the events of one broker, whose numbers grow."""
+        if file.is_fifo():  # whose opening waits for a reader
+            raise OSError(errno.EINVAL, "a pipe cannot be the file of a trace")
+        whole = file.absolute()
+        if file.is_file() and whole not in self._written and file.stat().st_size:
+            if not _is_trace(file):
+                raise OSError(errno.EEXIST, "the file exists, and is no trace")
+            file.replace(file.with_name(f"{file.name}.before"))
+        opened = file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+        self._written.add(whole)
+        return opened
 
     def clear(self) -> None:
         """Forget the events in memory; sequence numbers go on."""
@@ -273,10 +289,10 @@ def _thrower(running: Coroutine[Any, Any, Any], thrown: BaseException) -> Callab
     return lambda: running.throw(thrown)
 
 
-def _opened(file: Path) -> IO[str]:
-    if file.is_fifo():  # whose opening waits for a reader
-        raise OSError(errno.EINVAL, "a pipe cannot be the file of a trace")
-    return file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
+def _is_trace(file: Path) -> bool:
+    """Whether a file begins as a trace does; its first line may be cut off."""
+    with file.open("rb") as opened:
+        return opened.read(len(_BEGIN)) == _BEGIN
 
 
 def _holds(name: str, wanted: object) -> Callable[[Event], bool]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from .exchange import ON_THE_WAY_MS, Closed, Exchange, Fields
+from .fetch_sessions import FetchSessions
 from .group_rules import Member, joined, member_of
 from .knowledge import Knowledge
-from .reading import Place, codes, error_codes, fetched_places, structs, topic_of
+from .reading import Place, codes, error_codes, structs, topic_of
 from .rule import Rule
 
 _GONE: Final = codes("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID")
@@ -29,11 +29,11 @@ class _Members(Rule):
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
         self._members: dict[str, set[Member]] = {}
-        self._sessions: dict[tuple[str, int], set[Place]] = {}
+        self._sessions = FetchSessions(knowledge)
 
     def answered(self, exchange: Exchange) -> None:
         if exchange.api == "Fetch":
-            self._begin_session(exchange)
+            self._sessions.answered(exchange)
             return
         member = self.member_of_answer(exchange)
         of_client = self._members.setdefault(exchange.client_id, set())
@@ -65,28 +65,10 @@ class _Members(Rule):
 
     def fetched(self, exchange: Exchange) -> Places:
         """The partitions that a Fetch asks for, those of its session too."""
-        named = {place for place, _ in fetched_places(exchange, self.knowledge)}
-        session = self._sessions.get(_session_of(exchange))
-        if session is None or exchange.fields.get("session_epoch", -1) <= 0:
-            return frozenset(named)
-        session |= named
-        session -= set(self._forgotten(exchange))
-        return frozenset(session)
-
-    def _forgotten(self, exchange: Exchange) -> Iterator[Place]:
-        for topic in structs(exchange.fields, "forgotten_topics_data"):
-            for index in topic.get("partitions") or ():
-                yield topic_of(topic, self.knowledge), index
-
-    def _begin_session(self, exchange: Exchange) -> None:
-        session_id = int((exchange.response or {}).get("session_id") or 0)
-        if session_id and exchange.fields.get("session_epoch", -1) == 0 and not exchange.error:
-            places = {place for place, _ in fetched_places(exchange, self.knowledge)}
-            self._sessions[exchange.connection, session_id] = places
+        return frozenset(self._sessions.asked(exchange))
 
     def closed(self, closed: Closed) -> None:
-        for key in [each for each in self._sessions if each[0] == closed.connection]:
-            del self._sessions[key]
+        self._sessions.closed(closed)
 
     def assigned_in(self, fields: Fields | None, name: str) -> Places:
         """The partitions of a list of topics."""
@@ -95,10 +77,6 @@ class _Members(Rule):
             for topic in structs(fields, name)
             for index in topic.get("partitions") or ()
         )
-
-
-def _session_of(exchange: Exchange) -> tuple[str, int]:
-    return exchange.connection, int(exchange.fields.get("session_id") or 0)
 
 
 def _leaves(exchange: Exchange) -> bool:

@@ -40,14 +40,17 @@ class UniqueCorrelation(Rule):
     rule_id = "correlation-id-unique"
     sentence = "No two requests that wait on a connection have the same correlation id."
     source = "Kafka's protocol guide: the correlation id matches an answer to its request"
-    applies_to = "all requests"
+    applies_to = "requests on a connection where another one waits"
 
     def asked(self, exchange: Exchange) -> None:
-        for each in self.knowledge.live.get(exchange.connection, {}).values():
-            if each is not exchange and each.correlation_id == exchange.correlation_id:
+        waiting = self.knowledge.live.get(exchange.connection, {}).values()
+        others = [each for each in waiting if each is not exchange]
+        for each in others:
+            if each.correlation_id == exchange.correlation_id:
                 self.violates(f"{each} has the id {exchange.correlation_id}, too", exchange, each)
                 return
-        self.obeys()
+        if others:
+            self.obeys()
 
 
 class AnnouncedVersions(Rule):

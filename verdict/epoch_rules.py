@@ -29,7 +29,6 @@ class LeaderEpochSent(Rule):
     source = "KIP-320; SubscriptionState.FetchPosition; FetchRequest.json: CurrentLeaderEpoch"
     applies_to = "Fetch since version 9, of clients with Metadata since version 7"
     apis = frozenset({"Fetch", "Metadata"})
-    GRACE_MS: Final = 500
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -58,7 +57,7 @@ class LeaderEpochSent(Rule):
             newest, told = known
             if epoch >= newest:
                 self.obeys()
-            elif epoch == _NONE or exchange.at_ms > told.answered_at_ms + self.GRACE_MS:
+            elif epoch == _NONE or exchange.follows(told):
                 text = f"{place[0]}-{place[1]} has leader epoch {newest}, and it sends {epoch}"
                 self.violates(text, exchange, told)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from .exchange import Closed, Exchange
+from .fetch_sessions import FetchSessions
 from .knowledge import Knowledge
 from .reading import Place, codes, error_codes, fetched_places, name_of, structs, topic_of
 from .rule import Rule
@@ -92,31 +93,35 @@ class PositionMoves(Rule):
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
-        self._repeats: dict[tuple[str, Place], tuple[int, int, Exchange]] = {}
+        self._sessions = FetchSessions(knowledge)
+        self._repeats: dict[str, dict[Place, tuple[int, int, Exchange]]] = {}
 
     def answered(self, exchange: Exchange) -> None:
+        asked = self._sessions.answered(exchange)
         ends: dict[Place, int] = {}
         for batch in structs(exchange.response, "batches"):
             place = self.knowledge.topic(batch["topic"]), batch["partition"]
             ends[place] = max(batch["last_offset"] + 1, ends.get(place, 0))
-        for place, offset in fetched_places(exchange, self.knowledge):
-            key = exchange.connection, place
-            if ends.get(place, -1) <= offset:
+        repeats = self._repeats.setdefault(exchange.connection, {})
+        for place, end in ends.items():
+            offset = asked.get(place)
+            if offset is None or end <= offset:
                 continue
-            at, count, _ = self._repeats.get(key, (-1, 0, exchange))
-            self._repeats[key] = (offset, count + 1 if at == offset else 1, exchange)
+            at, count, _ = repeats.get(place, (-1, 0, exchange))
+            repeats[place] = (offset, count + 1 if at == offset else 1, exchange)
 
     def asked(self, exchange: Exchange) -> None:
-        for place, offset in fetched_places(exchange, self.knowledge):
-            found = self._repeats.get((exchange.connection, place))
-            if found is None:
+        asked = self._sessions.asked(exchange)
+        repeats = self._repeats.get(exchange.connection, {})
+        for place, (at, count, last) in list(repeats.items()):
+            offset = asked.get(place)
+            if offset is None:
                 continue
-            at, count, last = found
             if offset != at:
-                del self._repeats[exchange.connection, place]
+                del repeats[place]
                 self.obeys()
             elif count >= _MOST_REPEATS:
-                del self._repeats[exchange.connection, place]
+                del repeats[place]
                 self.violates(
                     f"{place[0]}-{place[1]} is fetched at {offset} again after {count} answers "
                     "with records",
@@ -125,8 +130,8 @@ class PositionMoves(Rule):
                 )
 
     def closed(self, closed: Closed) -> None:
-        for key in [each for each in self._repeats if each[0] == closed.connection]:
-            del self._repeats[key]
+        self._repeats.pop(closed.connection, None)
+        self._sessions.closed(closed)
 
 
 class CommitsWhatWasRead(Rule):
@@ -179,8 +184,15 @@ class FetchesAfterAnswer(Rule):
     rule_id = "one-fetch-per-session"
     sentence = "A session has one Fetch at a time."
     source = "KIP-227; AbstractFetch.prepareFetchRequests skips nodes with a pending request"
-    applies_to = "Fetch since version 7 with a session"
+    applies_to = "Fetch since version 7 with a session, from the second one on"
     apis = _FETCH
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._seen: dict[str, set[int]] = {}
+
+    def closed(self, closed: Closed) -> None:
+        self._seen.pop(closed.connection, None)
 
     def asked(self, exchange: Exchange) -> None:
         session_id = exchange.fields.get("session_id", 0)
@@ -191,7 +203,10 @@ class FetchesAfterAnswer(Rule):
             if is_fetch and each.fields.get("session_id") == session_id:
                 self.violates(f"{each} of the session waits", exchange, each)
                 return
-        self.obeys()
+        seen = self._seen.setdefault(exchange.connection, set())
+        if session_id in seen:
+            self.obeys()
+        seen.add(session_id)
 
 
 FETCH_RULES: Final = (

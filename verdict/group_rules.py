@@ -300,7 +300,6 @@ class _RejoinsAfter(Rule):
     # A producer sends TxnOffsetCommit with a membership that is not its own.
     apis = _OF_MEMBERS - {"TxnOffsetCommit"} | {"JoinGroup"}
     errors: frozenset[int]
-    grace_ms = 500
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -319,13 +318,15 @@ class _RejoinsAfter(Rule):
             return
         key = member_of(exchange), generation_of(exchange.fields)
         found = self._refused.get(key)
-        if found is not None and exchange.at_ms > found[0].answered_at_ms + self.grace_ms:
+        if found is not None and exchange.follows(found[0]):
             refused, code = found
             self._seen.add(key)
             self.violates(f"{exchange.api} after {name_of(code)}", exchange, refused)
 
     def finish(self) -> None:
-        self.obeyed = len(self._refused.keys() - self._seen)
+        for key, (refused, _) in self._refused.items():
+            if key not in self._seen and self.knowledge.had_time(refused):
+                self.obeys()
 
 
 class StaleMemberRejoins(_RejoinsAfter):
@@ -386,7 +387,7 @@ class StaticStays(Rule):
     rule_id = "static-member-stays"
     sentence = "A static member does not leave its group when it ends."
     source = "KIP-345; AbstractCoordinator.maybeLeaveGroup"
-    applies_to = "members with group.instance.id"
+    applies_to = "members with group.instance.id whose connections end within the trace"
     apis = frozenset({"JoinGroup", "LeaveGroup"})
 
     def __init__(self, knowledge: Knowledge) -> None:
@@ -411,7 +412,9 @@ class StaticStays(Rule):
                 self.violates(f"the static member {left} leaves {group}", exchange, static)
 
     def finish(self) -> None:
-        self.obeyed = len(self._static.keys() - self._left)
+        for member, joined_by in self._static.items():
+            if member not in self._left and joined_by.connection in self.knowledge.ended:
+                self.obeys()
 
 
 GROUP_RULES: Final = (

@@ -71,21 +71,33 @@ def read_history(lines: Iterable[str | bytes]) -> Iterator[Operation]:
     """The operations of a ledger. Empty lines, and a cut last line, are passed over.
 
     Raises:
-        BrokenHistory: a line is no operation.
+        BrokenHistory: a line is no operation, or there is none.
     """
     broken: BrokenHistory | None = None
+    is_empty = True
     loads = json.loads
     for number, text in enumerate(lines, 1):
         if broken is not None:
             raise broken
-        if text.isspace():
+        if not text or text.isspace():
             continue
         try:
             fields = loads(text)
         except ValueError as wrong:
-            broken = BrokenHistory(f"line {number}: {wrong}")  # the last one, if a process died
-            continue
+            broken = BrokenHistory(f"line {number}: {wrong}")
+            if not _is_cut(text):
+                raise broken from None
+            continue  # the last one, if a process died
         yield operation(number, fields)
+        is_empty = False
+    if is_empty:
+        raise broken or BrokenHistory("the ledger is empty")
+
+
+def _is_cut(text: str | bytes) -> bool:
+    """Whether a line may be the begin of an operation whose rest was not written."""
+    begin, newline = ("{", "\n") if isinstance(text, str) else (b"{", b"\n")
+    return text.startswith(begin) and not text.endswith(newline)  # type: ignore[arg-type]
 
 
 def operation(number: int, fields: Mapping[str, Any]) -> Operation:

@@ -81,9 +81,14 @@ class Oracle:
 
     Args:
         allowed: anomalies that are notices in this run.
+
+    Attributes:
+        compared: how much was seen that could show an anomaly: polls, positions of groups,
+            initTransactions, logs.
     """
 
     def __init__(self, allowed: Collection[str] = ()) -> None:
+        self.compared = 0
         self.findings = Findings(allowed)
         self.partitions: dict[str, PartitionRecords] = {}
         self._transactions = Transactions(self.findings)
@@ -122,14 +127,17 @@ class Oracle:
             self._send(operation, began)
         elif kind == POLL:
             if operation.type == OK:
+                self.compared += bool(operation.records or operation.offsets)
                 self._poll(operation, began)
         elif kind == ASSIGN:
             if operation.type == OK:
                 self._read[process] = {
                     place: _Position(offset) for place, offset in operation.offsets.items()
                 }
+                self.compared += bool(operation.group and operation.offsets)
             self._offsets.see(operation, began)
         elif kind == INIT:
+            self.compared += operation.type == OK
             self._transactions.init(operation)
         if kind in (COMMIT, ABORT):
             if operation.txn:
@@ -144,6 +152,7 @@ class Oracle:
             start: the log's first offset; records before it were deleted.
             end: behind its last record.
         """
+        self.compared += 1
         partition = self.partition(place)
         line = self._last_line + 1
         expected = start

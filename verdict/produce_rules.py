@@ -202,7 +202,7 @@ class FiveInFlight(Rule):
     rule_id = "five-in-flight"
     sentence = "At most five Produce requests of an idempotent producer wait on a connection."
     source = "KIP-98; ProducerStateEntry.NUM_BATCHES_TO_RETAIN"
-    applies_to = "Produce with a producer id, all versions"
+    applies_to = "Produce with a producer id, while another one waits on the connection"
     apis = _PRODUCE
 
     def asked(self, exchange: Exchange) -> None:
@@ -215,7 +215,7 @@ class FiveInFlight(Rule):
             return
         if len(waiting) > MOST_IN_FLIGHT:
             self.violates(f"{len(waiting)} requests wait for their answers", exchange, waiting[0])
-        else:
+        elif len(waiting) > 1:
             self.obeys()
 
 

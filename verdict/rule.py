@@ -18,6 +18,8 @@ class Status(StrEnum):
 
     OBEYED = "obeyed"
     VIOLATED = "violated"
+    ALLOWED = "allowed"
+    """Violated, and accepted by who asked."""
     NOT_EXERCISED = "not exercised"
 
 

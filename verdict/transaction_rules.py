@@ -31,8 +31,6 @@ _TXN_OFFSETS_IMPLICIT_SINCE: Final = 5
 _TXN_OFFSETS_MEMBER_SINCE: Final = 3
 TRANSACTIONS_V2: Final = 2
 """The level of the feature transaction.version from which EndTxn raises the epoch (KIP-890)."""
-GRACE_MS: Final = 500
-"""Requests within this time after an answer may have been sent before it arrived."""
 
 
 def _named_partitions(exchange: Exchange, knowledge: Knowledge) -> set[Place]:
@@ -192,17 +190,27 @@ class EndAfterAnswers(Rule):
     rule_id = "end-after-answers"
     sentence = "EndTxn is sent when every Produce of the transaction was answered."
     source = "KIP-98; TransactionManager.nextRequest; Sender.maybeSendAndPollTransactionalRequest"
-    applies_to = "EndTxn, all versions"
-    apis = frozenset({"EndTxn"})
+    applies_to = "EndTxn of transactions with Produce, all versions"
+    apis = frozenset({"Produce", "EndTxn"})
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        super().__init__(knowledge)
+        self._produced: set[str] = set()
 
     def asked(self, exchange: Exchange) -> None:
         name = transactional_id(exchange)
+        if exchange.api == "Produce":
+            self._produced.add(name)
+            return
+        had_data = name in self._produced
+        self._produced.discard(name)
         for live in self.knowledge.live.values():
             for each in live.values():
                 if each.api == "Produce" and _same_producer(each, exchange, self.knowledge):
                     self.violates(f"{each} of {name} waits for its answer", exchange, each)
                     return
-        self.obeys()
+        if had_data:
+            self.obeys()
 
 
 def _same_producer(produce: Exchange, end: Exchange, knowledge: Knowledge) -> bool:
@@ -272,11 +280,14 @@ class SilentAfterFencing(Rule):
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
         self._fenced: dict[tuple[str, int, int], Exchange] = {}
+        self._went_on: set[tuple[str, int, int]] = set()
 
     def asked(self, exchange: Exchange) -> None:
         for producer in _producers(exchange, self.knowledge):
-            fenced = self._fenced.get((transactional_id(exchange), *producer))
-            if fenced is not None and exchange.at_ms > fenced.answered_at_ms + GRACE_MS:
+            key = (transactional_id(exchange), *producer)
+            fenced = self._fenced.get(key)
+            if fenced is not None and exchange.follows(fenced):
+                self._went_on.add(key)
                 self.violates(f"{exchange.api} after PRODUCER_FENCED", exchange, fenced)
 
     def answered(self, exchange: Exchange) -> None:
@@ -285,7 +296,9 @@ class SilentAfterFencing(Rule):
                 self._fenced.setdefault((transactional_id(exchange), *producer), exchange)
 
     def finish(self) -> None:
-        self.obeyed = max(0, len(self._fenced) - self.violated)
+        for producer, fenced in self._fenced.items():
+            if producer not in self._went_on and self.knowledge.had_time(fenced):
+                self.obeys()
 
 
 def _producers(exchange: Exchange, knowledge: Knowledge) -> set[tuple[int, int]]:

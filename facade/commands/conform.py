@@ -14,11 +14,14 @@ from ottla.client import ErrorAnswer, NoAnswer
 from ottla.command_line import CannotRun
 from ottla.commands.options import AsJson, about, guarded
 from ottla.commands.progress import counting
+from ottla.conform.baseline import Baseline, NoBaseline, read_baseline
 from ottla.conform.findings import Result, exit_status
 from ottla.conform.judging import Trace, judge_trace, rules_named
+from ottla.conform.known_violations import ClientNames, with_known
 from ottla.conform.scenarios import Scenario, scenarios_named
-from ottla.tables import Table, json_line, table
-from ottla.trace_view import BrokenTrace, Event, read_trace
+from ottla.tables import Table, json_line, line, table
+from ottla.trace_view import BrokenTrace, Event, of_one_broker, read_trace
+from ottla.verdict.all_rules import RULES
 
 if TYPE_CHECKING:
     from ottla.conform.running import Plan
@@ -48,11 +51,21 @@ def _conform(
         bool, typer.Option("--at-least-once", help="The program has no transactions.")
     ] = False,
     rule: Annotated[
-        str, typer.Option("--rule", metavar="PATTERN", help="Only rules with such an id.")
-    ] = "*",
+        list[str] | None,
+        typer.Option("--rule", metavar="PATTERN", help="Only rules with such an id; repeatable."),
+    ] = None,
     client: Annotated[
-        str, typer.Option("--client", metavar="PATTERN", help="Only clients with such an id.")
-    ] = "*",
+        list[str] | None,
+        typer.Option("--client", metavar="PATTERN", help="Only clients with it; repeatable."),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", metavar="FILE", help="Allow what this --json report has."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="PATTERN", help="Such rules may be broken; repeatable."),
+    ] = None,
     as_json: AsJson = False,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit's XML.")
@@ -67,30 +80,56 @@ def _conform(
     """Judge what clients did by the rules of the protocol.
 
     A trace is judged, or a program that copies a topic while a broker makes trouble. Exit status 1
-    if a rule is violated, 2 if the command or the program cannot run.
+    if a rule is violated, 2 if the command or the program cannot run, or if the program does not
+    even work without faults.
     """
     if lists:
         return _list(scenario or [], as_json=as_json)
     if bool(trace) == bool(command):
         raise CannotRun("conform: expected --trace FILE, or -- and a command")
+    accepted = _baseline(baseline, allow or [])
     if command:
         from ottla.conform.copy_rules import OF_TRANSACTIONS
         from ottla.conform.running import Plan
 
         left_out = OF_TRANSACTIONS if at_least_once else ()
-        results = _ran(scenario or [], Plan(command, rule, timeout, traces, left_out))
+        results = _ran(scenario or [], Plan(command, rule or [], timeout, traces, left_out))
     else:
-        results = [_judged(trace, rule, client)]
+        results = [_judged(trace, rule or [], client or [])]
+    results = accepted.applied(results)
     _write(results, " ".join(command or [trace]), junit, html)
-    _print(results, is_trace=bool(trace), as_json=as_json)
+    _print(results, accepted.gone(results), is_trace=bool(trace), as_json=as_json)
     return exit_status(results)
 
 
-def _print(results: Sequence[Result], *, is_trace: bool, as_json: bool) -> None:
+def _baseline(file: Path | None, allowed: Sequence[str]) -> Baseline:
+    """What is accepted. Raises CannotRun."""
+    _check_rules("--allow", allowed)
+    if file is None:
+        return Baseline(rules=tuple(allowed))
+    try:
+        return Baseline(read_baseline(file), tuple(allowed))
+    except (OSError, UnicodeDecodeError, NoBaseline) as wrong:
+        raise CannotRun(f"conform --baseline {about(file, wrong)}") from None
+
+
+def _check_rules(option: str, patterns: Sequence[str]) -> None:
+    """Raises CannotRun if a pattern has no rule."""
+    from ottla.conform.copy_rules import COPY_RULES
+
+    known = [*(each.rule_id for each in RULES), *COPY_RULES]
+    for pattern in patterns:
+        if not any(fnmatchcase(each, pattern) for each in known):
+            raise CannotRun(f"conform {option} {pattern}: there is no such rule")
+
+
+def _print(
+    results: Sequence[Result], gone: Sequence[tuple[str, str]], *, is_trace: bool, as_json: bool
+) -> None:
     if as_json:
         from ottla.conform.file_reports import as_json as values
 
-        json_line(values(results))
+        json_line(values(results, gone))
         return
     from ottla.conform.text_report import print_scenarios, print_trace
 
@@ -98,6 +137,9 @@ def _print(results: Sequence[Result], *, is_trace: bool, as_json: bool) -> None:
         print_trace(results[0])
     else:
         print_scenarios(results)
+    for scenario, rule in gone:
+        where = f" in {scenario}" if scenario else ""
+        line(f"in the baseline, and not violated any more: {rule}{where}")
 
 
 def _chosen(patterns: Sequence[str]) -> list[Scenario]:
@@ -131,8 +173,7 @@ def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
     from ottla.testing import BrokerFailed
 
     chosen = _chosen(patterns)
-    if not plan.has_rules:
-        raise CannotRun(f"conform --rule {plan.rule}: there is no such rule")
+    _check_rules("--rule", plan.rules)
     results = []
     with counting("scenarios", len(chosen)) as advance, ending_with_command():
         for each in chosen:
@@ -140,42 +181,48 @@ def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
                 results.append(run_scenario(each, plan))
             except (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
                 raise CannotRun(f"conform, scenario {each.name}: {failed}") from None
+            if results[-1].does_not_work:
+                why = results[-1].does_not_work
+                raise CannotRun(f"conform: the program does not work without faults: {why}")
             advance(1)
     return results
 
 
-def _judged(trace: str, rule: str, client: str) -> Result:
+def _judged(trace: str, rule: Sequence[str], client: Sequence[str]) -> Result:
     """The verdict on a trace. Raises CannotRun."""
     requests = 0
 
     def is_judged(client_id: str) -> bool:
         nonlocal requests
-        fits = fnmatchcase(client_id, client)
+        fits = not client or any(fnmatchcase(client_id, each) for each in client)
         requests += fits
         return fits
 
+    _check_rules("--rule", rule)
     rules = rules_named(rule)
     if not rules:
-        raise CannotRun(f"conform --rule {rule}: there is no such rule")
+        raise CannotRun(f"conform --rule {rule[0]}: a trace shows nothing about it")
+    names = ClientNames()
     try:
-        findings = judge_trace(_reading(trace), rules, is_judged=is_judged)
+        read = _reading(trace)
+        findings = judge_trace(lambda: names.noting(read()), rules, is_judged=is_judged)
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"conform --trace {about(trace, wrong)}") from None
     if not requests:
-        of_client = "" if client == "*" else f" of a client {client}"
+        of_client = f" of a client {' or '.join(client)}" if client else ""
         raise CannotRun(f"conform --trace {trace}: it has no request{of_client}")
-    return Result(trace, tuple(findings))
+    return Result(trace, tuple(with_known(each, names.clients) for each in findings))
 
 
 def _reading(trace: str) -> Trace:
     """Reads a trace from its beginning, each time that it is called."""
     if trace == "-":
-        events = list(read_trace(sys.stdin))
+        events = list(of_one_broker(read_trace(sys.stdin)))
         return lambda: events
 
     def read() -> Iterator[Event]:
         with Path(trace).open(encoding="utf-8") as lines:
-            yield from read_trace(lines)
+            yield from of_one_broker(read_trace(lines))
 
     return read
 

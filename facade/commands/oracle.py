@@ -78,6 +78,11 @@ def _oracle(
         raise CannotRun(f"oracle: {history}: {wrong.strerror or wrong}") from None
     finally:
         gc.enable()
+    if not oracle.compared and not findings.anomalies:
+        raise CannotRun(
+            f"oracle: {history} has nothing to compare: no records that were read, no positions of "
+            "a group; --data-dir or --bootstrap reads the logs"
+        )
     (_as_json if as_json else _as_text)(findings, operations)
     return 1 if findings.anomalies else 0
 

@@ -53,6 +53,8 @@ _SENTENCES: Final = {
 }
 COPY_RULES: Final = tuple(_SENTENCES)
 """The ids of the runner's rules, in the order of reports."""
+WORKS: Final = ("program-ends", "every-record-copied")
+"""What a program does that works at all."""
 OF_TRANSACTIONS: Final = ("no-record-twice", "copied-in-transactions", "offsets-in-transactions")
 """What a program without transactions does not promise."""
 _MARKER_BYTES: Final = 6
@@ -153,7 +155,6 @@ def _values(copied: Copied) -> list[Finding]:
     visible = _visible(copied)
     aborted = {each.value for each in copied.input if each.fate is Fate.ABORTED} - visible.keys()
     output = Counter(each.value for each in copied.output)
-    has_markers = any(each.fate is not Fate.PLAIN for each in copied.input)
     missing = visible - output
     twice = {value: count for value, count in output.items() if count > visible[value] > 0}
     wrongly = [value for value in output if value in aborted]
@@ -161,6 +162,8 @@ def _values(copied: Copied) -> list[Finding]:
     markers = [value for value in others if _is_marker(value)]
     foreign = [value for value in others if not _is_marker(value)]
     plain = [each for each in copied.output if each.fate is Fate.PLAIN]
+    passed = _passed(copied)
+    passed_aborted = {each.value for each in passed if each.fate is Fate.ABORTED} & aborted
     return [
         _found(
             "every-record-copied", (visible & output).total(),
@@ -179,20 +182,38 @@ def _values(copied: Copied) -> list[Finding]:
             (f"{_shown(each.value)} at offset {each.offset} is in none" for each in plain),
         ),
         _found(
-            "aborted-not-delivered", len(aborted) - len(wrongly),
+            "aborted-not-delivered", len(passed_aborted.difference(wrongly)),
             (f"{_shown(value)} of an aborted transaction was copied" for value in wrongly),
         ),
         _found(
-            "control-not-delivered", has_markers and not markers,
+            "control-not-delivered",
+            not markers and any(each.fate is not Fate.PLAIN for each in passed),
             (f"{_shown(value)} is the value of a marker" for value in markers),
         ),
     ]  # fmt: skip
 
 
+def _passed(copied: Copied) -> list[ReadRecord]:
+    """The records of the input that the program must have met: it copied one that is behind."""
+    output = {each.value for each in copied.output}
+    ends = [
+        each.offset
+        for each in copied.input
+        if each.fate is not Fate.ABORTED and each.value in output
+    ]
+    end = max(ends, default=-1)
+    if end >= 0:
+        end = max(end, copied.offset)  # what is behind the last copied record was passed, too
+    return [each for each in copied.input if each.offset < end]
+
+
 def _offsets(copied: Copied) -> list[Finding]:
     visible = [each.offset for each in copied.input if each.fate is not Fate.ABORTED]
     wanted = max(visible, default=-1) + 1
-    is_behind = copied.offset >= wanted
+    # The offset may be one that was there before the program.
+    commits = len(copied.transactional_commits) + len(copied.plain_commits)
+    is_behind = copied.offset >= wanted and commits > 0
+    said = f"it is {copied.offset}, and not {wanted} or more"
     return [
         _found(
             "offsets-in-transactions", len(copied.transactional_commits),
@@ -200,7 +221,7 @@ def _offsets(copied: Copied) -> list[Finding]:
         ),
         _found(
             "offsets-committed", is_behind,
-            () if is_behind else [f"it is {copied.offset}, and not {wanted} or more"],
+            () if is_behind else [said if commits else "the program committed nothing"],
         ),
     ]  # fmt: skip
 

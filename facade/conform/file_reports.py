@@ -10,13 +10,19 @@ from xml.etree import ElementTree
 from ottla.conform.findings import Finding, Result, exit_status
 from ottla.verdict.rule import Status
 
+_SKIPPED: Final = (Status.NOT_EXERCISED, Status.ALLOWED)
 _NO_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def as_json(results: Sequence[Result]) -> dict[str, Any]:
-    """The report as values of JSON."""
+def as_json(results: Sequence[Result], gone: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """The report as values of JSON.
+
+    Args:
+        gone: scenario and rule of violations of the baseline that did not happen again.
+    """
     return {
         "status": exit_status(results),
+        "gone": [{"scenario": scenario, "rule": rule} for scenario, rule in gone],
         "scenarios": [
             {
                 "name": each.name,
@@ -37,6 +43,8 @@ def _rule(finding: Finding) -> dict[str, Any]:
     return {
         "rule": finding.rule_id,
         "status": finding.status,
+        "allowed": finding.allowed,
+        "known": list(finding.known),
         "sentence": finding.sentence,
         "source": finding.source,
         "obeyed": finding.obeyed,
@@ -62,7 +70,7 @@ def as_junit(results: Sequence[Result]) -> str:
             name=_clean(result.name),
             tests=str(len(result.findings) + bool(result.trouble)),
             failures=str(result.of_status(Status.VIOLATED)),
-            skipped=str(result.of_status(Status.NOT_EXERCISED)),
+            skipped=str(sum(map(result.of_status, _SKIPPED))),
             errors=str(int(bool(result.trouble))),
             time=f"{result.took_s:.3f}",
         )  # fmt: skip
@@ -82,12 +90,14 @@ def _case(suite: ElementTree.Element, result: Result, finding: Finding) -> None:
     case = ElementTree.SubElement(
         suite, "testcase", classname=_clean(result.name), name=finding.rule_id
     )
-    if finding.status is Status.NOT_EXERCISED:
-        ElementTree.SubElement(case, "skipped", message="not exercised")
+    if finding.status in _SKIPPED:
+        allowed = f" {finding.allowed}" if finding.allowed else ""
+        ElementTree.SubElement(case, "skipped", message=f"{finding.status}{allowed}")
     elif finding.status is Status.VIOLATED:
         failure = ElementTree.SubElement(case, "failure", message=_clean(finding.sentence))
         told = ("\n".join([each.text, *each.lines]) for each in finding.breaches)
-        failure.text = _clean("\n\n".join(told))
+        known = (f"known: {each}" for each in finding.known)
+        failure.text = _clean("\n\n".join([*told, *known]))
 
 
 def _clean(text: str) -> str:

@@ -31,6 +31,8 @@ class Finding(NamedTuple):
         source: the text of Kafka that the rule rests on, or the contract of the program.
         obeyed, violated: how often.
         breaches: the violations that are kept; there may be more.
+        allowed: by what its violations are accepted; empty if they are not.
+        known: what is known about the violations of this client.
     """
 
     rule_id: str
@@ -39,12 +41,14 @@ class Finding(NamedTuple):
     obeyed: int = 0
     violated: int = 0
     breaches: tuple[Breach, ...] = ()
+    allowed: str = ""
+    known: tuple[str, ...] = ()
 
     @property
     def status(self) -> Status:
         """Violations count more than the rest."""
         if self.violated:
-            return Status.VIOLATED
+            return Status.ALLOWED if self.allowed else Status.VIOLATED
         return Status.OBEYED if self.obeyed else Status.NOT_EXERCISED
 
     @property
@@ -67,6 +71,7 @@ class Result(NamedTuple):
         notes: what a reader should know, such as a fault that did not fire.
         took_s: how long the program ran.
         last_lines: the end of the output of a program that did not end.
+        does_not_work: why the program does not do its work, although nothing is in its way.
     """
 
     name: str
@@ -76,6 +81,7 @@ class Result(NamedTuple):
     notes: tuple[str, ...] = ()
     took_s: float = 0.0
     last_lines: tuple[str, ...] = ()
+    does_not_work: str = ""
 
     def of_status(self, status: Status) -> int:
         """The number of rules with a status."""
@@ -86,7 +92,12 @@ class Result(NamedTuple):
         """The result in two words."""
         if self.of_status(Status.VIOLATED):
             return str(Status.VIOLATED)
-        return "not judged" if self.trouble else str(Status.OBEYED)
+        if self.trouble:
+            return "not judged"
+        for status in (Status.ALLOWED, Status.OBEYED):
+            if self.of_status(status):
+                return str(status)
+        return str(Status.NOT_EXERCISED)
 
 
 def exit_status(results: Iterable[Result]) -> int:
@@ -105,7 +116,10 @@ def in_all(results: Sequence[Result]) -> list[Finding]:
         if so_far is None:
             found[each.rule_id] = each
         else:
+            is_new = not so_far.violated or (each.violated and not each.allowed)
             found[each.rule_id] = so_far._replace(
+                allowed=each.allowed if is_new else so_far.allowed,
+                known=so_far.known or each.known,
                 obeyed=so_far.obeyed + each.obeyed,
                 violated=so_far.violated + each.violated,
                 breaches=so_far.breaches + each.breaches,

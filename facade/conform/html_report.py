@@ -19,7 +19,7 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
   border-bottom: 1px solid var(--line); }
 td.id { font-family: ui-monospace, monospace; font-size: .87em; white-space: nowrap; }
 td.status { white-space: nowrap; font-weight: 600; }
-.obeyed { color: var(--good); } .violated { color: var(--bad); }
+.obeyed { color: var(--good); } .allowed { color: #bf8700; } .violated { color: var(--bad); }
 .not-exercised, .source { color: var(--dim); font-weight: 400; } .not-judged { color: #bf8700; }
 .source { font-size: .87em; }
 .wide { overflow-x: auto; }
@@ -34,7 +34,8 @@ details { margin: .8rem 0; } summary { cursor: pointer; }
 }
 .matrix th span { writing-mode: vertical-rl; transform: rotate(180deg); font-weight: 400; }
 """
-_SIGNS: Final = {Status.OBEYED: "✓", Status.VIOLATED: "✗", Status.NOT_EXERCISED: "·"}
+_SIGNS: Final = {Status.OBEYED: "✓", Status.VIOLATED: "✗", Status.NOT_EXERCISED: "·",
+                 Status.ALLOWED: "!"}  # fmt: skip
 
 
 def as_html(results: Sequence[Result], title: str) -> str:
@@ -91,6 +92,8 @@ def _violations(results: Sequence[Result], *, with_names: bool) -> Iterator[str]
             yield f'<p class="text">{escape(each.text)}{client}</p>'
             if each.lines:
                 yield f"<pre>{escape(chr(10).join(each.lines))}</pre>"
+        for text in (*finding.known, *([f"allowed {finding.allowed}"] if finding.allowed else ())):
+            yield f'<p class="text">{escape(text)}</p>'
         left = finding.violated - len(finding.breaches)
         yield f"<p>and {left} more</p></details>" if left > 0 else "</details>"
 

@@ -19,9 +19,14 @@ Trace = Callable[[], Iterable[Event]]
 """Reads a trace from its beginning; it is read twice, so that it need not fit into memory."""
 
 
-def rules_named(pattern: str) -> list[type[Rule]]:
-    """The rules whose ids match a pattern with *."""
-    return [each for each in RULES if fnmatchcase(each.rule_id, pattern)]
+def rules_named(patterns: Sequence[str]) -> list[type[Rule]]:
+    """The rules whose ids match one of some patterns with *; all if there is no pattern."""
+    return [each for each in RULES if is_named(each.rule_id, patterns)]
+
+
+def is_named(rule_id: str, patterns: Sequence[str]) -> bool:
+    """Whether a rule's id matches one of some patterns with *, or there is none."""
+    return not patterns or any(fnmatchcase(rule_id, each) for each in patterns)
 
 
 def judge_trace(

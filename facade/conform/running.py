@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -13,7 +12,7 @@ from typing import Final, NamedTuple
 from ottla.admin_offsets import LATEST, partition_offsets
 from ottla.client import Client
 from ottla.conform.copy_rules import (
-    COPY_RULES,
+    WORKS,
     Copied,
     judge_copy,
     judge_position,
@@ -21,7 +20,8 @@ from ottla.conform.copy_rules import (
     judge_wrong_values,
 )
 from ottla.conform.findings import Finding, Result
-from ottla.conform.judging import judge_trace, rules_named
+from ottla.conform.judging import is_named, judge_trace, rules_named
+from ottla.conform.known_violations import ClientNames, with_known
 from ottla.conform.program import Program, ended, filled
 from ottla.conform.scenarios import GROUP, INPUT, OUTPUT, TRANSACTIONAL_ID, LabFault, Scenario
 from ottla.conform.watching import RUNNER, Watch
@@ -46,26 +46,21 @@ class Plan(NamedTuple):
 
     Attributes:
         command: the program, with placeholders.
-        rule: the ids of the rules to judge by, a pattern with *.
+        rules: the ids of the rules to judge by, patterns with *; all if there is none.
         timeout_s: the longest run of the program in a scenario.
         traces: the directory that keeps the traces; None for none.
         left_out: the ids of rules that the program does not promise to obey.
     """
 
     command: Sequence[str]
-    rule: str = "*"
+    rules: Sequence[str] = ()
     timeout_s: float = 60.0
     traces: Path | None = None
     left_out: Sequence[str] = ()
 
     def has(self, rule_id: str) -> bool:
         """Whether a rule is judged."""
-        return fnmatchcase(rule_id, self.rule) and rule_id not in self.left_out
-
-    @property
-    def has_rules(self) -> bool:
-        """Whether there is a rule to judge by."""
-        return bool(rules_named(self.rule)) or any(map(self.has, COPY_RULES))
+        return is_named(rule_id, self.rules) and rule_id not in self.left_out
 
 
 class _Run(NamedTuple):
@@ -129,6 +124,7 @@ class _Stage:
         self._output = directory / "output.txt"
         self._watch = Watch(self._trace, INPUT)
         self._faults: Faults = []
+        self._clients: list[str] = []
 
     def result(self) -> Result:
         """Run the program, and judge it."""
@@ -147,8 +143,12 @@ class _Stage:
         if self._plan.traces is not None:
             self._plan.traces.mkdir(parents=True, exist_ok=True)
             shutil.copy(self._trace, self._plan.traces / f"{self._scenario.name}.jsonl")
-        found = [each for each in self._findings(run) if self._plan.has(each.rule_id)]
+        found = self._findings(run)
         ended_by_us = f"the program did not end within {self._plan.timeout_s:g} s, and was ended"
+        does_not_work = ""
+        if self._scenario.is_calm:
+            does_not_work = ended_by_us if run.status is None else _why_not(found)
+        found = [with_known(each, self._clients) for each in found if self._plan.has(each.rule_id)]
         return Result(
             self._scenario.name,
             tuple(found),
@@ -157,6 +157,7 @@ class _Stage:
             notes=tuple(not_fired(self._faults, self._watch.fired)),
             took_s=run.took_s,
             last_lines=run.tail if run.status is None else (),
+            does_not_work=does_not_work,
         )
 
     def _run(self, values: Mapping[str, str], end: int) -> _Run:
@@ -193,11 +194,13 @@ class _Stage:
         return needed <= met
 
     def _findings(self, run: _Run) -> list[Finding]:
+        names = ClientNames()
         found = judge_trace(
-            lambda: _events(self._trace),
-            rules_named(self._plan.rule),
+            lambda: names.noting(_events(self._trace)),
+            rules_named(self._plan.rules),
             is_judged=lambda client_id: client_id != RUNNER,
         )
+        self._clients = names.clients
         if self._scenario.position_rule:
             rule = self._scenario.position_rule
             found.append(judge_position(rule, run.position, run.end_before))
@@ -225,6 +228,17 @@ class _Stage:
             transactional_commits=watch.transactional_commits,
             plain_commits=watch.plain_commits,
         )
+
+
+def _why_not(findings: Sequence[Finding]) -> str:
+    """Why a program does not do its work although nothing is in its way; empty if it does."""
+    for each in findings:
+        if each.rule_id in WORKS and each.violated:
+            breach = each.breaches[0]
+            left = "" if each.violated == 1 else f", and {each.violated - 1} more"
+            last = f": {breach.lines[-1]}" if breach.lines else ""
+            return f"{breach.text}{left}{last}"
+    return ""
 
 
 def _values(broker: Ottla, records: int) -> dict[str, str]:

@@ -75,6 +75,11 @@ class Scenario(NamedTuple):
     wrong_values: str = ""
     work_rule: str = ""
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing happens that a program could stumble over."""
+        return not self.faults and not self.given
+
 
 def _input(**more: object) -> dict[str, object]:
     return {"topic": INPUT, **more}

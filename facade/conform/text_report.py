@@ -7,6 +7,7 @@ from typing import Final
 
 from ottla.conform.findings import Finding, Result, in_all
 from ottla.tables import Table, counted, line, table
+from ottla.verdict.rule import Status
 
 _SHOWN: Final = 3
 """The violations of a rule that are printed; the other reports have more."""
@@ -45,11 +46,13 @@ def _rules(results: Sequence[Result]) -> Table:
 def _violations(results: Sequence[Result]) -> None:
     for result in results:
         for finding in result.findings:
-            if finding.violated:
+            if finding.violated and not finding.allowed:
                 line("")
                 where = f" in {result.name}" if len(results) > 1 else ""
                 line(f"{finding.rule_id}{where}: {finding.sentence}")
                 _breaches(finding)
+                for text in finding.known:
+                    line(f"  known: {text}")
 
 
 def _breaches(finding: Finding) -> None:
@@ -70,6 +73,8 @@ def summary(results: Sequence[Result]) -> str:
     said = ", ".join(
         f"{statuses.count(status)} {status}" for status in ("obeyed", "violated", "not exercised")
     )
+    allowed = statuses.count(Status.ALLOWED)
+    said += f", {allowed} violated and allowed" if allowed else ""
     begin = counted(len(rules), "rule", "rules")
     if len(results) == 1:
         return f"{begin}: {said}"
@@ -79,6 +84,11 @@ def summary(results: Sequence[Result]) -> str:
 def _sums(results: Sequence[Result]) -> None:
     line("")
     line(summary(results))
+    for each in results:
+        for finding in each.findings:
+            if finding.allowed:
+                where = f" in {each.name}" if len(results) > 1 else ""
+                line(f"allowed ({finding.allowed}): {finding.rule_id}{where}, {finding.counts}")
     for each in results:
         if each.trouble:
             line(f"{each.name}: {each.trouble}")

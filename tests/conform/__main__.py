@@ -2,7 +2,7 @@
 
 `--client NAME` and `--scenario PATTERN`, each any number of times, choose among them; `--pages DIR`
 gets a page for each client, `--traces DIR` its traces; `--record` writes what docs/clients.md is
-made of. Exit status 1 if a client breaks a rule, or fails, where deviations.toml
+made of. Exit status 1 if a client breaks a rule, or fails, where known_violations.toml
 does not say so.
 """
 
@@ -13,12 +13,13 @@ import sys
 from pathlib import Path
 
 from ottla.conform.html_report import as_html
+from ottla.conform.known_violations import FILE
 from ottla.conform.running import Plan, run_scenario
 from ottla.conform.scenarios import scenarios_named
 from ottla.conform.text_report import print_scenarios
 
 from .clients import CLIENTS, NotThere
-from .deviations import FILE, unexplained
+from .deviations import unexplained
 from .recorded import recording, write
 
 TIMEOUT_S = 60.0
@@ -54,7 +55,7 @@ def main() -> int:
             write(name, found)
         unknown += [(name, *each) for each in unexplained(name, sorted(found.violations()))]
     for each in unknown:
-        say(f"not in {FILE.name}: {' '.join(each)}")
+        say(f"not in {FILE}: {' '.join(each)}")
     return 1 if unknown else 0
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from ottla.conform.copy_rules import COPY_RULES
+from ottla.conform.known_violations import KnownViolation, known_violations
 from ottla.conform.scenarios import SCENARIOS
 from ottla.verdict.all_rules import RULES
 
 from ..kafka.installation import VERSION
 from .clients import CLIENTS
-from .deviations import Deviation, deviations
 from .kafka_examples import NAME as EXAMPLES
 from .kafka_tools import NAME as TOOLS
 from .recorded import Recording, Seen, read
@@ -75,7 +75,7 @@ def page() -> str:
             "## What they do otherwise",
             "",
             _CONFIRMED,
-            *(line for each in deviations() for line in _deviation(each, recordings)),
+            *(line for each in known_violations() for line in _known(each, recordings)),
             _TOOLS,
             *_traces(TOOLS),
             _EXAMPLES,
@@ -99,7 +99,7 @@ def _clients(recordings: dict[str, Recording]) -> Iterator[str]:
 
 def _traces(recorded: str) -> Iterator[str]:
     for name, scene in read(recorded).scenes.items():
-        requests = scene.rules["correlation-id-unique"].obeyed
+        requests = scene.rules["request-readable"].obeyed
         violated = sum(bool(each.violated) for each in scene.rules.values())
         yield f"| {name} | {requests} | {len(scene.rules) - violated} | {violated} |"
 
@@ -123,7 +123,7 @@ def _cell(obeyed: int, violated: int) -> str:
     return str(obeyed) if obeyed else ""
 
 
-def _deviation(found: Deviation, recordings: dict[str, Recording]) -> Iterator[str]:
+def _known(found: KnownViolation, recordings: dict[str, Recording]) -> Iterator[str]:
     where = list(_where(found, recordings))
     titles = dict.fromkeys(recordings[client].title for client, *_ in where)
     scenarios = dict.fromkeys(f"`{scenario}`" for _, scenario, _, _ in where)
@@ -146,7 +146,7 @@ def _deviation(found: Deviation, recordings: dict[str, Recording]) -> Iterator[s
 
 
 def _where(
-    found: Deviation, recordings: dict[str, Recording]
+    found: KnownViolation, recordings: dict[str, Recording]
 ) -> Iterable[tuple[str, str, str, Seen]]:
     """Client, scenario and rule of each violation that a deviation explains."""
     for client, recording in recordings.items():

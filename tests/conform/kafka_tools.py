@@ -146,7 +146,7 @@ def _judged(run: Run, trace: Path) -> Result:
         with trace.open(encoding="utf-8") as lines:
             yield from read_trace(lines)
 
-    found = judge_trace(events, rules_named("*"), is_judged=lambda client: client != _RUNNER)
+    found = judge_trace(events, rules_named([]), is_judged=lambda client: client != _RUNNER)
     return Result(run.name, tuple(found))
 
 

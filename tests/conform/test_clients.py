@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ottla.conform.copy_rules import COPY_RULES
+from ottla.conform.known_violations import CLIENTS as NAMES
+from ottla.conform.known_violations import known_violations
 from ottla.conform.running import Plan, run_scenario
 from ottla.conform.scenarios import SCENARIOS, scenarios_named
 from ottla.verdict.all_rules import RULES
@@ -12,7 +14,7 @@ from ottla.verdict.all_rules import RULES
 from . import kafka_examples, kafka_tools
 from .clients import CLIENTS, EXAMPLES, java
 from .clients_page import PAGE, page
-from .deviations import deviations, unexplained
+from .deviations import unexplained
 from .kafka_examples import STREAMS
 from .recorded import read, recording
 
@@ -32,7 +34,7 @@ def test_the_java_client_obeys_all_rules(pytestconfig: pytest.Config) -> None:
 def test_deviations_name_clients_scenarios_and_rules() -> None:
     rules = {each.rule_id for each in RULES} | set(COPY_RULES) | {"no-end"}
     names = {each.name for each in SCENARIOS}
-    for each in deviations():
+    for each in known_violations():
         assert set(each.clients) <= CLIENTS.keys(), each.title
         assert set(each.scenarios) <= names | {"*"}, each.title
         assert set(each.rules) <= rules, each.title
@@ -61,8 +63,19 @@ def test_kafkas_example_programs_obey_all_rules_but_streams_stay_in_their_group(
 
 def test_each_deviation_was_seen() -> None:
     seen = [(name, *each) for name in CLIENTS for each in read(name).violations()]
-    left = [each.title for each in deviations() if not any(each.has(*where) for where in seen)]
-    assert left == []
+    known = known_violations()
+    assert [each.title for each in known if not any(each.has(*where) for where in seen)] == []
+
+
+def test_each_known_violation_is_of_a_client_that_a_report_recognizes() -> None:
+    without_names = {"kafka-go"}  # it sends no name, and its client id is the program's
+    recognized = set(NAMES.values()) | without_names
+    of_whom = [
+        {name for name in recognized if each.is_of(name, each.rules[0])}
+        for each in known_violations()
+    ]
+    assert all(of_whom)
+    assert set().union(*of_whom) == recognized
 
 
 def test_the_page_of_clients_is_made_of_the_recordings() -> None:

@@ -213,12 +213,13 @@ def _commit_unacknowledged(stage: Stage, *, retries: bool) -> None:
     producer.end()
 
 
-def _fenced(stage: Stage, *, goes_on: bool) -> None:
+def _fenced(stage: Stage, *, goes_on: bool, after_ms: int = 51) -> None:
     producer = stage.wire.producer()
     topic = stage.wire.topic()
     stage.wire.init(producer.transactional_id)
     producer.add(topic)
-    stage.later(1000)
+    stage.later(after_ms)
+    stage.metadata()
     if goes_on:
         producer.add(topic)
 
@@ -338,7 +339,8 @@ def _stale(stage: Stage, code: str, *, goes_on: bool, instance: str | None = Non
     member = stage.wire.stable_member(stage.wire.fresh("g"), instance)
     stage.refuse("Heartbeat", code)
     member.heartbeat()
-    stage.later(1000)
+    stage.later(51)
+    stage.metadata()
     if goes_on:
         member.heartbeat()
 
@@ -355,6 +357,8 @@ def _static(stage: Stage, *, leaves: bool) -> None:
     member = stage.wire.stable_member(stage.wire.fresh("g"), "instance")
     if leaves:
         member.leave()
+    stage.wire.connection.close()
+    stage.ottla.wait_for(lambda: stage.ottla.trace.where(kind="connection_closed"))
 
 
 # -- groups with the consumer protocol

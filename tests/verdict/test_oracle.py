@@ -108,8 +108,15 @@ def test_a_text_and_a_number_are_different_values() -> None:
 def test_a_cut_last_line_is_passed_over_and_others_are_refused() -> None:
     good = '{"process": 1, "op": "poll", "type": "ok", "records": {}}'
     assert len(list(read_history([good, '{"process": 1, "op"']))) == 1
-    with pytest.raises(BrokenHistory, match="line 1"):
-        list(read_history(['{"process": 1, "op"', good]))
+    for wrong in (['{"process": 1, "op"', good], [good, '{"process": 1, "op"\n'], [good, "junk"]):
+        with pytest.raises(BrokenHistory, match="line"):
+            list(read_history(wrong))
+
+
+@pytest.mark.parametrize("lines", [[], [""], ["\n", " \n"], ["junk"], ['{"process": 1, "op"']])
+def test_a_ledger_without_an_operation_is_refused(lines: list[str]) -> None:
+    with pytest.raises(BrokenHistory):
+        list(read_history(lines))
 
 
 @pytest.mark.parametrize(

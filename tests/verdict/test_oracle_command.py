@@ -84,6 +84,28 @@ def test_a_line_that_is_no_operation_has_exit_status_2(tmp_path: Path, capsys: A
     assert "line 1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "the ledger is empty"),
+        ("\n\n", "the ledger is empty"),
+        ("complete garbage", "line 1"),
+        ("\x00\x00", "line 1"),
+        ('{"process": 1, "op": "send", "type": "ok", "records": {"x-0": [[0, 1]]}}', "compare"),
+        ('{"process": 1, "op": "poll", "type": "begin"}', "nothing to compare"),
+        ('{"process": 1, "op": "commit", "type": "ok", "txn": "T"}', "nothing to compare"),
+    ],
+)
+def test_a_ledger_that_could_show_nothing_has_exit_status_2(
+    text: str, reason: str, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "h.jsonl").write_text(text)
+    assert main(["oracle", "--history", str(tmp_path / "h.jsonl")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert reason in printed.err
+
+
 def _produced(broker: Ottla) -> list[dict[str, Any]]:
     """A committed transaction, an aborted one, and a plain record, with their ledger."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "shop"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,10 @@ from ottla.lab.trace_events import MOST_BATCHES
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
 from ottla.verdict.all_rules import RULES
+from ottla.verdict.exchange import ON_THE_WAY_MS
 from ottla.verdict.judge import judge
 from ottla.verdict.rule import Rule, Status
+from tests.project_files import ROOT
 from tests.wire.batches import batch
 from tests.wire.broker import Broker
 from tests.wire.client import framed, header
@@ -65,6 +68,70 @@ def test_a_client_that_breaks_a_rule_is_found(rule_id: str, stage: Stage) -> Non
     assert rule.status == Status.VIOLATED
     events = {event["seq"]: event for event in stage.ottla.trace.events()}
     assert all(events[frame]["kind"] == "request" for frame in rule.violations[0].frames)
+
+
+def without_occasion(events: list[Any], rule_id: str) -> Rule:
+    """The rule, judged on the part of a trace before its client could break it.
+
+    That part ends before the offending request. If the client obeyed the rule until then, it ends
+    before the first request that shows the violation, or before the client's second request.
+    """
+    (broken,) = [each for each in judge(events) if each.rule_id == rule_id]
+    frames = broken.violations[0].frames
+    seen = [event["seq"] for event in events if event["kind"] == "request"]
+    second = seen[min(1, len(seen) - 1)]
+    for end in (frames[-1], frames[0], second):
+        part = [event for event in events if event["seq"] < end]
+        (rule,) = [each for each in judge(part) if each.rule_id == rule_id]
+        if rule.status == Status.NOT_EXERCISED or end == second:
+            return rule
+        assert rule_id in OBEYED_BEFORE
+    raise AssertionError
+
+
+OBEYED_BEFORE = {
+    "epoch-was-given", "fenced-instance-stops", "five-in-flight", "heartbeat-in-rebalance",
+    "heartbeat-in-time", "no-add-in-transactions-v2", "nothing-after-fencing", "retries-wait",
+    "sequence-not-reused", "session-epoch-grows", "stale-member-rejoins", "transactions-v2-whole",
+}  # fmt: skip
+"""Rules whose client, before it breaks them, had another occasion and obeyed."""
+
+
+@pytest.mark.parametrize("rule_id", PLAYS)
+def test_a_client_that_ends_before_it_could_break_a_rule_does_not_exercise_it(
+    rule_id: str, stage: Stage
+) -> None:
+    PLAYS[rule_id][1](stage)
+    rule = without_occasion(stage.ottla.trace.events(), rule_id)
+    assert (rule.status, rule.obeyed) == (Status.NOT_EXERCISED, 0)
+
+
+@pytest.mark.parametrize("rule_id", CAPTURES)
+def test_a_capture_that_ends_before_a_violation_does_not_exercise_the_rule(rule_id: str) -> None:
+    rule = without_occasion(CAPTURES[rule_id][1]().events, rule_id)
+    assert (rule.status, rule.obeyed) == (Status.NOT_EXERCISED, 0)
+
+
+def test_the_page_says_how_long_an_answer_may_be_on_its_way() -> None:
+    assert f"within {ON_THE_WAY_MS} ms of an answer is not held against it" in PAGE.read_text()
+
+
+def test_no_rule_has_a_grace_of_its_own() -> None:
+    for file in sorted((ROOT / "verdict").glob("*_rules.py")):
+        assert not re.search(r"(?i)grace", file.read_text()), file.name
+
+
+@pytest.mark.parametrize("again", [0, 3])
+def test_a_consumer_that_stays_where_it_is_in_its_session_is_found(
+    again: int, stage: Stage
+) -> None:
+    topic = stage.wire.filled_topic()
+    answer = stage.wire.fetch_raw([(topic, 0, 0)], session=(0, 0))
+    for epoch in range(1, 2 + again):  # an incremental Fetch names what has changed: nothing
+        stage.wire.fetch_raw([], session=(answer["session_id"], epoch))
+    found = judged(stage, "position-moves")
+    assert (found.status == Status.VIOLATED) == (again > 0)
+    assert found.obeyed == 0
 
 
 @pytest.mark.parametrize("rule_id", CAPTURES)

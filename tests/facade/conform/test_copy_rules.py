@@ -30,6 +30,10 @@ RIGHT = Copied(
 )
 
 
+BY_REQUESTS = {"offsets-in-transactions"}
+"""Rules that the requests of the trace show, and not what is left behind."""
+
+
 def statuses(copied: Copied) -> dict[str, Status]:
     return {each.rule_id: each.status for each in judge_copy(copied)}
 
@@ -71,6 +75,7 @@ def test_a_right_copy_obeys_every_rule() -> None:
         ({"plain_commits": [9]}, {"offsets-in-transactions"}, "OffsetCommit at 9 in the trace"),
         ({"offset": 3}, {"offsets-committed"}, "it is 3, and not 4 or more"),
         ({"offset": -1}, {"offsets-committed"}, "it is -1, and not 4 or more"),
+        ({"transactional_commits": []}, {"offsets-committed"}, "the program committed nothing"),
     ],
 )
 def test_a_mistake_breaks_its_rule(changes: dict[str, Any], rules: set[str], text: str) -> None:
@@ -91,6 +96,16 @@ def test_rules_without_an_occasion_are_not_exercised() -> None:
     found = statuses(RIGHT._replace(input=plain, output=[record(0, b"a")], offset=1))
     assert found["aborted-not-delivered"] is Status.NOT_EXERCISED
     assert found["control-not-delivered"] is Status.NOT_EXERCISED
+
+
+def test_records_that_a_program_did_not_get_to_are_no_occasion() -> None:
+    nothing = statuses(RIGHT._replace(status=1, output=[], offset=-1))
+    assert Status.OBEYED not in {nothing[each] for each in nothing if each not in BY_REQUESTS}
+    first = [record(0, b"a"), record(1, b"x", Fate.ABORTED), record(3, b"b")]
+    before = statuses(RIGHT._replace(input=first, output=[record(0, b"a")], offset=1))
+    assert before["aborted-not-delivered"] is Status.NOT_EXERCISED
+    behind = statuses(RIGHT._replace(input=first, output=[record(0, b"a")], offset=3))
+    assert behind["aborted-not-delivered"] is Status.OBEYED
 
 
 def test_a_value_that_is_aborted_once_and_committed_once_may_be_copied() -> None:
