@@ -96,8 +96,8 @@ def read_history(lines: Iterable[str | bytes]) -> Iterator[Operation]:
 
 def _is_cut(text: str | bytes) -> bool:
     """Whether a line may be the begin of an operation whose rest was not written."""
-    begin, newline = ("{", "\n") if isinstance(text, str) else (b"{", b"\n")
-    return text.startswith(begin) and not text.endswith(newline)  # type: ignore[arg-type]
+    line = text.encode() if isinstance(text, str) else text
+    return line.startswith(b"{") and not line.endswith(b"\n")
 
 
 def operation(number: int, fields: Mapping[str, Any]) -> Operation:

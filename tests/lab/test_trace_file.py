@@ -41,7 +41,11 @@ def test_a_trace_goes_on_in_its_file_as_long_as_its_broker_runs(
         broker.trace.stop()
     found = numbers(file)
     assert found == sorted(set(found))
-    asked = [event["request"] for event in map(json.loads, file.read_text().splitlines()) if "request" in event]
+    asked = [
+        event["request"]
+        for event in map(json.loads, file.read_text().splitlines())
+        if "request" in event
+    ]
     assert len([each for each in asked if "topics" in each]) >= 2
     assert [each.name for each in tmp_path.iterdir()] == [file.name]
 

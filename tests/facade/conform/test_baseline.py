@@ -14,7 +14,7 @@ from ottla.conform.findings import Breach, Finding, Result, exit_status, in_all
 from ottla.conform.known_violations import ClientNames, with_known
 from ottla.verdict.rule import Status
 
-from .test_trace import answer, request
+from .traces import answer, request
 
 
 def broken(rule_id: str, violated: int = 1) -> Finding:
@@ -37,7 +37,7 @@ def test_a_violation_of_the_baseline_is_allowed_in_its_scenario_only() -> None:
     assert [each.status for each in in_all(found[:1])] == [Status.ALLOWED]
 
 
-def test_what_does_not_happen_any_more_is_told() -> None:
+def test_a_violation_of_the_baseline_that_is_gone_is_named() -> None:
     baseline = Baseline(frozenset({("a", "x"), ("a", "y"), ("not run", "x"), ("a", "not judged")}))
     assert baseline.gone([result("a", broken("x"), broken("y", 0))]) == [("a", "y")]
 
@@ -121,9 +121,7 @@ def test_a_known_violation_of_a_library_is_named() -> None:
     assert with_known(broken("throttle-obeyed", 0), names.clients).known == ()
 
 
-def test_a_file_with_two_traces_is_refused(
-    trace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_with_two_traces_is_refused(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace.write_text(2 * trace.read_text())
     assert main(["conform", "--trace", str(trace)]) == 2
     assert "another trace begins in it: seq 1 is behind 4" in capsys.readouterr().err

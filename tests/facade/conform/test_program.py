@@ -171,7 +171,9 @@ def test_rules_may_be_chosen_by_several_patterns(capsys: pytest.CaptureFixture[s
     assert judged == {"no-record-twice", "sequence-without-gap", "sequence-not-reused"}
 
 
-@pytest.mark.parametrize("scenario", [each.name for each in SCENARIOS if each.given or each.wrong_values])
+@pytest.mark.parametrize(
+    "scenario", [each.name for each in SCENARIOS if each.given or each.wrong_values]
+)
 def test_a_program_that_never_connects_obeys_nothing(
     scenario: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
