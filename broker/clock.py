@@ -31,7 +31,10 @@ class Clock(Protocol):
 
     Attributes:
         monotonic_s: a function: seconds since some moment. Hot paths keep the function itself.
+        is_held: whether time passes only when a test lets it.
     """
+
+    is_held: bool
 
     @property
     def monotonic_s(self) -> Callable[[], float]: ...
@@ -70,9 +73,18 @@ class Clock(Protocol):
         A suspended machine wakes up with a jump forward. Needs a running event loop.
         """
 
+    def after_advances(self, look: Callable[[], object]) -> None:
+        """Have something look for what is due that looks only now and then, such as retention.
+
+        A clock that a test moves calls it at the end of each advance, so that nothing is overdue
+        then; other clocks never do.
+        """
+
 
 class SystemClock:
     """The machine's clock, with the timers of the running event loop."""
+
+    is_held = False
 
     def __init__(self) -> None:
         self._observers: list[_JumpObserver] = []
@@ -109,6 +121,9 @@ class SystemClock:
             self._ahead_ms = self.now_ms() - self.monotonic_ms()
             self._check = self.call_after_ms(JUMP_CHECK_MS, self._look_for_jump)
         return watching
+
+    def after_advances(self, look: Callable[[], object]) -> None:
+        """Time passes by itself here, so `look` is never called."""
 
     def _unobserved(self, cancelled: _JumpObserver) -> None:
         """Remove an observer; without any the clocks are not compared."""

@@ -8,6 +8,7 @@ process (cluster.py). It has no sockets and no frames.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,6 +133,7 @@ class Node:
             each.topic: each for each in (self.transactions, self.groups)
         }
         self._quotas: Quotas | None = None
+        clock.after_advances(self._look_for_due)
         cluster.nodes[self.node_id] = self
         self.use_dynamic_settings()
 
@@ -434,17 +436,30 @@ class Node:
             transactional_id_expiration_ms=self.config["transactional.id.expiration.ms"],
             coordinator_epoch=log.leader_epoch,
             transaction_version=lambda: self.transaction_version,
-            timeout_check_interval_ms=self.config[
+            timeout_check_interval_ms=self._check_interval_ms(
                 "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-            ],
-            expiration_check_interval_ms=self.config[
+            ),
+            expiration_check_interval_ms=self._check_interval_ms(
                 "transaction.remove.expired.transaction.cleanup.interval.ms"
-            ],
+            ),
         )
         return Shard(
             log, machine, (encode_now, variants.decode_transaction()), self._shard_services,
             carry_out=carry_out, code_for_clients=of_transactions,
         )  # fmt: skip
+
+    def _check_interval_ms(self, name: str) -> int:
+        """The interval of a setting; with a clock that tests move, deadlines unless it is set."""
+        return 1 if self.clock.is_held and not self.config.is_given(name) else self.config[name]
+
+    def _look_for_due(self) -> None:
+        """Remove what has expired, before the next check by its interval."""
+        if self._token_expiry is not None and self.runs:
+            self._token_expiry.look()
+        for shard in self.groups.shards():
+            if not shard.is_loading:
+                with suppress(Refused):  # another node coordinates by now
+                    shard.run_now(lambda machine, now: machine.look_for_expired())
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode

@@ -61,6 +61,14 @@ class OffsetCleaning(Volatile):
         else:
             self._is_another_wanted = True
 
+    def hasten(self) -> None:
+        """Look for expired offsets at the next `tick`, before the interval has passed.
+
+        Empty groups without offsets have no time of their own and stay until then.
+        """
+        if self._round is None:
+            self._round = self._portions(expires=True, are_groups_looked_for=False)
+
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Remove what is due, see `Machine.tick`."""
         interval_ms = self._settings.offsets_retention_check_interval_ms
@@ -94,14 +102,15 @@ class OffsetCleaning(Volatile):
         else:
             self._offsets.end_cleaning_round()
 
-    def _portions(self, *, expires: bool) -> Iterator[_Portion]:
+    def _portions(self, *, expires: bool, are_groups_looked_for: bool = True) -> Iterator[_Portion]:
         """All offsets of all groups that exist now; some may be removed meanwhile."""
         listed = [group_id for kind in self._kinds.all for group_id in kind.groups]
         for group_id in listed:
             partitions = self._offsets.partitions_with_offsets(group_id)
             for first in range(0, len(partitions), OFFSETS_PER_DECISION):
                 yield _Portion(group_id, partitions[first : first + OFFSETS_PER_DECISION], expires)
-            yield _Portion(group_id, [], expires)
+            if partitions or are_groups_looked_for:
+                yield _Portion(group_id, [], expires)
 
     def _removal(self, portion: _Portion, now_ms: int) -> tuple[GroupRecord, ...]:
         group_id, partitions, expires = portion

@@ -190,8 +190,10 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
     from ottla.broker.settings.config import BadSetting
 
     clock = _clock(given.clock)
-    # No test could know that the first member of a group waits for others.
-    config = broker_config(given, {} if clock is None else {_REBALANCE_DELAY: "0"})
+    # The first member of a group would wait three seconds for others, in each test; by a clock
+    # that stands still, for ever.
+    is_of_tests = clock is not None or on_ready is not None
+    config = broker_config(given, {_REBALANCE_DELAY: "0"} if is_of_tests else {})
     _set_up_log(given)
     metrics = None if given.metrics is None else address(given.metrics)
     control = _control(given.control, anywhere=given.control_anywhere)

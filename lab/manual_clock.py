@@ -11,6 +11,7 @@ import asyncio
 import heapq
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -34,6 +35,8 @@ class ManualClock(SystemClock):
             flushes in threads and requests between nodes.
     """
 
+    is_held = True
+
     def __init__(self, wall_ms: int | None = None) -> None:
         super().__init__()
         self._wall_ms = _SYSTEM.now_ms() if wall_ms is None else wall_ms
@@ -44,6 +47,8 @@ class ManualClock(SystemClock):
         self._one_at_a_time = asyncio.Lock()
         self._live = _LiveClock(self)
         self._round_ms, self._until_ms = 0.0, 0.0  # of an advance
+        self._looks: list[Callable[[], object]] = []
+        self._sleeping: dict[asyncio.Future[None], float] = {}  # with the time of their begin
         self.is_busy: Callable[[], bool] = lambda: False
         self.monotonic_s = self._monotonic_s
 
@@ -75,15 +80,21 @@ class ManualClock(SystemClock):
         """As Clock.sleep_ms, or longer: only jobs that run again and again sleep by this clock.
 
         A day has thousands of rounds of them. In one advance they make MOST_ROUNDS, and one at its
-        end, so that they find the same.
+        end, so that they find the same. They find what an advance makes due at its end, too, if it
+        is shorter than their interval.
         """
         rested = asyncio.get_running_loop().create_future()
         longer_ms = min(self._round_ms, self._until_ms - self.passed_ms)
         timer = self.call_after_ms(max(wait_ms, longer_ms), _set, rested)
+        self._sleeping[rested] = self.passed_ms
         try:
             await rested
         finally:
             timer.cancel()
+            del self._sleeping[rested]
+
+    def after_advances(self, look: Callable[[], object]) -> None:
+        self._looks.append(look)
 
     def on_jump(self, observer: Callable[[int], None]) -> Timer:
         """As SystemClock.on_jump; the wall clock jumps only in `advance_ms`."""
@@ -96,7 +107,7 @@ class ManualClock(SystemClock):
         """Let time pass; return when all that became due has happened.
 
         Timers are called in the order of their deadlines, each at the time that it is due. What
-        it begins comes to rest before the next one.
+        it begins comes to rest before the next one. At the end all jobs look that look now and then.
 
         Args:
             wait_ms: if negative, the wall clock is set back, and nothing becomes due.
@@ -138,6 +149,10 @@ class ManualClock(SystemClock):
             await self._at_rest(watched)
         self.passed_ms = until_ms
         await self._at_rest(watched)
+        overdue = [each for each, began_ms in self._sleeping.items() if began_ms < until_ms]
+        for look in (*self._looks, *(partial(_set, rested) for rested in overdue)):
+            look()
+            await self._at_rest(watched)
 
     async def _at_rest(self, watched: _Watched) -> None:
         """Return when no callback is left to call and no work in the background goes on.

@@ -96,6 +96,7 @@ class NodeSockets:
         self._waiting = WaitingConnections[Connection](self._limits.has_room)
         self._served: dict[Connection, str] = {}  # counted in the limits, with listeners
         self._idle_check: Timer | asyncio.Handle | None = None
+        clock.after_advances(self._look_for_idle)
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
@@ -312,6 +313,12 @@ class NodeSockets:
             listener, connection = next_one
             connection.release()
             self._admit(listener, connection)
+
+    def _look_for_idle(self) -> None:
+        """`_close_idle`, before the next check."""
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+            self._close_idle()
 
     def _close_idle(self) -> None:
         """Close the connections that were idle for `connections.max.idle.ms`."""

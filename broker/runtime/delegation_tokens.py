@@ -118,6 +118,10 @@ class DelegationTokenExpiry:
 
     def _check(self) -> None:
         self.start()
+        self.look()
+
+    def look(self) -> None:
+        """Remove the tokens that have expired."""
         records = self._controller.catalog.tokens.expired(self._clock.now_ms())
         if not records:
             return

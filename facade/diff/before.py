@@ -16,6 +16,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 
 _METADATA_VERSION: Final = "metadata.version"
+_REBALANCE_DELAY: Final = "group.initial.rebalance.delay.ms"
 # Kafka writes a default for all brokers by itself, when a feature needs one.
 _GIVEN: Final = frozenset({Source.STATIC_BROKER_CONFIG, Source.DYNAMIC_BROKER_CONFIG})
 
@@ -108,7 +109,8 @@ def notes_on(sides: tuple[Side, Side]) -> list[str]:
 
 def settings_for_ottla(kafka: Side) -> tuple[dict[str, str], list[str]]:
     """The settings with which Ottla is most like a Kafka, and those that it does not accept."""
-    taken, refused = {"node.id": str(kafka.node_id)}, []
+    delay = BROKER_SETTINGS[_REBALANCE_DELAY].default  # brokers of tests have another one
+    taken, refused = {"node.id": str(kafka.node_id), _REBALANCE_DELAY: str(delay)}, []
     for name, value in kafka.settings.items():
         known = BROKER_SETTINGS.get(name)
         if known is None or known.sensitive or is_own_setting(name):

@@ -15,8 +15,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from ottla.admin_configs import Resource, describe_settings
+from ottla.client import Client
 from ottla.health import answers
 from ottla.ports import HeldPorts
+from ottla.template import Template
 from ottla.testing import NO_BROKER, BrokerFailed, Ottla, closed_port, silent_port
 
 PATIENCE_S = 20.0
@@ -307,3 +310,30 @@ def test_fifty_brokers_at_once_leave_no_process_directory_or_port() -> None:
         with socket.socket() as free:
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             free.bind(address(bootstrap))
+
+
+REBALANCE_DELAY = "group.initial.rebalance.delay.ms"
+
+
+def rebalance_delay(bootstrap_servers: str) -> str | None:
+    with Client.to(bootstrap_servers) as client:
+        found = describe_settings(client, Resource.BROKER, "1")
+    return next(each.value for each in found if each.name == REBALANCE_DELAY)
+
+
+@pytest.mark.parametrize("given", [{}, {REBALANCE_DELAY: "7"}])
+def test_the_first_member_of_a_group_waits_only_if_a_test_asks_for_it(
+    given: dict[str, str],
+) -> None:
+    with Ottla(settings=given) as broker:
+        found = rebalance_delay(broker.bootstrap_servers)
+        assert found == given.get(REBALANCE_DELAY, "0")
+
+
+def test_a_broker_of_a_template_has_the_defaults_of_tests(tmp_path: Path) -> None:
+    with Template() as template, (tmp_path / "log").open("wb") as log:
+        broker = template.start(["--listen", "127.0.0.1:0"], stdout=log, stderr=log)
+        ready = broker.await_ready(PATIENCE_S)
+        assert ready is not None
+        assert rebalance_delay(str(ready["bootstrap_servers"])) == "0"
+        broker.close()
