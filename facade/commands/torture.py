@@ -215,10 +215,11 @@ def _told(
     from ottla.torturing import reports
 
     failure = report.failure
-    file = ""
+    file, earlier = "", ""
     if failure is not None:
         scenario = reports.scenario_of(application, plan, failure)
         file = str(files.scenario)
+        earlier = _kept(files.scenario)
         _write(files.scenario, reports.scenario_text(scenario, failure))
     if files.junit is not None:
         _write(files.junit, reports.as_junit(plan, report))
@@ -227,7 +228,23 @@ def _told(
     else:
         for text, style in reports.lines(plan, report, file):
             reports.show(text, style)
-    return int(failure is not None)
+        if earlier:
+            reports.show(f"the scenario that was in {file} is in {earlier} now", "")
+    if failure is not None and failure.is_without_faults:
+        raise CannotRun(f"torture: the application does not work without faults: {failure.told}")
+    return reports.exit_status(report)
+
+
+def _kept(file: Path) -> str:
+    """Rename what is in a file, and return its new name; empty if there is nothing."""
+    if not file.is_file() or not file.stat().st_size:
+        return ""
+    earlier = file.with_name(f"{file.name}.before")
+    try:
+        file.replace(earlier)
+    except OSError as failed:
+        raise CannotRun(f"torture: {file} cannot be renamed: {failed.strerror}") from None
+    return str(earlier)
 
 
 def _write(file: Path, text: str) -> None:

@@ -24,7 +24,8 @@ class DoesNotWork(Exception):
 
 
 VERIFICATIONS: Final = 3
-_MUST_FAIL: Final = 2
+_REPLAYS: Final = 2
+_MOST_CHOICES: Final = 4
 _PATIENCE: Final = 2.0
 Runner = Callable[[Contract, Schedule, Callable[[], bool]], Outcome]
 """Runs a schedule, until the function says that its outcome is of no interest any more."""
@@ -76,6 +77,16 @@ class Failure:
     def violation(self) -> Violation:
         """The worst."""
         return worst(self.outcome)
+
+    @property
+    def told(self) -> str:
+        """The worst violation in one line."""
+        return f"{self.violation.kind}: {self.violation.text}"
+
+    @property
+    def is_without_faults(self) -> bool:
+        """Whether the first run fails, in which nothing happens: the application is wrong."""
+        return self.run == 1
 
 
 @dataclass
@@ -168,8 +179,8 @@ class _Campaign:
         failure = Failure(1, calm, calm, outcome) if outcome.violations else None
         if failure is None and self._plan.runs > 1:
             failure = self._search(Profile(outcome.apis))
-        if failure is not None:
-            self._report.failure = failure
+        self._report.failure = failure
+        if failure is not None and not failure.is_without_faults:
             self._watcher.shrinks(failure)
             self._shrink(failure)
         self._report.took_s = time.monotonic() - began_s
@@ -240,44 +251,63 @@ class _Campaign:
         )
 
     def _shrink(self, failure: Failure) -> None:
+        """Find the smallest schedule that fails as reliably as the original."""
         kind = failure.violation.kind
         began_s = time.monotonic()
         deadline_s = began_s + self._plan.shrink_s
+        found = [(failure.original, failure.outcome)]
+        replays = max(_REPLAYS, self._plan.jobs)
+        # A race that is lost once in a while makes no scenario.
+        least = len(self._that_fail(failure.original, kind, replays))
 
         def fails(schedule: Schedule) -> bool:
-            if kind == STUCK and failure.original.steps and not schedule.steps:
+            if schedule == self._plan.base or (kind == STUCK and not schedule.steps):
                 return False  # the first run had no steps either, and went well
             failure.candidates += 1
-            # A race that is lost once in a while makes no scenario.
-            failing = self._that_fail(schedule, kind)
-            found = failing[0] if len(failing) >= _MUST_FAIL else None
-            if found is not None:
-                failure.schedule, failure.outcome = schedule, found
-            self._watcher.tried(schedule, fails=found is not None)
-            return found is not None
+            failing = self._that_fail(schedule, kind, replays, at_least=least)
+            if len(failing) >= least:
+                found.append((schedule, failing[0]))
+            self._watcher.tried(schedule, fails=len(failing) >= least)
+            return len(failing) >= least
 
-        shrunk(failure.original, fails, lambda: time.monotonic() > deadline_s)
-        failing = self._that_fail(failure.schedule, kind, VERIFICATIONS)
-        failure.replays, failure.failed = VERIFICATIONS, len(failing)
-        if failing:
-            failure.outcome = failing[-1]
+        if least:
+            shrunk(failure.original, fails, lambda: time.monotonic() > deadline_s)
+        self._choose(failure, found, kind)
         failure.shrink_s = time.monotonic() - began_s
 
-    def _that_fail(self, schedule: Schedule, kind: str, replays: int = 0) -> list[Outcome]:
+    def _choose(self, failure: Failure, found: list[tuple[Schedule, Outcome]], kind: str) -> None:
+        """Take the smallest schedule that always fails, or else the one that fails most often."""
+        failure.replays, failure.failed = VERIFICATIONS, -1
+        for schedule, outcome in found[: -_MOST_CHOICES - 1 : -1]:
+            failing = self._that_fail(schedule, kind, VERIFICATIONS)
+            if len(failing) > failure.failed:
+                failure.failed, failure.schedule = len(failing), schedule
+                failure.outcome = failing[-1] if failing else outcome
+            if failure.failed == VERIFICATIONS:
+                return
+
+    def _that_fail(
+        self, schedule: Schedule, kind: str, replays: int, *, at_least: int = 0
+    ) -> list[Outcome]:
         """The outcomes of replays that fail in the same way, with all steps if it is stuck.
 
         Args:
-            replays: how many; 0: as many as run at once, and no second one after a right one.
+            at_least: how many must fail; no replay follows when so many cannot any more.
         """
-        jobs = self._plan.jobs
-        if jobs == 1 and not replays:
-            first = self._run(schedule)
-            outcomes = [first, self._run(schedule)] if kind in first.kinds else [first]
-        else:
-            with ThreadPoolExecutor(jobs) as pool:
-                outcomes = list(pool.map(self._run, [schedule] * (replays or jobs)))
-        return [
-            each
-            for each in outcomes
-            if kind in each.kinds and (kind != STUCK or len(each.fired) == len(schedule.steps))
-        ]
+        failing: list[Outcome] = []
+        left = replays
+        while left and len(failing) + left >= at_least:
+            at_once = min(left, self._plan.jobs)
+            if at_once == 1:
+                outcomes = [self._run(schedule)]
+            else:
+                with ThreadPoolExecutor(at_once) as pool:
+                    outcomes = list(pool.map(self._run, [schedule] * at_once))
+            failing += [each for each in outcomes if _fails(each, schedule, kind)]
+            left -= at_once
+        return failing
+
+
+def _fails(outcome: Outcome, schedule: Schedule, kind: str) -> bool:
+    is_whole = kind != STUCK or len(outcome.fired) == len(schedule.steps)
+    return kind in outcome.kinds and is_whole

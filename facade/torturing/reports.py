@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from ottla.torturing.campaign import Failure, Plan, Report, worst
 from ottla.torturing.checks import KINDS
+from ottla.torturing.known_bugs import known_bugs
 from ottla.torturing.progress import in_words, steps_in_words
 from ottla.torturing.run import Outcome
 from ottla.torturing.scenario_file import Application, Found, Scenario, written
@@ -71,20 +72,26 @@ def _failed(failure: Failure, file: str) -> Iterator[Styled]:
     yield from _verdict(failure.outcome)
     yield "", ""
     yield from _schedule(failure.schedule)
-    first = len(failure.original.steps)
-    yield (
-        (
-            f"shrunk from {steps_in_words(first)} and {failure.original.data.records} records in "
-            f"{failure.candidates} replays, {failure.shrink_s:.0f} s; fails in {failure.failed} of "
-            f"{failure.replays} replays"
-        ),
-        "",
-    )
+    yield _shrinking(failure), ""
     yield "", ""
     yield from _timeline(failure.outcome)
     yield from _last_lines(failure.outcome)
     yield "", ""
     yield f"the scenario is in {file}: ottla torture --replay {file}", ""
+
+
+def _shrinking(failure: Failure) -> str:
+    """What shrinking came to, in one line."""
+    if failure.is_without_faults:
+        return "the first run, without faults: there is nothing to shrink"
+    often = f"fails in {failure.failed} of {failure.replays} replays"
+    if failure.schedule == failure.original:
+        return f"not shrunk, after {failure.candidates} candidates; {often}"
+    first = steps_in_words(len(failure.original.steps))
+    return (
+        f"shrunk from {first} and {failure.original.data.records} records with "
+        f"{failure.candidates} candidates, {failure.shrink_s:.0f} s; {often}"
+    )
 
 
 def _verdict(outcome: Outcome) -> Iterator[Styled]:
@@ -122,6 +129,8 @@ def _last_lines(outcome: Outcome) -> Iterator[Styled]:
     for copy, last in outcome.last_lines.items():
         for text in last:
             yield f"  copy {copy} wrote: {text}", ""
+    for known in known_bugs(outcome.kinds, outcome.events):
+        yield f"  known: {known}", "told"
 
 
 def _summary(plan: Plan, report: Report) -> Iterator[Styled]:
@@ -142,11 +151,18 @@ def _summary(plan: Plan, report: Report) -> Iterator[Styled]:
         yield f"slow once, and not when it was repeated: {text}", ""
 
 
+def exit_status(report: Report) -> int:
+    """0 if nothing is wrong, 1 for a broken promise, 2 for an application that does not work."""
+    if report.failure is None:
+        return 0
+    return 2 if report.failure.is_without_faults else 1
+
+
 def as_json(plan: Plan, report: Report, file: str) -> dict[str, Any]:
     """The report as values of JSON."""
     failure = report.failure
     return {
-        "status": int(failure is not None),
+        "status": exit_status(report),
         "seed": plan.seed,
         "runs": report.runs,
         "took_s": round(report.took_s, 3),
@@ -178,6 +194,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "kind": found.kind,
         "violations": [{"kind": each.kind, "text": each.text} for each in outcome.violations],
         "timeline": [text for text, _ in _timeline(outcome)],
+        "known": list(map(str, known_bugs(outcome.kinds, outcome.events))),
     }
 
 
@@ -196,7 +213,7 @@ def as_junit(plan: Plan, report: Report) -> str:
         found = ElementTree.SubElement(case, "failure", message=failure.violation.text)
         found.text = "\n".join(
             text for text, _ in (*_verdict(failure.outcome), *_schedule(failure.schedule),
-                                 *_timeline(failure.outcome))
+                                 *_timeline(failure.outcome), *_last_lines(failure.outcome))
         )  # fmt: skip
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -210,7 +227,10 @@ def lines_of_replay(scenario: Scenario, outcome: Outcome) -> Iterator[Styled]:
             yield f"  did not happen: {step}", ""
     yield "", ""
     if not outcome.violations:
-        yield f"nothing is wrong ({outcome.took_s:.1f} s)", ""
+        found = scenario.found
+        rarely = found.failed < found.replays
+        often = f"; it failed in {found.failed} of {found.replays} replays" if rarely else ""
+        yield f"nothing is wrong ({outcome.took_s:.1f} s){often}", ""
         return
     yield from _verdict(outcome)
     yield "", ""
@@ -233,6 +253,6 @@ def failure_text(failure: Failure) -> str:
 
 
 __all__ = [
-    "as_json", "as_junit", "failure_text", "in_words", "lines", "lines_of_replay",
+    "as_json", "as_junit", "exit_status", "failure_text", "in_words", "lines", "lines_of_replay",
     "replay_as_json", "scenario_of", "scenario_text", "show",
 ]  # fmt: skip

@@ -31,6 +31,8 @@ def shrunk(failing: Schedule, fails: Fails, is_over: Callable[[], bool]) -> Sche
         return fails(candidate)
 
     best = replace(failing, steps=_fewest(failing, is_smaller))
+    # Most failures need one record only, and so few replays.
+    best = next((each for each in _least(best) if is_smaller(each)), best)
     changed = True
     while changed and not is_over():
         changed = False
@@ -70,15 +72,29 @@ def _without(chunks: Sequence[Sequence[Step]], left_out: int) -> tuple[Step, ...
     )
 
 
+def _least(schedule: Schedule) -> Iterator[Schedule]:
+    """The schedule with the least data, for one copy and for as many as it has."""
+    data = replace(
+        schedule.data, records=1, aborted=0, partitions=1, output_partitions=1,
+        transactional=False, portions=1,
+    )  # fmt: skip
+    if schedule.copies > 1:
+        yield replace(_with_copies(schedule, 1), data=data)
+    yield replace(schedule, data=data)
+
+
+def _with_copies(schedule: Schedule, copies: int) -> Schedule:
+    steps = tuple(
+        replace(each, at=replace(each.at, copy=min(each.at.copy, copies)))
+        for each in schedule.steps
+    )
+    return replace(schedule, copies=copies, steps=steps)
+
+
 def _simpler(schedule: Schedule) -> Iterator[Schedule]:
     """Schedules with one thing less, the greatest differences first."""
     if schedule.copies > 1:
-        fewer = schedule.copies - 1
-        steps = tuple(
-            replace(each, at=replace(each.at, copy=min(each.at.copy, fewer)))
-            for each in schedule.steps
-        )
-        yield replace(schedule, copies=fewer, steps=steps)
+        yield _with_copies(schedule, schedule.copies - 1)
     for number, step in enumerate(schedule.steps):
         for simpler in _simpler_step(step):
             steps = (*schedule.steps[:number], simpler, *schedule.steps[number + 1 :])

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from ottla.torturing import reports
-from ottla.torturing.campaign import Failure, Plan, Report, Watcher, campaign
+from ottla.torturing.campaign import Plan, Report, Watcher, campaign
 from ottla.torturing.checks import check_of
 from ottla.torturing.contract import Contract
 from ottla.torturing.run import Outcome
@@ -76,13 +76,11 @@ class Clock(Watcher):
         self.found_s: float | None = None
 
     def ran(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
-        """Print each fiftieth run."""
+        """Print each fiftieth run, and note when the first one fails."""
+        if outcome.violations and self.found_s is None:
+            self.found_s = monotonic() - self._began_s
         if number % TOLD_EACH == 0:
             say(f"    {number} runs, {monotonic() - self._began_s:.0f} s")
-
-    def shrinks(self, failure: Failure) -> None:
-        """Note the time."""
-        self.found_s = monotonic() - self._began_s
 
 
 def judged(name: str, command: list[str], plan: Plan, *, is_right: bool) -> Verdict:

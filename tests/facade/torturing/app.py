@@ -61,6 +61,7 @@ def run(bootstrap: str, transactional_id: str, mistake: str) -> None:
             if not seen:
                 continue
             records = [OutgoingRecord(each.value, partition=0) for each in seen]
+            records *= 1 + (mistake == "twice")
             if mistake == "offsets_first":
                 offsets = {(INPUT, index): at for index, at in reader.positions.items()}
                 commit_offsets(client, GROUP, offsets)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 
-from ottla.torturing.campaign import Plan, campaign
+import pytest
+
+from ottla.torturing.campaign import Failure, Plan, campaign
 from ottla.torturing.checks import STUCK, TWICE, Violation, check_of
 from ottla.torturing.contract import Contract
 from ottla.torturing.generator import Profile, schedules
@@ -15,19 +19,78 @@ from ottla.torturing.schedule import APIS, Schedule
 CONTRACT = Contract(("true",), check_of("copy"))
 
 
-def test_a_schedule_that_fails_once_in_a_while_is_not_taken_for_smaller() -> None:
-    replays: dict[Schedule, int] = {}
+TWICE_THERE = Violation(TWICE, "it is there twice")
+
+
+class Pretended:
+    """A runner whose schedules with steps fail as often as a function says.
+
+    Args:
+        is_failing: takes the schedule, and how often it was run before.
+    """
+
+    def __init__(self, is_failing: Callable[[Schedule, int], bool]) -> None:
+        self._is_failing = is_failing
+        self.runs: Counter[Schedule] = Counter()
+
+    def __call__(self, _: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+        before = self.runs[schedule]
+        self.runs[schedule] += 1
+        fails = bool(schedule.steps) and self._is_failing(schedule, before)
+        return Outcome(violations=[TWICE_THERE] if fails else [], fired=schedule.steps)
+
+
+def failure_of(runner: Pretended, **plan: Any) -> Failure:
+    failure = campaign(CONTRACT, Plan(**plan), runner=runner).failure
+    assert failure is not None
+    return failure
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_schedule_that_fails_once_in_a_while_is_not_taken_for_smaller(jobs: int) -> None:
+    runner = Pretended(lambda schedule, before: schedule.data.records >= 3 or before % 2 == 0)
+    failure = failure_of(runner, jobs=jobs)
+    assert failure.schedule.data.records == 3
+    assert (failure.failed, failure.replays) == (3, 3)
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_larger_schedule_that_always_fails_is_better_than_one_that_fails_at_first(
+    jobs: int,
+) -> None:
+    replays = max(2, jobs)  # of a candidate
+    runner = Pretended(lambda schedule, before: schedule.data.records >= 3 or before < replays)
+    failure = failure_of(runner, jobs=jobs)
+    assert failure.schedule.data.records >= 3
+    assert (failure.failed, failure.replays) == (3, 3)
+
+
+def test_what_fails_by_chance_alone_is_not_shrunk() -> None:
+    runner = Pretended(lambda _, before: before == 0)
+    failure = failure_of(runner)
+    assert failure.schedule == failure.original
+    assert (failure.failed, failure.replays, failure.candidates) == (0, 3, 0)
+
+
+def test_a_bug_that_needs_one_record_is_shrunk_by_few_replays() -> None:
+    runner = Pretended(lambda _schedule, _before: True)
+    failure = failure_of(runner)
+    assert (failure.schedule.copies, failure.schedule.data.records) == (1, 1)
+    assert failure.candidates <= 4
+
+
+def test_a_first_run_that_fails_has_nothing_to_shrink() -> None:
+    runs = 0
 
     def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
-        """Fails with three records, and with fewer at the first replay alone."""
-        replays[schedule] = replays.get(schedule, 0) + 1
-        fails = schedule.data.records >= 3 or replays[schedule] == 1
-        return Outcome(violations=[Violation(TWICE, "it is there twice")] if fails else [])
+        nonlocal runs
+        runs += 1
+        return Outcome(violations=[TWICE_THERE])
 
     failure = campaign(CONTRACT, Plan(), runner=runner).failure
     assert failure is not None
-    assert failure.schedule.data.records == 3
-    assert (failure.failed, failure.replays) == (3, 3)
+    assert failure.is_without_faults
+    assert (runs, failure.candidates) == (1, 0)
 
 
 def test_a_stuck_application_keeps_the_step_that_stops_it() -> None:

@@ -234,7 +234,7 @@ def test_shrinking_stops_when_its_time_is_over() -> None:
     def fails(schedule: Schedule) -> bool:
         nonlocal tries
         tries += 1
-        return True
+        return False
 
     failing = Schedule(copies=8, steps=tuple(noise(20)), data=Data(records=1000))
     shrunk(failing, fails, lambda: tries >= 3)

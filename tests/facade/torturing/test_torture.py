@@ -75,6 +75,27 @@ def test_a_command_that_cannot_run_has_status_2(
     assert text in capsys.readouterr().err
 
 
+def test_an_application_that_is_wrong_without_faults_is_status_2_and_not_shrunk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "torture.yaml"
+    file.write_text("earlier")
+    words = [*QUICK, "--runs", "9", "--file", str(file), "--", *APP, "twice"]
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    assert printed.out.startswith("duplicate: ")
+    assert "the first run, without faults: there is nothing to shrink" in printed.out
+    assert "1 of 9 runs in " in printed.out
+    assert f"the scenario that was in {file} is in {file}.before now" in printed.out
+    assert Path(f"{file}.before").read_text() == "earlier"
+    (line,) = [line for line in printed.err.splitlines() if line.startswith("ottla: ")]
+    assert line.startswith(
+        "ottla: torture: the application does not work without faults: duplicate: "
+    )
+    assert main([*words[: words.index("--")], "--json", "--", *APP, "twice"]) == 2
+    assert json.loads(capsys.readouterr().out)["status"] == 2
+
+
 def test_a_wrong_scenario_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text("steps: [{do: hit, at: {api: EndTxn}}]")
