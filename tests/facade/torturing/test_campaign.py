@@ -65,7 +65,7 @@ def test_a_larger_schedule_that_always_fails_is_better_than_one_that_fails_at_fi
     assert (failure.failed, failure.replays) == (3, 3)
 
 
-def test_what_fails_by_chance_alone_is_not_shrunk() -> None:
+def test_a_failure_by_chance_is_not_shrunk() -> None:
     runner = Pretended(lambda _, before: before == 0)
     failure = failure_of(runner)
     assert failure.schedule == failure.original
