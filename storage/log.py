@@ -105,6 +105,7 @@ class PartitionLog:
             None: the append itself flushes.
         saved: the state saved for a start after a SIGKILL.
         end_offset_at_open: records before this offset were written by an earlier process.
+        layout: its segments, and which offsets are in which of them.
         failure: why appends are refused; None if they are accepted.
     """
 
@@ -126,7 +127,7 @@ class PartitionLog:
         self._services = services
         self._directory = directory = f"{services.path}/{self._name}"
         found = load(files, directory, config, stop, now_ms=now_ms, report=services.report)
-        self._segments = Segments(files, found.segments)
+        self.layout = Segments(files, found.segments)
         self._active, self._active_since_ms = found.segments[-1], now_ms
         self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
         self.producers: ProducerStates = found.producers
@@ -158,7 +159,7 @@ class PartitionLog:
     @property
     def size_bytes(self) -> int:
         """Size of all data files."""
-        return sum(segment.size_bytes for segment in self._segments.all)
+        return sum(segment.size_bytes for segment in self.layout.all)
 
     @property
     def last_stable_offset(self) -> int:
@@ -167,7 +168,7 @@ class PartitionLog:
         if unstable is None:
             return self.high_watermark
         start = self.log_start_offset
-        return unstable if unstable >= start else self._segments.start_of_batch(start)
+        return unstable if unstable >= start else self.layout.start_of_batch(start)
 
     # Appending
 
@@ -336,7 +337,7 @@ class PartitionLog:
         if self.config.preallocate:
             segment.reserve(self.config.segment_bytes)
         self._active.finish()
-        self._segments.begin(segment)
+        self.layout.begin(segment)
         self._active, self._active_since_ms = segment, now_ms
         self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
         self._unsynced.names_changed()
@@ -377,13 +378,13 @@ class PartitionLog:
         if offset >= limits.up_to:
             return Found(b"", offset)
         try:
-            return self._segments.find(offset, limits)
+            return self.layout.find(offset, limits)
         except OSError as failed:
             raise _unreadable(failed) from failed
 
     def check_in_steps(self, offset: int, max_bytes: int, *, committed: bool) -> Iterator[None]:
         """Verify, in short steps, the data that `find` would have to. Raises OSError, Refused."""
-        segments, check = self._segments.since(offset), self._transaction_check
+        segments, check = self.layout.since(offset), self._transaction_check
         if segments[0].unverified is not None:
             yield from segments[0].unverified.check_in_steps(offset, max_bytes)
         if committed and check is not None and not check.is_known(offset, check.until - 1):
@@ -399,11 +400,11 @@ class PartitionLog:
         """
         check = self._transaction_check
         if check is not None and first_offset < check.until:
-            segments, services = self._segments.since(first_offset), self._services
+            segments, services = self.layout.since(first_offset), self._services
             try:
                 if not check.agrees(segments, self._aborted, first_offset, last_offset):
                     self._aborted = rebuild_aborted_transactions(
-                        services.files, self._segments.all, services.report
+                        services.files, self.layout.all, services.report
                     )
             except OSError as failed:
                 raise _unreadable(failed) from failed
@@ -452,15 +453,15 @@ class PartitionLog:
 
     def drop_segments_before(self, offset: int) -> int:
         """Delete whole segments below `offset`, never the active one. Returns their number."""
-        dropped = self._segments.index_of(offset)
-        first = self._segments.all[dropped]
+        dropped = self.layout.index_of(offset)
+        first = self.layout.all[dropped]
         self.log_start_offset = max(self.log_start_offset, first.base_offset)
         if dropped:  # write the log's start first, so that a lost segment is noticed
             self._epochs.truncate_start(self.log_start_offset)
             self._epochs.write(sync=True)
         self._aborted.truncate_start(self.log_start_offset)
         self._services.on_start_moved(self)
-        self._segments.drop(dropped)
+        self.layout.drop(dropped)
         return dropped
 
     def replace_segments(
@@ -479,21 +480,21 @@ class PartitionLog:
         Raises:
             OSError: a file could not be renamed; the log uses the new segment all the same.
         """
-        if not self._segments.put(new, in_place_of=old):
+        if not self.layout.put(new, in_place_of=old):
             return False
         self._aborted.replace(new.base_offset, new.next_offset, aborted)
         self._unsynced.names_changed()
-        self._segments.swap_files(new, old)
+        self.layout.swap_files(new, old)
         return True
 
     def remove_deleted(self, now_ms: int, later: Later | None = None) -> None:
         """See `Segments.remove_deleted`."""
-        self._segments.remove_deleted(now_ms, self.config.file_delete_delay_ms, later)
+        self.layout.remove_deleted(now_ms, self.config.file_delete_delay_ms, later)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Oldest first; the last one is active."""
-        return tuple(self._segments.all)
+        return tuple(self.layout.all)
 
     # Ending
 
@@ -550,10 +551,10 @@ class PartitionLog:
         up_to = self.log_end_offset if up_to is None else up_to
         segments = [
             segment
-            for segment in self._segments.since(self.recovery_point)
+            for segment in self.layout.since(self.recovery_point)
             if segment.size_bytes and segment.base_offset < up_to
         ]
-        return self._unsynced.collect(segments, self._segments.all, up_to)
+        return self._unsynced.collect(segments, self.layout.all, up_to)
 
     def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
         """Record the result of a flush. After a failure the log refuses appends.
@@ -592,7 +593,7 @@ class PartitionLog:
                 if not self.is_flushed:
                     self.flush()
         finally:
-            for segment in self._segments.all:
+            for segment in self.layout.all:
                 segment.close()
 
 

@@ -45,6 +45,29 @@ class Segments:
         """Index of the segment for an offset; 0 for offsets before the first."""
         return max(bisect_right(self.all, offset, key=_base_offset) - 1, 0)
 
+    def index_of_end(self, offset: int) -> int:
+        """Index of the segment where records end; the active one only once it has data."""
+        index = self.index_of(offset)
+        if index and self.all[index].base_offset == offset and self.all[index].size_bytes == 0:
+            return index - 1
+        return index
+
+    def is_older(self, offset: int, end_offset: int) -> bool:
+        """Whether an offset's batch is in an older segment than `end_offset`, which is behind it.
+
+        LogOffsetMetadata.onOlderSegment.
+        """
+        if offset >= self.all[-1].base_offset:
+            return False
+        index = self.index_of(offset)
+        if offset >= self.all[index].next_offset:
+            index += 1  # compaction left a gap; the read goes on in the next segment
+        return index < self.index_of_end(end_offset)
+
+    def of(self, offset: int) -> Segment:
+        """The segment for an offset."""
+        return self.all[self.index_of(offset)]
+
     def since(self, offset: int) -> list[Segment]:
         """The segment that contains an offset, and all later ones."""
         return self.all[self.index_of(offset) :]

@@ -36,6 +36,7 @@ from ..requests.fetch_reads import (
     PartitionRead,
     Reading,
     check_old,
+    existing,
     in_steps,
     name_of,
 )
@@ -121,17 +122,20 @@ async def _read(
         for some in in_steps(plan.items):
             await context.turns.pause()
             reading.read(some)
-    if reading.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
+    min_bytes = min(request.min_bytes, limits.max_bytes)
+    if reading.bytes_read >= min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
         return reading.parts
     session = plan.session
     if plan.is_incremental and session is not None:
+        if len(session.partitions) == len(reading.missing):
+            return reading.parts
         return await read_session_later(
-            node, context, request, session, limits, items=plan.items, parts=reading.parts
+            node, context, request, session, limits, items=plan.items, reading=reading
         )
     waits = node.fetch_waits
-    if not plan.items or waits.count + len(plan.items) > waits.limit:
+    if not reading.existing or waits.count + len(plan.items) > waits.limit:
         return reading.parts  # max_wait_ms is an upper bound
-    return await _read_later(node, context, request, plan, limits, parts=reading.parts)
+    return await _read_later(node, context, request, plan.items, limits, reading=reading)
 
 
 async def _metered(
@@ -195,18 +199,21 @@ async def _read_later(
     node: Node,
     context: Context,
     request: FetchRequest,
-    plan: _Plan,
+    items: list[Item],
     limits: Limits,
     *,
-    parts: list[PartitionRead],
+    reading: Reading,
 ) -> list[PartitionRead]:
     """Wait until min_bytes are there, a partition has an error, or the time is up; then read.
 
     Args:
-        parts: the partitions as read before the wait.
+        reading: the partitions as read before the wait.
     """
     deadline_ms = node.clock.live.monotonic_ms() + request.max_wait_ms
-    topic_partitions = [(name, index) for (_, index), name, _ in plan.items]
+    missing = reading.missing
+    items, parts = existing(items, missing), reading.existing
+    del reading
+    topic_partitions = [(name, index) for (_, index), name, _ in items]
     hastened = False
 
     def time_is_up(waiting: asyncio.Future[bool]) -> None:
@@ -223,7 +230,10 @@ async def _read_later(
         try:
             for start in range(0, len(topic_partitions), MANY):
                 step = slice(start, start + MANY)
-                awaited.add(plan.items[step], parts[step])
+                awaited.add(items[step], parts[step])
+                if awaited.is_enough and not waiting.done():
+                    waiting.set_result(True)
+                    break
                 node.fetch_waits.add(waiting, topic_partitions[step], awaited.has_enough)
                 if (
                     len(topic_partitions) > MANY
@@ -239,15 +249,15 @@ async def _read_later(
             context.hasten = None
             node.fetch_waits.forget(waiting, topic_partitions)
         reading = Reading(node, limits)
-        for some in in_steps(plan.items):
-            if some is not plan.items:
+        for some in in_steps(items):
+            if some is not items:
                 await context.turns.pause()
             reading.read(some)
         parts = reading.parts
-        if has_enough or hastened or reading.ends_wait or node.is_stopping:
-            return parts
-        if reading.size_bytes >= request.min_bytes:
-            return parts
+        if has_enough or hastened or reading.ends_wait or reading.missing or node.is_stopping:
+            return parts + missing
+        if reading.bytes_read >= min(request.min_bytes, limits.max_bytes):
+            return parts + missing
 
 
 def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: FetchResponse) -> None:
@@ -395,7 +405,7 @@ def _with_news(
         if plan.may_settle and not in_error and part.diverging is None:
             up_to = part.last_stable_offset if session.committed else part.high_watermark
             # Appends of coordinators are not noted.
-            if up_to <= cached.wanted.fetch_offset and cached.name not in INTERNAL_TOPICS:
+            if up_to == cached.wanted.fetch_offset and cached.name not in INTERNAL_TOPICS:
                 session.settle(part.key)
         if has_news:
             changed.append(part)

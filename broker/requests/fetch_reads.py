@@ -48,7 +48,12 @@ class Limits(NamedTuple):
 
 
 class PartitionRead(NamedTuple):
-    """The part of one partition in an answer."""
+    """The part of one partition in an answer.
+
+    Attributes:
+        bytes_read: the bytes that Kafka would return, which cuts the last batch at the limit.
+        ends_wait: whether a Fetch with this partition is answered at once.
+    """
 
     key: PartitionKey
     error: Code
@@ -58,10 +63,17 @@ class PartitionRead(NamedTuple):
     log_start_offset: int = -1
     aborted: list[AbortedTransaction] | None = None
     diverging: tuple[int, int] | None = None  # epoch and its end offset
+    bytes_read: int = 0
+    ends_wait: bool = False
 
 
 MANY: Final = 64
 """A request for more partitions is read in slices, of at least so many."""
+
+_SET_ASIDE: Final = frozenset({
+    Code.TOPIC_AUTHORIZATION_FAILED, Code.UNKNOWN_TOPIC_ID, Code.UNKNOWN_TOPIC_OR_PARTITION,
+})  # fmt: skip
+"""Errors that Kafka finds before it reads: they do not end the wait for other partitions."""
 
 
 def in_steps(items: Sequence[T]) -> Iterable[Sequence[T]]:
@@ -97,24 +109,32 @@ class Reading:
     """Reads the partitions of a Fetch, a few at a time.
 
     Attributes:
-        size_bytes: the size of the records read so far.
-        ends_wait: whether a partition has an error or diverged, so that the Fetch must not wait.
+        bytes_read: the bytes of all partitions read so far, as Kafka counts them.
+        ends_wait: whether a partition ends the wait: it has an error or diverged, or its records
+            are in an older segment.
+        missing: the partitions that are not there or not allowed; they do not end the wait
+            (KafkaApis.handleFetchRequest).
     """
 
-    __slots__ = ("_limits", "_node", "_parts", "_unknown", "ends_wait", "size_bytes")
+    __slots__ = ("_limits", "_node", "_parts", "bytes_read", "ends_wait", "missing")
 
     def __init__(self, node: Node, limits: Limits) -> None:
         self._node = node
         self._limits = limits
         self._parts: list[PartitionRead] = []
-        self._unknown: list[PartitionRead] = []
-        self.size_bytes = 0
+        self.missing: list[PartitionRead] = []
+        self.bytes_read = 0
         self.ends_wait = False
 
     @property
     def parts(self) -> list[PartitionRead]:
-        """Existing partitions in the order of the request, then the other ones, as in Kafka."""
-        return self._parts + self._unknown if self._unknown else self._parts
+        """Existing partitions in the order of the request, then the missing ones, as in Kafka."""
+        return self._parts + self.missing if self.missing else self._parts
+
+    @property
+    def existing(self) -> list[PartitionRead]:
+        """The parts without the missing ones, in the order of the request."""
+        return self._parts
 
     def read(self, wanted: Iterable[Item]) -> None:
         """Read each partition once."""
@@ -130,22 +150,26 @@ class Reading:
                 code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])
                 self._miss(key, code)
                 continue
-            read_bytes = self.size_bytes
-            left = limits.max_bytes - read_bytes
-            room = (left, read_bytes == 0, max(_AT_ONCE_BYTES - read_bytes, 0))
+            bytes_read = self.bytes_read
+            left = max(limits.max_bytes - bytes_read, 0)
+            room = (left, bytes_read == 0, max(_AT_ONCE_BYTES - bytes_read, 0))
             try:
                 part = _read(node, log, item, limits, room)
             except Refused as refused:
                 node.storage_trouble.report(log, refused)
-                part = PartitionRead(key, refused.code)
-            self.size_bytes += len(part.records)
-            if part.error != Code.NONE or part.diverging is not None:
+                part = PartitionRead(key, refused.code, ends_wait=True)
+            self.bytes_read += part.bytes_read
+            if part.ends_wait:
                 self.ends_wait = True
             self._parts.append(part)
 
     def _miss(self, key: PartitionKey, code: Code) -> None:
-        self._unknown.append(PartitionRead(key, code, aborted=[]))
-        self.ends_wait = True
+        part = PartitionRead(key, code, aborted=[])
+        if code in _SET_ASIDE:
+            self.missing.append(part)
+        else:
+            self._parts.append(part)
+            self.ends_wait = True
 
 
 def _read(
@@ -158,6 +182,7 @@ def _read(
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     records: bytes | memoryview | FileRange = b""
     aborted: list[AbortedTransaction] | None = None
+    bytes_read, ends_wait = 0, diverging is not None
     if diverging is None:
         if limits.committed:
             aborted = []
@@ -165,18 +190,28 @@ def _read(
         offset = asked.fetch_offset
         if not log.log_start_offset <= offset <= log.log_end_offset:
             raise Refused(Code.OFFSET_OUT_OF_RANGE)
+        if offset != up_to:
+            if offset > up_to:  # behind the last stable offset, so that Kafka does not wait
+                ends_wait = log.layout.start_of_batch(offset) > up_to
+            else:
+                ends_wait = log.layout.is_older(offset, up_to)
         left, min_one, at_once = room
         if offset < up_to and (min_one or left > 0):
             max_bytes = min(asked.max_bytes, left)
             read = log.find(offset, ReadLimits(max_bytes, up_to, min_one, at_once))
             records = read.records
-            if limits.committed and len(records):
+            bytes_read = len(records)
+            is_cut = 0 < bytes_read < max_bytes and read.next_offset < up_to
+            if is_cut and not log.layout.is_older(offset, read.next_offset):
+                bytes_read = max_bytes  # Kafka has a part of the next batch, unless a segment ends
+            if limits.committed and bytes_read:
                 aborted = _aborted(log, offset, read.next_offset)
             elif max_bytes > 0:
                 aborted = None  # max_bytes is below one batch: Kafka returns null here
     return PartitionRead(
-        key, Code.NONE, records, high_watermark, stable, log.log_start_offset, aborted, diverging
-    )
+        key, Code.NONE, records, high_watermark, stable, log.log_start_offset, aborted, diverging,
+        bytes_read, ends_wait,
+    )  # fmt: skip
 
 
 def _check_may_read(
@@ -193,6 +228,14 @@ def _check_may_read(
     node.check_leader_epoch(log, leader_epoch)
     if not leads and not limits.from_followers:
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+
+
+def existing(items: list[Item], missing: Sequence[PartitionRead]) -> list[Item]:
+    """The partitions of a Fetch without the missing ones."""
+    if not missing:
+        return items
+    keys = {part.key for part in missing}
+    return [item for item in items if item[0] not in keys]
 
 
 def name_of(node: Node, ref: TopicRef) -> str:

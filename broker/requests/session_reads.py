@@ -7,12 +7,12 @@ partitions with changes, and not on the size of the session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from .awaited_bytes import AwaitedBytes
 from .context import Context
-from .fetch_reads import MANY, Limits, PartitionRead, Reading, in_steps, name_of
+from .fetch_reads import MANY, Limits, PartitionRead, Reading, existing, in_steps, name_of
 
 if TYPE_CHECKING:
     from ...protocol.api_types.fetch import FetchRequest
@@ -56,15 +56,19 @@ async def read_session_later(
     limits: Limits,
     *,
     items: list[Item],
-    parts: list[PartitionRead],
+    reading: Reading,
 ) -> list[PartitionRead]:
     """Wait until min_bytes are there, a partition has an error, or the time is up; then read.
 
     Args:
-        items: the partitions that were read; replaced by those that are read after the wait.
-        parts: their records.
+        items: the partitions that were read; replaced by those that are in the answer.
+        reading: their records, and which of them are missing.
     """
     deadline_ms = node.clock.live.monotonic_ms() + request.max_wait_ms
+    missing = {part.key: part for part in reading.missing}
+    absent = [item for item in items if item[0] in missing]
+    items[:], parts = existing(items, reading.missing), reading.existing
+    del reading
     hastened = False
 
     def time_is_up(waiting: asyncio.Future[bool]) -> None:
@@ -83,7 +87,7 @@ async def read_session_later(
         timer = node.clock.live.call_at_ms(deadline_ms, time_is_up, waiting)
         context.hasten = lambda waiting=waiting: time_is_up(waiting)
         try:
-            _wait_in(session, awaited, waiting)
+            _wait_in(session, awaited, waiting, missing)
             parts.clear()
             context.release()
             has_enough = await waiting
@@ -93,30 +97,44 @@ async def read_session_later(
             if session.waiting is waiting:
                 session.waiting = session.has_enough = None
             node.fetch_waits.forget_in_session(waiting)
-        items[:] = await items_to_read(node, context, session, committed=limits.committed)
+        found = await items_to_read(node, context, session, committed=limits.committed)
+        items[:] = [item for item in found if item[0] not in missing] if missing else found
         reading = Reading(node, limits)
         for some in in_steps(items):
             if some is not items:
                 await context.turns.pause()
             reading.read(some)
         parts = reading.parts
-        if has_enough or hastened or reading.ends_wait or node.is_stopping:
-            return parts
-        if reading.size_bytes >= request.min_bytes:
-            return parts
+        is_enough = reading.bytes_read >= min(request.min_bytes, limits.max_bytes)
+        ends = has_enough or hastened or reading.ends_wait or reading.missing or node.is_stopping
+        if is_enough or ends:
+            items += absent
+            return [*parts, *missing.values()]
 
 
-def _wait_in(session: Session, awaited: AwaitedBytes, waiting: asyncio.Future[bool]) -> None:
-    """Have changes of a session's partitions end a wait; those since the read began count."""
+def _wait_in(
+    session: Session,
+    awaited: AwaitedBytes,
+    waiting: asyncio.Future[bool],
+    missing: Collection[PartitionKey] = (),
+) -> None:
+    """Have changes of a session's partitions end a wait; those since the read began count.
+
+    Args:
+        missing: partitions that were not there when the Fetch came; they may have come since.
+    """
 
     def has_enough(key: PartitionKey, topic_partition: TopicPartition) -> bool:
         cached = session.partitions.get(key)
-        if cached is None:
+        if cached is None or key in missing:
             return False
-        awaited.expect(topic_partition, cached.wanted)
+        awaited.expect(topic_partition, cached.wanted, cached.high_watermark)
         return awaited.has_enough(topic_partition)
 
     session.waiting, session.has_enough = waiting, has_enough
+    if awaited.is_enough:
+        waiting.set_result(True)
+        return
     for key in session.changed:
         cached = session.partitions.get(key)
         if cached is not None and has_enough(key, (cached.name, key[1])):

@@ -170,6 +170,10 @@ class Connection:
         self._timeout_s = timeout_s
         self._correlation_id = random.randrange(1, 1 << 20)
 
+    def fileno(self) -> int:
+        """The socket's number, for select."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()

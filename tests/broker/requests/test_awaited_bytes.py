@@ -118,14 +118,13 @@ async def test_a_partition_counts_no_more_than_may_be_read_of_it(tmp_path: Path)
 
 
 @in_virtual_time
-async def test_min_bytes_above_the_limit_of_the_answer_is_waited_for(tmp_path: Path) -> None:
-    """DelayedFetch counts all available bytes; the answer has those that fit."""
+async def test_min_bytes_above_the_limit_of_the_answer_is_that_limit(tmp_path: Path) -> None:
+    """KafkaApis.handleFetchRequest."""
     async with one_node(tmp_path) as it:
         it.topic("orders")
         answered = begin(it, min_bytes=3 * BATCH_BYTES, max_bytes=2 * BATCH_BYTES)
-        for _ in range(2):
-            it.append("orders", VALUE)
-            await settle()
+        it.append("orders", VALUE)
+        await settle()
         assert not answered.done()
         it.append("orders", VALUE)
         (part,) = await told(answered)
@@ -148,12 +147,48 @@ async def test_an_older_segment_is_enough(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_a_deleted_offset_is_reported_at_the_next_append(tmp_path: Path) -> None:
+async def test_a_segment_that_begins_at_the_fetch_offset_meanwhile_is_enough(
+    tmp_path: Path,
+) -> None:
+    """The position of the Fetch was at the end of the segment before."""
     async with one_node(tmp_path) as it:
         it.topic("orders")
-        answered = begin(it, min_bytes=1 << 19)
+        it.append("orders", VALUE)
+        answered = begin(it, min_bytes=1 << 19, partition={"fetch_offset": 1})
+        await settle()
+        it.log("orders").roll(START_MS)
+        it.append("orders", VALUE)
+        (part,) = await told(answered)
+        assert len(part["records"]) == BATCH_BYTES
+
+
+@in_virtual_time
+async def test_a_segment_that_had_the_fetch_offset_before_is_not_enough(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        it.append("orders", VALUE)
+        it.log("orders").roll(START_MS)
+        it.append("orders", VALUE)
+        answered = begin(it, min_bytes=3 * BATCH_BYTES, partition={"fetch_offset": 1})
+        it.append("orders", VALUE)
+        await settle()
+        assert not answered.done()
+        it.append("orders", VALUE)
+        (part,) = await told(answered)
+        assert len(part["records"]) == 3 * BATCH_BYTES
+
+
+@in_virtual_time
+async def test_deleted_records_count_as_the_bytes_that_they_were(tmp_path: Path) -> None:
+    """DelayedFetch looks at ends alone; the read that follows finds the error."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        answered = begin(it, min_bytes=3 * BATCH_BYTES)
         it.append("orders", VALUE)
         it.log("orders").delete_records(1)
+        it.append("orders", VALUE)
+        await settle()
+        assert not answered.done()
         it.append("orders", VALUE)
         (part,) = await told(answered)
         assert part["error_code"] == 1
@@ -191,3 +226,46 @@ async def test_a_fetch_beyond_the_limit_of_waiting_partitions_is_answered_at_onc
         waiting.cancel()
         await settle()
         assert it.node.fetch_waits.count == 0
+
+
+@in_virtual_time
+async def test_a_partition_that_comes_into_being_does_not_end_a_wait(tmp_path: Path) -> None:
+    """Kafka sets what is missing aside before it waits, and answers with what it found then."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        wanted = [{"partition": 0, "partition_max_bytes": 1 << 20}]
+        topics = [{"topic": name, "partitions": wanted} for name in ("orders", "parcels")]
+        _, answered = it.begin(
+            ApiKey.FETCH, 12, topics=topics, min_bytes=1, max_bytes=1 << 20, max_wait_ms=NEVER_MS
+        )
+        assert isinstance(answered, asyncio.Future)
+        it.topic("parcels")
+        it.append("parcels", VALUE)
+        await settle()
+        assert not answered.done()
+        it.append("orders", VALUE)
+        answer = read(ApiKey.FETCH, 12, await answered)
+        parts = {topic["topic"]: topic["partitions"][0] for topic in answer["responses"]}
+        assert len(parts["orders"]["records"]) == BATCH_BYTES
+        assert parts["parcels"]["error_code"] == 3
+
+
+@in_virtual_time
+async def test_the_part_of_a_cut_batch_is_not_left_to_the_next_partition(
+    tmp_path: Path,
+) -> None:
+    """Kafka cuts the batch at the limit of a partition, and counts its part."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 2)
+        for partition in (0, 0, 1, 1):
+            it.append("orders", VALUE, partition=partition)
+        most = BATCH_BYTES + 500
+        _, now = it.begin(
+            ApiKey.FETCH, 12, min_bytes=0, max_bytes=2 * BATCH_BYTES,
+            topics=[{"topic": "orders", "partitions": [
+                {"partition": index, "partition_max_bytes": most} for index in range(2)
+            ]}],
+        )  # fmt: skip
+        assert not isinstance(now, asyncio.Future)
+        parts = read(ApiKey.FETCH, 12, now)["responses"][0]["partitions"]
+        assert [len(part["records"]) for part in parts] == [BATCH_BYTES, 0]
