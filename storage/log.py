@@ -101,11 +101,10 @@ class PartitionLog:
         producers: state of each producer.
         recovery_point: everything before this offset is on disk.
         flush_due_offset: records before this offset must be on disk before they are acknowledged.
-        on_flush_due: called with an offset up to which a flush is due, to be done by `begin_flush`;
-            None: the append itself flushes.
+        on_flush_due: called with the offset up to which `begin_flush` is due; None: appends flush.
         saved: the state saved for a start after a SIGKILL.
         end_offset_at_open: records before this offset were written by an earlier process.
-        layout: its segments, and which offsets are in which of them.
+        layout: its segments.
         failure: why appends are refused; None if they are accepted.
     """
 
