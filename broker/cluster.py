@@ -20,7 +20,8 @@ from ..protocol.errors import Code, Refused
 from ..storage.damage import Damage
 from ..storage.files import Files, RealFiles
 from ..storage.log import PartitionLog
-from ..storage.log_directory import LogDirectory, WrongDirectory
+from ..storage.log_directory import LogDirectory
+from ..storage.meta_properties import WrongDirectory
 from ..storage.metadata_log import MetadataLog
 from .clock import Clock, Timer
 from .event_stream import Events
@@ -215,6 +216,7 @@ class Cluster:
             self._runs = True
             measure_slices_by(self.clock.live.monotonic_s)
             self._watch_clock()
+            self.log_directory.remove_leftovers()
             self.controller.fence_others(self.nodes.keys())
             self._background.start()
             self.directory_watch.start()

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Final
 
 from .log_output import Log
@@ -46,12 +46,9 @@ class ControlSocket:
         self._open_http = open_http
         self._one_at_a_time = asyncio.Lock()
 
-    async def open(self, path: Path) -> asyncio.Server:
-        """Listen on a new Unix socket, as long as the server is kept. Raises OSError."""
-        try:
-            return await asyncio.start_unix_server(self._serve, _free(path), limit=_LINE_BYTES)
-        except OSError as failed:  # without the path
-            raise OSError(failed.errno, failed.strerror, str(path)) from None
+    async def open(self, listening: socket.socket) -> asyncio.Server:
+        """Serve a Unix socket that listens, as long as the server is kept."""
+        return await asyncio.start_unix_server(self._serve, sock=listening, limit=_LINE_BYTES)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -108,8 +105,3 @@ class ControlSocket:
 async def _write(writer: asyncio.StreamWriter, answer: str) -> None:
     writer.write(answer.encode() + b"\n")
     await writer.drain()
-
-
-def _free(path: Path) -> Path:
-    path.unlink(missing_ok=True)  # an earlier broker's
-    return path

@@ -7,6 +7,7 @@ count is read while it changes. docs/METRICS.md lists all metrics.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from .kafka_metrics import collect_kafka
 from .metrics_page import Page
+from .net.listening import listen_on
 from .probes import probes_of
 from .runtime.request_metrics import RequestMetrics
 from .runtime.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
@@ -57,17 +59,16 @@ class Metrics:
 
     def open(self, host: str, port: int) -> int:
         """Serve the page; return the bound port. Raises OSError."""
+        return self.serve(listen_on(host, port, "metrics"))
+
+    def serve(self, listening: socket.socket) -> int:
+        """Serve the page on a socket, which `close` closes; return its port."""
         registry, loop = CollectorRegistry(), asyncio.get_running_loop()
         registry.register(_InLoop(loop, self._nodes, self._sockets))
         probes = probes_of(loop, self._nodes, self._sockets)
         page = Page(registry, self._nodes[0].clock.live.monotonic_s, probes)
-        try:
-            bound_port = page.open(host, port)
-        except OSError as trouble:
-            why = f"cannot listen on {host}:{port} for metrics: {trouble.strerror}"
-            raise OSError(why) from None
         self._close = page.close
-        return bound_port
+        return page.serve(listening)
 
     def close(self) -> None:
         """Stop serving."""

@@ -18,6 +18,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
+from .net.listening import listen_on
+
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -55,9 +57,11 @@ class Page:
 
     def open(self, host: str, port: int) -> int:
         """Serve the page; return the bound port. Raises OSError."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        server_class = type("_OfFamily", (_Server,), {"address_family": family})
-        self._server = server_class((host, port), _Request)
+        return self.serve(listen_on(host, port))
+
+    def serve(self, listening: socket.socket) -> int:
+        """Serve the page on a socket, which `close` closes; return its port."""
+        self._server = _Server(listening, _Request)
         self._server.set_app(self._app)
         self._server.now_s = self._now_s
         self._thread = threading.Thread(
@@ -105,20 +109,15 @@ class _Server(WSGIServer):
 
     now_s: Callable[[], float]
 
-    def __init__(
-        self, server_address: tuple[str, int], handler_class: type[WSGIRequestHandler]
-    ) -> None:
-        super().__init__(server_address, handler_class)
-        self.since_s: dict[socket.socket, float] = {}
-        self._lock = threading.Lock()
-
-    def server_bind(self) -> None:
-        """Bind without WSGIServer's look-up of the host name."""
-        self.socket.bind(self.server_address)
-        host, port, *_ = self.socket.getsockname()
-        self.server_address = host, port
+    def __init__(self, listening: socket.socket, handler_class: type[WSGIRequestHandler]) -> None:
+        host, port, *_ = listening.getsockname()
+        super().__init__((host, port), handler_class, bind_and_activate=False)
+        self.socket.close()  # that of the base class
+        self.socket = listening
         self.server_name, self.server_port = str(host), int(port)
         self.setup_environ()
+        self.since_s: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
 
     def process_request(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object

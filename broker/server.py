@@ -22,6 +22,7 @@ from ..protocol.errors import Malformed, Refused
 from .clock import Clock, SystemClock
 from .log_output import Log, drain_output, write_error, write_output
 from .loop_faults import log_loop_faults
+from .net.listening import listen_on
 from .net.sockets import NodeSockets
 from .node import Node
 from .scheduling.garbage import Garbage
@@ -30,7 +31,11 @@ from .settings.fates import is_tiered, lines_at_start
 from .variants import USUAL, Variants
 
 if TYPE_CHECKING:
+    import socket
+
     from ..storage.files import Files
+    from .cluster import Cluster
+    from .metrics import Metrics
 
 _log = Log("nodes")
 _ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -47,8 +52,11 @@ class Control(Protocol):
     @property
     def files(self) -> Files: ...
 
+    def listen(self) -> None:
+        """Listen, before the data directory is changed. Raises OSError."""
+
     async def open(self, served: Mapping[Node, NodeSockets], /) -> None:
-        """Begin to take orders. Raises OSError."""
+        """Begin to take orders; after `listen`."""
 
     async def close(self) -> None:
         """Take no more orders: the broker stops."""
@@ -213,6 +221,7 @@ class _Server:
         self.on_ready: Callable[[Ready], None] = print_ready
         self.clock: Clock = SystemClock()
         self.variants = USUAL
+        self._cluster: Cluster | None = None
 
     async def run(
         self,
@@ -235,36 +244,28 @@ class _Server:
             configs = configs_of(self._config, nodes)
         clock = self.clock
         log_loop_faults(loop, clock)
+        # Whatever can fail outside of the data directory comes first: such a start changes nothing.
         doors = [NodeSockets(config, clock) for config in configs]
-        files = None if control is None else control.files
-        first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id, files=files)
-        first.cluster.holds = getattr(loop, "holds", None)
-        first.cluster.variants = self.variants
-        others = [
-            Node(config, self._directory, clock, cluster=first.cluster) for config in configs[1:]
-        ]
-        served = dict(zip([first, *others], doors, strict=True))
-        page = None
-        if metrics is not None:
-            from .metrics import Metrics
-
-            page = Metrics(served, {node.node_id: door for node, door in served.items()})
-            page.open(*metrics)
-        for node, door in served.items():
-            node.register(door.advertised)
-        first.cluster.directory_watch.on_gone = _halt
-        for node in served:
-            node.begin()
-        for node, door in served.items():
-            await door.open(node)
+        listening = None if metrics is None else listen_on(*metrics, "metrics")
+        if ready_file is not None:
+            _check_place(ready_file)
         if control is not None:
-            await control.open(served)
+            control.listen()
         garbage = Garbage(clock.live)  # modules and settings stay: no collection visits them
-        garbage.start()
-        self._say_what_does_nothing(first)
-        for name in self.variants.names:
-            write_error(f"ottla: rehearses a bug of Kafka: {name}\n")
-        self._announce(served, ready_file)
+        try:
+            files = None if control is None else control.files
+            path, cluster_id = self._directory, self._cluster_id
+            first = Node(configs[0], path, clock, cluster_id=cluster_id, files=files)
+            first.cluster.holds = getattr(loop, "holds", None)
+            served = self._nodes(first, configs, doors)
+            page = None if listening is None else _metrics_page(served, listening)
+            await self._begin(served, control)
+            garbage.start()
+            self._say_what_does_nothing(first)
+            self._announce(served, ready_file)
+        except BaseException:
+            await self._give_up(doors, control)
+            raise
         await stopped.wait()
         _log.info("the broker stops", nodes=[node.node_id for node in served])
         garbage.stop()
@@ -276,6 +277,39 @@ class _Server:
         first.close(clean=not self._is_temporary)  # a temporary directory needs no flush
         _log.info("the broker has stopped")
         return 0
+
+    def _nodes(
+        self, first: Node, configs: list[BrokerConfig], doors: list[NodeSockets]
+    ) -> dict[Node, NodeSockets]:
+        """All nodes, with their sockets."""
+        self._cluster = cluster = first.cluster
+        cluster.variants = self.variants
+        others = [
+            Node(config, self._directory, self.clock, cluster=cluster) for config in configs[1:]
+        ]
+        return dict(zip([first, *others], doors, strict=True))
+
+    async def _begin(self, served: dict[Node, NodeSockets], control: Control | None) -> None:
+        for node, door in served.items():
+            node.register(door.advertised)
+            node.cluster.directory_watch.on_gone = _halt
+        for node in served:
+            node.begin()
+        for node, door in served.items():
+            await door.open(node)
+        if control is not None:
+            await control.open(served)
+
+    async def _give_up(self, doors: list[NodeSockets], control: Control | None) -> None:
+        """End a start that fails, so that the next one finds a directory that was closed."""
+        for door in doors:
+            door.refuse()
+            door.cut()
+        if control is not None:
+            await control.close()
+        if self._cluster is not None:
+            with suppress(OSError):  # the first failure is reported
+                self._cluster.close(clean=not self._is_temporary)
 
     @staticmethod
     def _say_what_does_nothing(node: Node) -> None:
@@ -300,12 +334,34 @@ class _Server:
 
     def _announce(self, served: dict[Node, NodeSockets], ready_file: Path | None) -> None:
         """Call `on_ready`, and write the ready file."""
+        for name in self.variants.names:
+            write_error(f"ottla: rehearses a bug of Kafka: {name}\n")
         addresses = {node.node_id: door.address for node, door in served.items()}
         cluster_id = next(iter(served)).cluster_id
         ready = Ready(addresses, self._directory, self._is_temporary, cluster_id)
         self.on_ready(ready)
         if ready_file is not None:
             # A reader of the file must never see half of it.
-            unfinished = ready_file.with_name(ready_file.name + ".tmp")
+            unfinished = _unfinished(ready_file)
             unfinished.write_text(ready.bootstrap_servers + "\n")
             os.replace(unfinished, ready_file)
+
+
+def _check_place(file: Path) -> None:
+    """Check that a file can be made there. Raises OSError."""
+    place = file.parent
+    if not os.access(place, os.W_OK | os.X_OK):
+        code = errno.EACCES if place.exists() else errno.ENOENT
+        raise OSError(code, os.strerror(code), str(file))
+
+
+def _unfinished(ready_file: Path) -> Path:
+    return ready_file.with_name(ready_file.name + ".tmp")
+
+
+def _metrics_page(served: dict[Node, NodeSockets], listening: socket.socket) -> Metrics:
+    from .metrics import Metrics
+
+    page = Metrics(served, {node.node_id: door for node, door in served.items()})
+    page.serve(listening)
+    return page

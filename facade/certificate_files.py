@@ -6,7 +6,6 @@ permissions of the files, so they are for tests and trials.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.security.jks import JksStore, KeyEntry, write_jks
+from ottla.storage.files import RealFiles, write_atomically
 
 if TYPE_CHECKING:
     from ottla.security.certificates import Issued
@@ -56,7 +56,7 @@ def write_certificates(
     """
     from ottla.security.certificates import Validity, issue, make_authority
 
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    RealFiles().make_directory(str(directory))
     validity = Validity.of_days(datetime.now(UTC), days)
     authority = make_authority("Ottla test CA", validity)
     made = [_written(directory / f"{AUTHORITY}.pem", authority.pem.encode(), is_secret=False)]
@@ -117,10 +117,7 @@ def _jks(store: JksStore, password: str, salts: Sequence[bytes]) -> bytes:
 
 def _written(path: Path, data: bytes, *, is_secret: bool = True) -> Path:
     """Replace a file at once, so that a running broker never reads half of it."""
-    new = path.with_name(path.name + ".new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if is_secret else 0o644)
-    with open(descriptor, "wb") as file:
-        file.write(data)
-    new.replace(path)
+    write_atomically(RealFiles(), str(path), data)
+    if not is_secret:
+        path.chmod(0o644)
     return path

@@ -67,9 +67,11 @@ class BrokerSecurity:
 
     def written(self, directory: Path) -> Path:
         """Write the settings of the broker into a file that only its user can read."""
+        from ottla.storage.files import RealFiles, write_atomically
+
         path = directory / "secured.properties"
-        path.touch(mode=0o600)
-        path.write_text(properties_of(self.broker_settings(directory)))
+        content = properties_of(self.broker_settings(directory)).encode()
+        write_atomically(RealFiles(), str(path), content)
         return path
 
     def broker_settings(self, directory: Path) -> dict[str, str]:

@@ -35,7 +35,6 @@ from typing import Any, Final, NoReturn
 REQUEST_BYTES: Final = 4 << 20
 _REQUEST_TIMEOUT_S: Final = 10.0
 _STREAMS: Final = 2  # descriptors with a request
-_BACKLOG: Final = 128
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SIGNALS: Final = (*_ENDING, signal.SIGCHLD)
 
@@ -84,28 +83,17 @@ def serve_template(
     """
     if not hasattr(os, "fork") or not hasattr(socket, "AF_UNIX"):
         raise CannotListen("a template needs fork and Unix sockets: Linux or macOS")
-    listening = _listening(path)
+    from ottla.broker.net.listening import PrivateSocket
+
     try:
-        template = _Template(listening, serve)
+        private = PrivateSocket(str(path))
+    except OSError as failed:
+        raise CannotListen(f"{path}: {failed.strerror}") from None
+    try:
+        template = _Template(private.listening, serve)
         return template.run(idle_s, until_stdin_ends=until_stdin_ends, as_json=as_json)
     finally:
-        with suppress(FileNotFoundError):
-            path.unlink()
-        listening.close()
-
-
-def _listening(path: Path) -> socket.socket:
-    listening = socket.socket(socket.AF_UNIX)
-    before = os.umask(0o177)
-    try:
-        listening.bind(str(path))
-        listening.listen(_BACKLOG)
-    except OSError as failed:
-        listening.close()
-        raise CannotListen(f"{path}: {failed}") from None
-    finally:
-        os.umask(before)
-    return listening
+        private.close()
 
 
 class _Template:

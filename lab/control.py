@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..broker.control_socket import ControlSocket
+from ..broker.net.listening import PrivateSocket, listen_on
 from ..broker.node_orders import NodeOrders
 from .files import LabFiles
 
 if TYPE_CHECKING:
+    import socket as sockets
+
     from ..broker.net.sockets import NodeSockets
     from ..broker.node import Node
     from .control_http import HttpControl
@@ -41,18 +44,27 @@ class Control:
         self._wanted = http
         self._takes_any_host = takes_any_host
         self.files = LabFiles()
+        self._private: PrivateSocket | None = None
+        self._listening: sockets.socket | None = None  # for HTTP, until it is served
         self._server: asyncio.Server | None = None
         self._http: HttpControl | None = None
         self._lab: Lab | None = None
         self._orders: NodeOrders
         self._served: Mapping[Node, NodeSockets]
 
+    def listen(self) -> None:
+        """Listen on what was asked for; orders wait until `open`. Raises OSError."""
+        if self._socket is not None:
+            self._private = PrivateSocket(str(self._socket))
+        if self._wanted is not None:
+            self._listening = listen_on(*self._wanted, "the control")
+
     async def open(self, served: Mapping[Node, NodeSockets]) -> None:
-        """Open what was asked for. Raises OSError."""
+        """Take orders; call `listen` before."""
         self._served = served
         self._orders = NodeOrders(served)
-        if self._socket is not None:  # the reference keeps it open
-            self._server = await self._control_socket().open(self._socket)
+        if self._private is not None:  # the reference keeps it open
+            self._server = await self._control_socket().open(self._private.listening)
         if self._wanted is not None:
             await self.http()
 
@@ -68,15 +80,19 @@ class Control:
             from .lab import Lab
 
             self._lab = Lab(self._served, self._orders)
-            host, port = self._wanted or ("127.0.0.1", 0)
             self._http = HttpControl(self._lab, takes_any_host=self._takes_any_host)
-            self._http.open(host, port)
+            self._http.open(self._listening or listen_on("127.0.0.1", 0, "the control"))
+            self._listening = None
         return self._http.address
 
     async def close(self) -> None:
         """Take no more orders, and let go what rules hold."""
         if self._server is not None:
             self._server.close()
+        if self._private is not None:
+            self._private.close()
+        if self._listening is not None:
+            self._listening.close()
         if self._lab is not None:
             await self._lab.close()
         if self._http is not None:

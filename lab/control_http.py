@@ -45,16 +45,14 @@ class HttpControl:
         self._thread: threading.Thread | None = None
         self.address = ""
 
-    def open(self, host: str, port: int) -> None:
-        """Serve; needs a running event loop. Raises OSError."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        server_class = type("_OfFamily", (_Server,), {"address_family": family})
-        self._server = server_class((host, port), _Request)
+    def open(self, listening: socket.socket) -> None:
+        """Serve on a socket, which `close` closes; needs a running event loop."""
+        self._server = _Server(listening, _Request)
         self._server.lab = self._lab
         self._server.loop = asyncio.get_running_loop()
         self._server.takes_any_host = self._takes_any_host
-        bound = self._server.server_address[1]
-        self.address = f"[{host}]:{bound}" if ":" in host else f"{host}:{bound}"
+        host, port, *_ = listening.getsockname()
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _log.info("the control takes requests", address=self.address)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="control", daemon=True
@@ -72,21 +70,17 @@ class HttpControl:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    allow_reuse_address = True
     lab: Lab
     loop: asyncio.AbstractEventLoop
     takes_any_host: bool
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        super().__init__(address, handler)
+    def __init__(self, listening: socket.socket, handler: type[BaseHTTPRequestHandler]) -> None:
+        host, port, *_ = listening.getsockname()
+        super().__init__((host, port), handler, bind_and_activate=False)
+        self.socket.close()  # that of the base class
+        self.socket = listening
+        self.server_name, self.server_port = "", port
         self._places = threading.BoundedSemaphore(CONNECTIONS_AT_MOST)
-
-    def server_bind(self) -> None:
-        """Bind without HTTPServer's look-up of the host name."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = "", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread, or close it if there are too many."""

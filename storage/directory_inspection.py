@@ -13,21 +13,11 @@ from ..metadata.catalog import CLUSTER_METADATA, Catalog, ResourceType
 from ..protocol.errors import Refused
 from ..protocol.lazy_dataclass import dataclass
 from .damage import Damage
+from .directory_names import PARTITION_METADATA, is_partition
 from .files import read_if_exists
 from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition
-from .log_directory import (
-    CLEAN_SHUTDOWN,
-    LOG_STARTS,
-    META_PROPERTIES,
-    PARTITION_METADATA,
-    RECOVERY_POINTS,
-    Offsets,
-    decode_uuid,
-    encode_uuid,
-    is_partition,
-    properties_of,
-    read_checkpoint,
-)
+from .log_directory import CLEAN_SHUTDOWN, LOG_STARTS, RECOVERY_POINTS, Offsets, read_checkpoint
+from .meta_properties import META_PROPERTIES, decode_uuid, encode_uuid, properties_of
 from .metadata_log import catalog_of
 from .metadata_snapshot import read_snapshot, snapshots_in
 

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from .file_events import OnEvent
 from .open_files import OPEN_FILES, OpenFiles
 
 Bytes = bytes | bytearray | memoryview
+
+# The logs contain credentials, and files of settings passwords: only their user may read them.
+# tests/storage/test_private_files.py looks for files and directories that are made elsewhere.
+PRIVATE_FILE: Final = 0o600
+PRIVATE_DIRECTORY: Final = 0o700
 
 
 class Files(Protocol):
@@ -70,6 +75,9 @@ class Files(Protocol):
     def names_in(self, directory: str, /) -> list[str]:
         """The names in a directory, unordered. Raises FileNotFoundError if it is missing."""
 
+    def directories_in(self, directory: str, /) -> list[str]:
+        """The names of the directories in a directory, unordered, without links to others."""
+
     def make_directory(self, directory: str, /) -> None:
         """Create a directory and its parents; an existing one is left unchanged."""
 
@@ -111,7 +119,7 @@ class RealFiles:
     remove_directory = staticmethod(os.rmdir)
 
     def open(self, path: str, /) -> int:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, PRIVATE_FILE)
 
     def write_at(self, path: str, data: Bytes, position: int, /) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -132,9 +140,12 @@ class RealFiles:
         with open(path, "rb", buffering=0) as file:
             return file.read()
 
+    def directories_in(self, directory: str, /) -> list[str]:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
     def make_directory(self, directory: str, /) -> None:
-        # The logs contain credentials: only the broker's user may read them.
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        os.makedirs(directory, mode=PRIVATE_DIRECTORY, exist_ok=True)
 
     def sync_directory(self, directory: str, /) -> None:
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)

@@ -7,7 +7,6 @@ the offset up to which it is synced (Kafka's LogManager, MetaPropertiesEnsemble,
 
 from __future__ import annotations
 
-import base64
 import errno
 import os
 import uuid
@@ -16,25 +15,37 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from ..metadata.topics import CLUSTER_METADATA
 from .boot_mark import BootMark
 from .checkpoint_file import decode, encode
 from .damage import Damage, Report, ignore_damage, read_copy
+from .directory_names import (
+    DELETED_SUFFIX,
+    PARTITION_METADATA,
+    STRAY_SUFFIX,
+    deleted_in,
+    is_of_a_log,
+    is_partition,
+    marked,
+)
 from .files import Files, append_whole, read_if_exists, write_atomically
 from .log import LogServices, PartitionLog
 from .log_config import LogConfig
+from .meta_properties import (
+    META_PROPERTIES,
+    WrongDirectory,
+    encode_uuid,
+    own_meta_properties,
+    read_meta_properties,
+)
 from .recovery import Stop
 
 LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
-META_PROPERTIES: Final = "meta.properties"
-PARTITION_METADATA: Final = "partition.metadata"
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 CLEANED_OFFSETS: Final = "cleaner-offset-checkpoint"
-DELETED_SUFFIX: Final = "-delete"
-STRAY_SUFFIX: Final = "-stray"
-_NO_ID: Final = uuid.UUID(int=0)
 _LOGS_IN_A_STEP: Final = 1_000
 
 TopicPartition = tuple[str, int]
@@ -43,20 +54,6 @@ Offsets = dict[TopicPartition, int]
 
 class DirectoryInUse(RuntimeError):
     """Another process has the data directory."""
-
-
-class WrongDirectory(RuntimeError):
-    """The data directory belongs to another cluster or node, or its files are damaged."""
-
-
-def encode_uuid(value: uuid.UUID) -> str:
-    """A UUID in 22 characters, Kafka's notation."""
-    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
-
-
-def decode_uuid(text: str) -> uuid.UUID:
-    """Raises ValueError."""
-    return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
 
 
 class LogDirectory:
@@ -107,6 +104,8 @@ class LogDirectory:
         self._has_all_writes = self._permits_saves = self._boot_mark.is_current
         self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
         self._renamed: set[str] = set()  # topics of directories whose rename is not synced
+        self._is_marked_clean = False
+        self._leftovers: list[str] = []  # directories that an earlier process did not remove
 
     @property
     def report(self) -> Report:
@@ -159,27 +158,45 @@ class LogDirectory:
             WrongDirectory: it belongs to another node or cluster.
         """
         files.make_directory(path)
+        _check_owner(files, path, node_id, cluster_id)  # it may be another's: nothing is made in it
         try:
             lock = files.lock(f"{path}/{LOCK}")
         except BlockingIOError:
             raise DirectoryInUse(f"another broker uses {path}") from None
         try:
-            names = files.names_in(path)
-            if META_PROPERTIES not in names and any(map(is_partition, names)):
-                raise WrongDirectory(f"{path}/{META_PROPERTIES} is missing, but there are logs")
-            ids = _own_meta_properties(files, path, node_id, cluster_id)
+            names = _check_owner(files, path, node_id, cluster_id)
+            ids = own_meta_properties(files, path, node_id, cluster_id)
             clean = CLEAN_SHUTDOWN in names or not any(map(is_partition, names))
             if not clean:  # keep the renames of the previous process
                 files.sync_directory(path)
-            if CLEAN_SHUTDOWN in names:
-                files.remove(f"{path}/{CLEAN_SHUTDOWN}")
-            for name in names:
-                if name.endswith(DELETED_SUFFIX):
-                    _remove_tree(files, f"{path}/{name}")
-            return cls(files, path, lock=lock, clean=clean, ids=ids)
+            opened = cls(files, path, lock=lock, clean=clean, ids=ids)
+            opened._is_marked_clean = CLEAN_SHUTDOWN in names
+            if META_PROPERTIES in names:  # else it has no logs of an earlier process
+                opened._leftovers = deleted_in(files, path)
+            return opened
         except BaseException:
             files.close(lock)
             raise
+
+    def begin_use(self) -> None:
+        """Remove the clean mark, before the first change; a start that fails earlier keeps it.
+
+        Raises OSError.
+        """
+        if self._is_marked_clean:
+            self._files.remove(f"{self.path}/{CLEAN_SHUTDOWN}")
+            self._is_marked_clean = False
+
+    def remove_leftovers(self) -> None:
+        """Remove the directories of deleted logs that an earlier process left. Raises OSError."""
+        while self._leftovers:
+            self._remove_deleted(f"{self.path}/{self._leftovers.pop()}")
+
+    def _remove_deleted(self, path: str) -> None:
+        if self.remove_directory is None:
+            _remove_tree(self._files, path)
+        else:
+            self.remove_directory(path)
 
     def open_log(
         self,
@@ -204,6 +221,8 @@ class LogDirectory:
         log = self._logs.get(key)
         if log is not None:
             return log
+        if topic != CLUSTER_METADATA:  # which decides whether the start goes on
+            self.begin_use()
         name = f"{topic}-{partition}"
         directory = f"{self.path}/{name}"
         is_new = name not in self._names
@@ -252,16 +271,19 @@ class LogDirectory:
         """The file system of the directory."""
         return self._files
 
-    def rename_stray(self, name: str) -> str:
+    def rename_stray(self, name: str) -> str | None:
         """Rename the directory of an unopened log, as Kafka does with strays.
 
         Returns:
-            its new name.
+            its new name; None: it is not the directory of a log, and stays.
         """
+        self.begin_use()
         topic, _, partition = name.rpartition("-")
         self._forget((topic, int(partition)))
         self._names.discard(name)
-        stray = _marked(name, STRAY_SUFFIX)
+        if not is_of_a_log(self._files, f"{self.path}/{name}"):
+            return None
+        stray = marked(name, STRAY_SUFFIX)
         self._files.rename(f"{self.path}/{name}", f"{self.path}/{stray}")
         self._renamed.add(topic)
         return stray
@@ -299,17 +321,15 @@ class LogDirectory:
         name = f"{topic}-{partition}"
         if name not in self._names:
             return
+        self.begin_use()
         self._forget((topic, partition))
         if log is not None:
             log.close(clean=False)
-        doomed = f"{self.path}/{_marked(name, DELETED_SUFFIX)}"
+        doomed = f"{self.path}/{marked(name, DELETED_SUFFIX)}"
         self._files.rename(f"{self.path}/{name}", doomed)
         self._renamed.add(topic)
         self._names.discard(name)
-        if self.remove_directory is None:
-            _remove_tree(self._files, doomed)
-        else:
-            self.remove_directory(doomed)
+        self._remove_deleted(doomed)
 
     def finish_deletions_of(self, topic: str) -> None:
         """Sync earlier deletions of a topic's name; call this before a topic is created.
@@ -497,54 +517,14 @@ class LogDirectory:
         return self._permits_saves
 
 
-def _marked(name: str, suffix: str) -> str:
-    """A directory's name with a new id and a suffix; a topic that is too long is cut."""
-    topic, _, partition = name.rpartition("-")
-    ending = f"-{partition}.{uuid.uuid4().hex}{suffix}"
-    return topic[: 255 - len(ending)] + ending
-
-
-def is_partition(name: str) -> bool:
-    """Whether the name is that of a partition's directory: `TOPIC-PARTITION`."""
-    topic, dash, partition = name.rpartition("-")
-    return bool(topic and dash) and partition.isdigit()
-
-
-def _own_meta_properties(
-    files: Files, path: str, node_id: int, cluster_id: str | None
-) -> tuple[str, uuid.UUID]:
-    """Check `meta.properties`, or write it for a new directory; return cluster and directory id."""
-    file = f"{path}/{META_PROPERTIES}"
-    content = read_if_exists(files, file)
-    if content is not None:
-        try:
-            found = properties_of(content.decode())
-            directory_id = decode_uuid(found.get("directory.id", encode_uuid(_NO_ID)))
-        except ValueError as wrong:
-            raise WrongDirectory(f"{file} is damaged: {wrong}") from None
-        found_id = found.get("cluster.id", "")
-        if not found_id or "node.id" not in found or found.get("version") != "1":
-            raise WrongDirectory(f"{file} is damaged: it has no cluster.id, node.id or version=1")
-        if found["node.id"] != str(node_id):
-            raise WrongDirectory(f"{file}: it belongs to node {found['node.id']}, not {node_id}")
-        if cluster_id not in (None, found_id):
-            raise WrongDirectory(f"{file}: it belongs to cluster {found_id}, not {cluster_id}")
-        return found_id, directory_id
-    cluster_id = cluster_id or encode_uuid(uuid.uuid4())
-    directory_id = uuid.uuid4()
-    lines = [
-        "#", f"node.id={node_id}", f"directory.id={encode_uuid(directory_id)}", "version=1",
-        f"cluster.id={cluster_id}",
-    ]  # fmt: skip
-    write_atomically(files, file, ("\n".join(lines) + "\n").encode(), sync=True)
-    return cluster_id, directory_id
-
-
-def properties_of(text: str) -> Mapping[str, str]:
-    """The `name=value` lines of a Java properties file, in the simple form that Kafka writes."""
-    lines = (line.strip() for line in text.splitlines())
-    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
-    return {name.strip(): value.strip() for name, _, value in pairs}
+def _check_owner(files: Files, path: str, node_id: int, cluster_id: str | None) -> list[str]:
+    """The names in a directory that is this node's, or may become so. Raises WrongDirectory."""
+    names = files.names_in(path)
+    if META_PROPERTIES in names:
+        read_meta_properties(files, path, node_id, cluster_id)
+    elif any(map(is_partition, names)):
+        raise WrongDirectory(f"{path}/{META_PROPERTIES} is missing, but there are logs")
+    return names
 
 
 def _check_topic_id(

@@ -193,6 +193,7 @@ class MetadataLog:
     def _append_control(self, batch: bytearray, now_ms: int) -> None:
         self._newest_ms = now_ms
         self.bytes_since_snapshot += len(batch)
+        self._data_directory.begin_use()
         self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
 
     def append(
@@ -210,6 +211,7 @@ class MetadataLog:
         )
         self._newest_ms = now_ms
         self.bytes_since_snapshot += len(batch)
+        self._data_directory.begin_use()
         return self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR).base_offset
 
     def lead(self, node_id: int, *, now_ms: int) -> None:
@@ -219,6 +221,7 @@ class MetadataLog:
             OSError: nothing was written under the new epoch.
         """
         files, log = self._data_directory.files, self._log
+        self._data_directory.begin_use()
         before = read_quorum_state(files, log.directory)
         epoch = max(log.leader_epoch, before.leader_epoch if before else 0) + 1
         version = before.version if before else STATIC_VOTERS

@@ -21,7 +21,7 @@ from uuid import uuid4
 from ...coordinator.classic.requests import JoinReply, JoinRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
-from ...storage.log_directory import encode_uuid
+from ...storage.meta_properties import encode_uuid
 from ..requests.context import Context
 from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Code, Refused
-from ...storage.log_directory import encode_uuid
+from ...storage.meta_properties import encode_uuid
 from ...storage.quorum import ReplicaKey
 
 if TYPE_CHECKING:

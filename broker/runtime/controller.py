@@ -38,7 +38,8 @@ from ...metadata.records import (
 from ...metadata.topic_names import check_topic_name
 from ...protocol.batch import Framed
 from ...protocol.errors import Code, Refused
-from ...storage.log_directory import LogDirectory, WrongDirectory
+from ...storage.log_directory import LogDirectory
+from ...storage.meta_properties import WrongDirectory
 from ...storage.quorum import ReplicaKey, Voter
 from ..event_stream import Events
 from ..log_output import Log

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from ...metadata.catalog import CLUSTER_METADATA, Catalog, ResourceType, Topic
 from ...metadata.topics import Partition
-from ...storage.log_directory import LogDirectory, WrongDirectory
+from ...storage.log_directory import LogDirectory
+from ...storage.meta_properties import WrongDirectory
 from ..clock import is_in_event_loop
 from ..log_output import Log
 from .storage_trouble import remedy
@@ -221,9 +222,14 @@ class TopicLogs:
     def _rename_stray(self, name: str) -> None:
         """Set aside a directory of a topic that was deleted, or lost by a damaged metadata log."""
         path = self._directory.path
+        stray = self._directory.rename_stray(name)
+        if stray is None:
+            why = "it is named as a partition, and has no files of a log"
+            _log.warning("a file or directory is left alone", path=f"{path}/{name}", reason=why)
+            return
         _log.warning(
             "a directory belongs to no topic, and is set aside",
             directory=f"{path}/{name}",
-            renamed_to=self._directory.rename_stray(name),
+            renamed_to=stray,
             reason=f"{path}/{_METADATA} does not have it",
         )

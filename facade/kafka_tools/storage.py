@@ -8,7 +8,6 @@ whose credentials the first start takes into the metadata log.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import time
 from base64 import urlsafe_b64decode
@@ -122,8 +121,11 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
     new = [path for path in directories if path not in formatted]
     if not new:
         line("All of the log directories are already formatted.")
+    from ottla.storage.files import RealFiles, write_atomically
+
+    files = RealFiles()
     for path in new:
-        path.mkdir(parents=True, exist_ok=True)
+        files.make_directory(str(path))
         content = {
             "node.id": node_id,
             "directory.id": _random_id(),
@@ -131,9 +133,7 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
             "cluster.id": cluster_id,
         }
         text = "#\n" + "".join(f"{name}={value}\n" for name, value in content.items())
-        scratch = path / f"{_META}.tmp"
-        scratch.write_text(text)
-        os.replace(scratch, path / _META)
+        write_atomically(files, str(path / _META), text.encode())
         line(f"Formatting metadata directory {path} with metadata.version {_RELEASE}.")
     return 0
 

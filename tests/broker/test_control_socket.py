@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.control_socket import ControlSocket
+from ottla.broker.net.listening import PrivateSocket
 from ottla.broker.node_orders import NodeOrders
 
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -25,7 +26,7 @@ async def controlled(directory: Path) -> AsyncIterator[Peer]:
     failures: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, told: failures.append(told))
     path = directory / "control"
-    server = await ControlSocket(NodeOrders({}), no_http).open(path)
+    server = await ControlSocket(NodeOrders({}), no_http).open(PrivateSocket(str(path)).listening)
     reader, writer = await asyncio.open_unix_connection(str(path))
     try:
         yield reader, writer

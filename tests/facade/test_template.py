@@ -271,7 +271,7 @@ def test_a_socket_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "missing" / "socket"
     done = subprocess.run(command(path), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"ottla: {path}: [Errno 2] No such file or directory\n"
+    assert done.stderr == f"ottla: {path}: No such file or directory\n"
 
 
 @pytest.mark.parametrize("sent", [b"nonsense\n", b"{}\n", b"[]\n", b""])

@@ -148,6 +148,10 @@ class Disk:
         rest = [path[len(directory) + 1 :] for path in inside if path.startswith(directory + "/")]
         return sorted({path for path in rest if "/" not in path})
 
+    def directories_in(self, directory: str, /) -> list[str]:
+        names = self.names_in(directory)
+        return [name for name in names if f"{directory}/{name}" in self.directories]
+
     def make_directory(self, directory: str, /) -> None:
         if directory not in self.directories:
             self._operation()

@@ -14,13 +14,8 @@ from ottla.storage.damage import Damage
 from ottla.storage.directory_inspection import inspect_directory
 from ottla.storage.files import RealFiles
 from ottla.storage.log_config import LogConfig
-from ottla.storage.log_directory import (
-    DirectoryInUse,
-    LogDirectory,
-    WrongDirectory,
-    decode_uuid,
-    encode_uuid,
-)
+from ottla.storage.log_directory import DirectoryInUse, LogDirectory
+from ottla.storage.meta_properties import WrongDirectory, decode_uuid, encode_uuid
 from tests.campaign.crash_disk import CrashDisk
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, ranges
@@ -109,8 +104,94 @@ def test_a_stop_is_clean_only_once_and_only_when_it_was() -> None:
     fill(found)
     found.close()
     disk = disk.after_kill()
-    assert directory(disk).clean
+    log_in(directory(disk))
     assert not directory(disk.after_kill()).clean, "that one was not closed"
+
+
+def test_the_clean_mark_stays_until_a_log_is_used() -> None:
+    whole = Disk()
+    found = directory(whole)
+    fill(found)
+    found.close()
+    for change in (
+        log_in,
+        lambda found: found.delete_log("orders", 0),
+        lambda found: found.rename_stray("orders-0"),
+    ):
+        disk = whole.after_kill()
+        found = directory(disk)
+        found.close(clean=False)
+        assert ".kafka_cleanshutdown" in disk.names_in("data")
+        found = directory(disk.after_kill())
+        assert found.clean
+        change(found)
+        assert ".kafka_cleanshutdown" not in found.files.names_in("data")
+
+
+def test_the_directory_of_another_node_is_not_touched(tmp_path: Path) -> None:
+    directory(RealFiles(), str(tmp_path)).close()
+    (tmp_path / ".lock").unlink()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(WrongDirectory, match="it belongs to node 1, not 2"):
+        directory(RealFiles(), str(tmp_path), node_id=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    (tmp_path / "meta.properties").rename(tmp_path / "photos-2024")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(WrongDirectory, match=r"meta.properties is missing, but there are logs"):
+        directory(RealFiles(), str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+HEX = "0123456789abcdef0123456789abcdef"
+OTHERS = (
+    "backup-delete", f"orders.{HEX}-delete", f"orders-x.{HEX}-delete", f"orders-0.{HEX[1:]}-delete",
+    f"orders-0.{HEX.upper()}-delete", f"orders-0.{HEX}-delete.old", f"-0.{HEX}-delete",
+    f"orders-0.{HEX}-stray", "photos-2024",
+)  # fmt: skip
+
+
+def put(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("precious")
+    return folder
+
+
+def test_only_directories_of_deleted_partitions_are_removed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    directory(RealFiles(), str(data)).close()
+    deleted = put(data / f"orders-0.{HEX}-delete")
+    for name in OTHERS:
+        put(data / name)
+    (data / f"a-0.{HEX}-delete").symlink_to(put(tmp_path / "elsewhere"))
+    (data / f"b-0.{HEX}-delete").write_text("precious")
+    found = directory(RealFiles(), str(data))
+    assert deleted.exists(), "not before the start is sure"
+    found.remove_leftovers()
+    assert not deleted.exists()
+    assert [name for name in OTHERS if not (data / name / "thesis.txt").exists()] == []
+    assert (tmp_path / "elsewhere/thesis.txt").read_text() == "precious"
+    assert (data / f"b-0.{HEX}-delete").read_text() == "precious"
+
+
+def test_nothing_is_removed_from_a_directory_that_was_no_brokers(tmp_path: Path) -> None:
+    put(tmp_path / f"orders-0.{HEX}-delete")
+    directory(RealFiles(), str(tmp_path)).remove_leftovers()
+    assert (tmp_path / f"orders-0.{HEX}-delete/thesis.txt").exists()
+
+
+def test_files_with_the_name_of_a_partition_are_not_renamed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    directory(RealFiles(), str(data)).close()
+    put(data / "photos-2024")
+    (data / "notes-2024").write_text("precious")
+    (data / "link-2024").symlink_to(put(tmp_path / "elsewhere"))
+    names = sorted(path.name for path in data.iterdir())
+    found = directory(RealFiles(), str(data))
+    for name in sorted(found.partition_names()):
+        assert found.rename_stray(name) is None
+    assert found.partition_names() == set(), "a stop may be clean without them"
+    found.close()
+    assert sorted(path.name for path in data.iterdir()) == sorted(names)
 
 
 def test_an_unopened_log_stays_unclean_after_the_next_clean_stop() -> None:

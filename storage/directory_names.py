@@ -1,0 +1,53 @@
+"""The names in a data directory: partitions, and those that are deleted or set aside (LocalLog).
+
+A directory may have files of users beside those of a broker, so nothing is removed or renamed for
+its name alone.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .files import Files
+
+PARTITION_METADATA: Final = "partition.metadata"
+DELETED_SUFFIX: Final = "-delete"
+STRAY_SUFFIX: Final = "-stray"
+_DELETED: Final = re.compile(r".+-[0-9]+\.[0-9a-f]{32}-delete", re.DOTALL)
+_MOST_CHARACTERS: Final = 255
+
+
+def marked(name: str, suffix: str) -> str:
+    """A directory's name with a new id and a suffix; a topic that is too long is cut."""
+    topic, _, partition = name.rpartition("-")
+    ending = f"-{partition}.{uuid.uuid4().hex}{suffix}"
+    return topic[: _MOST_CHARACTERS - len(ending)] + ending
+
+
+def is_partition(name: str) -> bool:
+    """Whether the name is that of a partition's directory: `TOPIC-PARTITION`."""
+    topic, dash, partition = name.rpartition("-")
+    return bool(topic and dash) and partition.isdigit()
+
+
+def deleted_in(files: Files, path: str) -> list[str]:
+    """The names of the deleted partitions in a data directory, which `marked` made.
+
+    Links are left out, because what they point to may belong to others. Raises OSError.
+    """
+    return [name for name in files.directories_in(path) if _DELETED.fullmatch(name)]
+
+
+def is_of_a_log(files: Files, path: str) -> bool:
+    """Whether it is a log's directory, perhaps an empty one, and not what a user put there.
+
+    Raises OSError.
+    """
+    try:
+        names = files.names_in(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not names or PARTITION_METADATA in names or any(each.endswith(".log") for each in names)

@@ -1,0 +1,120 @@
+"""A start that fails leaves the data directory as it was, whatever the reason is."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from ottla.broker import server
+from ottla.broker.net.sockets import NodeSockets
+from ottla.broker.node import Node
+from ottla.broker.settings.config import BrokerConfig
+from ottla.lab.control import Control
+from ottla.storage.directory_inspection import inspect_directory
+from tests.broker.one_node import OneNode
+
+MARK = ".kafka_cleanshutdown"
+FREE = {"listeners": "PLAINTEXT://127.0.0.1:0"}
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a broker that stopped cleanly, with a topic."""
+    directory = tmp_path_factory.mktemp("stopped") / "data"
+
+    async def live() -> None:
+        it = OneNode(directory, FREE)
+        it.topic("orders")
+        it.node.close()
+
+    asyncio.run(live())
+    return directory
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def content(directory: Path) -> Mapping[str, bytes | None]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes() if path.is_file() else None
+        for path in sorted(directory.rglob("*"))
+    }
+
+
+TLS = (
+    "--set", "listeners=SSL://127.0.0.1:0", "--set", "ssl.keystore.type=PEM",
+    "--set", "inter.broker.listener.name=SSL", "--set",
+)  # fmt: skip
+MISTAKES = {
+    "a taken port": ("--listen", "TAKEN"),
+    "a taken port for metrics": ("--metrics", "TAKEN"),
+    "a taken port for the control": ("--control", "TAKEN"),
+    "a file in place of the control's socket": ("--control", "PLACE/thesis.txt"),
+    "a socket in a missing directory": ("--control", "PLACE/missing/socket"),
+    "a ready file in a missing directory": ("--ready-file", "PLACE/missing/ready"),
+    "a missing key store": (*TLS, "ssl.keystore.location=PLACE/missing.pem"),
+    "a key store without a key": (*TLS, "ssl.keystore.location=PLACE/thesis.txt"),
+    "another node": ("--set", "node.id=7"),
+    "a wrong setting": ("--set", "num.partitions=none"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_start_with_a_mistake_changes_nothing(
+    stopped: Path, tmp_path: Path, taken: str, mistake: str
+) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    words = [each.replace("TAKEN", taken) for each in MISTAKES[mistake]]
+    words = [each.replace("PLACE", str(tmp_path)) for each in words]
+    if "--listen" not in words and not any("listeners" in word for word in words):
+        words += ["--listen", "127.0.0.1:0"]
+    before, around = content(stopped), content(tmp_path)
+    assert MARK in before
+    command = [sys.executable, "-m", "ottla", "serve", "--data-dir", str(stopped), *words]
+    failed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert failed.returncode in (1, 2), failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert failed.stderr.count("\n") <= 2, failed.stderr
+    assert content(stopped) == before
+    assert content(tmp_path) == around
+
+
+class Unlucky(Control):
+    """A control whose last step fails."""
+
+    async def open(self, served: Mapping[Node, NodeSockets]) -> None:
+        raise MemoryError("there is no memory for the control")
+
+
+@pytest.mark.parametrize("step", ["the control", "the ready line", "the ready file"])
+def test_a_start_that_fails_late_closes_the_directory(tmp_path: Path, step: str) -> None:
+    directory = tmp_path / "data"
+    made = Unlucky if step == "the control" else Control
+    started = server._Server(BrokerConfig.from_settings(FREE), directory, False, None)
+
+    def fail(_: server.Ready) -> None:
+        raise RuntimeError("can't start new thread")
+
+    if step == "the ready line":
+        started.on_ready = fail
+    if step == "the ready file":
+        (tmp_path / "ready").mkdir()
+    running = started.run(
+        nodes=1, ready_file=tmp_path / "ready",
+        control=made(tmp_path / "control", None), metrics=("127.0.0.1", 0),
+    )  # fmt: skip
+    with pytest.raises((RuntimeError, MemoryError, IsADirectoryError)):
+        asyncio.run(running)
+    assert not (tmp_path / "control").exists()
+    assert inspect_directory(str(directory)).is_finished

@@ -1,0 +1,119 @@
+"""Files and directories that may have secrets are for their user only, whatever the umask."""
+
+from __future__ import annotations
+
+import ast
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla.certificate_files import Names, write_certificates
+from ottla.secured import BrokerSecurity
+from tests.broker.one_node import OneNode
+from tests.project_files import MODULES, ROOT
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
+PUBLIC = {"ca.pem"}  # the certificate of an authority, which is to be given away
+
+
+@pytest.fixture(autouse=True)
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def open_to_others(directory: Path) -> list[str]:
+    return [
+        str(path.relative_to(directory))
+        for path in (directory, *directory.rglob("*"))
+        if not path.is_symlink() and path.stat().st_mode & 0o077 and path.name not in PUBLIC
+    ]
+
+
+async def test_everything_that_a_broker_makes_is_private(tmp_path: Path) -> None:
+    it = OneNode(tmp_path / "data", {})
+    it.topic("orders")
+    it.append("orders", b"x")
+    it.node.close()
+    assert open_to_others(tmp_path / "data") == []
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_formatted_directory_is_private(tmp_path: Path, exists: bool) -> None:
+    data, config = tmp_path / "data", tmp_path / "server.properties"
+    config.write_text(f"process.roles=broker,controller\nnode.id=1\nlog.dirs={data}\n")
+    if exists:
+        data.mkdir(mode=0o755)
+    command = [
+        sys.executable, "-m", "ottla.kafka_tools", "kafka-storage", "format", "-t", CLUSTER_ID,
+        "-c", str(config), "-S", "SCRAM-SHA-256=[name=alice,password=secret]",
+    ]  # fmt: skip
+    subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    assert (data / "bootstrap.checkpoint").exists()
+    assert open_to_others(data) == (["."] if exists else [])
+    assert stat.S_IMODE(data.stat().st_mode) == (0o755 if exists else 0o700)
+
+
+def test_keys_and_passwords_of_tests_are_private(tmp_path: Path) -> None:
+    made = tmp_path / "certificates"
+    write_certificates(made, Names(("localhost",), ("alice",)))
+    assert open_to_others(made) == []
+    security = BrokerSecurity("SASL_PLAINTEXT", {"alice": "secret"}, mechanism="PLAIN")
+    path = security.written(tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+# Files that are written elsewhere than by `storage/files.py`, and why they need no mode.
+NO_SECRETS = {
+    "broker/net/listening.py": "the socket gets its mode",
+    "broker/server.py": "the addresses of a ready broker",
+    "facade/broker_process.py": "the log, which has no secrets",
+    "facade/certificate_files.py": "the certificate of the authority",
+    "facade/commands/conform.py": "a report",
+    "facade/commands/diff.py": "a report",
+    "facade/commands/torture.py": "a report",
+    "facade/commands/trace_files.py": "a trace, in which secrets are left out",
+    "facade/conform/program.py": "the output of a user's program",
+    "facade/conform/running.py": "a directory of traces",
+    "facade/message_types.py": "modules of the project",
+    "facade/museum/install.py": "clients of others",
+    "facade/museum/stage.py": "a directory of traces",
+    "facade/template.py": "the log, in a directory of its user",
+    "lab/trace.py": "a trace, in which secrets are left out",
+    "storage/files.py": "the place for modes",
+}
+ROOMS = ("broker", "coordinator", "facade", "lab", "metadata", "protocol", "security", "storage")
+MAKES = {"makedirs", "mkdir", "touch", "write_text", "write_bytes", "chmod", "mknod"}
+
+
+def test_every_other_file_is_known_to_have_no_secrets() -> None:
+    found = set()
+    for path in MODULES:
+        name, text = path.relative_to(ROOT), path.read_text()
+        if name.parts[0] not in ROOMS or not any(f"{word}(" in text for word in (*MAKES, "open")):
+            continue
+        if any(map(_makes_a_file, ast.walk(ast.parse(text)))):
+            found.add(name.as_posix())
+    assert found == set(NO_SECRETS)
+
+
+def _makes_a_file(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    name = node.func.id if isinstance(node.func, ast.Name) else called
+    if name in MAKES:
+        return True
+    if name != "open":
+        return False
+    if ast.unparse(node.func) == "os.open":
+        return "O_CREAT" in ast.unparse(node) or "O_WRONLY" in ast.unparse(node)
+    modes = [*node.args, *(word.value for word in node.keywords if word.arg == "mode")]
+    texts = [each.value for each in modes if isinstance(each, ast.Constant)]
+    return any(isinstance(text, str) and {*text} & {*"wax"} and len(text) < 4 for text in texts)
