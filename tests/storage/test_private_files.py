@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -89,31 +89,16 @@ NO_SECRETS = {
     "storage/files.py": "the place for modes",
 }
 ROOMS = ("broker", "coordinator", "facade", "lab", "metadata", "protocol", "security", "storage")
-MAKES = {"makedirs", "mkdir", "touch", "write_text", "write_bytes", "chmod", "mknod"}
+MAKES = re.compile(
+    r"""\b(makedirs|mkdir|touch|write_text|write_bytes|chmod|mknod)\(
+    |\bos\.open\([^()]*O_(CREAT|WRONLY)
+    |\bopen\([^()\n]*"[wax]b?\+?"
+    """,
+    re.VERBOSE,
+)
 
 
 def test_every_other_file_is_known_to_have_no_secrets() -> None:
-    found = set()
-    for path in MODULES:
-        name, text = path.relative_to(ROOT), path.read_text()
-        if name.parts[0] not in ROOMS or not any(f"{word}(" in text for word in (*MAKES, "open")):
-            continue
-        if any(map(_makes_a_file, ast.walk(ast.parse(text)))):
-            found.add(name.as_posix())
-    assert found == set(NO_SECRETS)
-
-
-def _makes_a_file(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    name = node.func.id if isinstance(node.func, ast.Name) else called
-    if name in MAKES:
-        return True
-    if name != "open":
-        return False
-    if ast.unparse(node.func) == "os.open":
-        return "O_CREAT" in ast.unparse(node) or "O_WRONLY" in ast.unparse(node)
-    modes = [*node.args, *(word.value for word in node.keywords if word.arg == "mode")]
-    texts = [each.value for each in modes if isinstance(each, ast.Constant)]
-    return any(isinstance(text, str) and {*text} & {*"wax"} and len(text) < 4 for text in texts)
+    names = {path.relative_to(ROOT).as_posix(): path for path in MODULES}
+    found = {name for name, path in names.items() if MAKES.search(path.read_text())}
+    assert {name for name in found if name.partition("/")[0] in ROOMS} == set(NO_SECRETS)
