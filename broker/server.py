@@ -246,13 +246,14 @@ class _Server:
         log_loop_faults(loop, clock)
         # Whatever can fail outside of the data directory comes first: such a start changes nothing.
         doors = [NodeSockets(config, clock) for config in configs]
-        listening = None if metrics is None else listen_on(*metrics, "metrics")
-        if ready_file is not None:
-            _check_place(ready_file)
-        if control is not None:
-            control.listen()
+        listening = page = None
         garbage = Garbage(clock.live)  # modules and settings stay: no collection visits them
         try:
+            listening = None if metrics is None else listen_on(*metrics, "metrics")
+            if ready_file is not None:
+                _check_place(ready_file)
+            if control is not None:
+                control.listen()
             files = None if control is None else control.files
             path, cluster_id = self._directory, self._cluster_id
             first = Node(configs[0], path, clock, cluster_id=cluster_id, files=files)
@@ -264,6 +265,10 @@ class _Server:
             self._say_what_does_nothing(first)
             self._announce(served, ready_file)
         except BaseException:
+            if page is not None:
+                page.close()
+            elif listening is not None:
+                listening.close()
             await self._give_up(doors, control)
             raise
         await stopped.wait()

@@ -207,6 +207,9 @@ class NodeSockets:
         if self._idle_check is not None:
             self._idle_check.cancel()
             self._idle_check = None
+        for bound in self._bound:  # of a start that fails
+            bound.close()
+        self._bound.clear()
         for server in self._servers:
             server.close()
         self._servers.clear()
