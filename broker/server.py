@@ -265,6 +265,7 @@ class _Server:
             self._say_what_does_nothing(first)
             self._announce(served, ready_file)
         except BaseException:
+            garbage.stop()
             if page is not None:
                 page.close()
             elif listening is not None:
