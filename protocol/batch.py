@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from .checksum import crc32c
+from .java_integers import wrapped_long
 from .varints import signed
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
@@ -110,6 +111,12 @@ class BatchHeader(NamedTuple):
     @property
     def is_log_append_time(self) -> bool:
         return bool(self.attributes & LOG_APPEND_TIME)
+
+    def time_ms(self, timestamp_delta_ms: int) -> int:
+        """The timestamp of a record. It wraps beyond 2^63-1, as in Java."""
+        if self.attributes & LOG_APPEND_TIME:
+            return self.max_timestamp_ms
+        return wrapped_long(self.base_timestamp_ms + timestamp_delta_ms)
 
 
 def next_sequence(sequence: int, delta: int) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from .errors import Code, Refused
 from .opening import pieces
 from .varints import read_signed, read_size
+
+_HEADER_KEY: Final = "the key of a header"
+_HEADER_VALUE: Final = "the value of a header"
 
 Header = tuple[str, bytes | None]
 
@@ -52,7 +55,7 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
 
     Raises:
         Refused: CORRUPT_MESSAGE if the payload does not decompress, INVALID_RECORD if it does not
-            contain exactly the records that the header declares.
+            contain exactly the records that the header declares; it names the first wrong field.
     """
     raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
     if header.compression == Compression.NONE:
@@ -61,43 +64,69 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
         yield from _packed_records(raw, header)
 
 
-def _records(payload: Bytes, header: BatchHeader) -> Iterator[Record]:
+def _records(payload: Bytes, header: BatchHeader, first: int = 0) -> Iterator[Record]:
+    """The records of a payload.
+
+    Args:
+        first: index of its first record in the batch.
+    """
     at = 0
-    try:
-        for _ in range(header.record_count):
+    for index in range(first, first + header.record_count):
+        try:
             size, at = read_size(payload, at)
             end = at + size
             if size < 0 or end > len(payload):
-                raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
+                raise _Broken(f"its size is {size}, and {len(payload) - at} bytes are left")
             record, at = _record(payload, at, header)
             if at != end:
-                raise Refused(Code.INVALID_RECORD, "a record is not as long as it says")
-            yield record
-    except IndexError as broken:
-        raise Refused(Code.INVALID_RECORD, f"a record is cut: {broken}") from None
+                raise _Broken(f"its size is {size}, and its fields have {size + at - end} bytes")
+        except IndexError:
+            raise _named(header, index, "the batch ends inside it") from None
+        except _Broken as broken:
+            raise _named(header, index, str(broken)) from None
+        except Refused as refused:
+            raise _named(header, index, refused.why) from None
+        yield record
     if at != len(payload):
-        raise Refused(Code.INVALID_RECORD, "bytes are left behind the last record")
+        raise _too_long(header)
+
+
+class _Broken(Exception):
+    """A record cannot be read."""
+
+
+def _named(header: BatchHeader, index: int, why: str | None) -> Refused:
+    batch = f"record {index} of the batch at offset {header.base_offset}"
+    return Refused(Code.INVALID_RECORD, f"{batch} is broken: {why}")
+
+
+def _too_long(header: BatchHeader) -> Refused:
+    batch = f"the batch at offset {header.base_offset}"
+    return Refused(Code.INVALID_RECORD, f"{batch} is broken: bytes are left behind the last record")
 
 
 def _packed_records(raw: Bytes, header: BatchHeader) -> Iterator[Record]:
     """Decompress one piece at a time, plus the bytes of the next record."""
     opened, one = pieces(header.compression, raw), header._replace(record_count=1)
     payload, at = b"", 0
-    for _ in range(header.record_count):
+    for index in range(header.record_count):
         while (end := _end_of_record(payload, at)) is None or end > len(payload):
             wanted_bytes = len(payload) + 1 if end is None else end
-            payload, at = _filled(payload[at:], wanted_bytes - at, opened), 0
-        yield from _records(payload[at:end], one)
+            try:
+                payload, at = _filled(payload[at:], wanted_bytes - at, opened), 0
+            except _Broken as broken:
+                raise _named(header, index, str(broken)) from None
+        yield from _records(payload[at:end], one, index)
         at = end
     if at < len(payload) or any(opened):
-        raise Refused(Code.INVALID_RECORD, "bytes are left behind the last record")
+        raise _too_long(header)
 
 
 def _end_of_record(payload: bytes, at: int) -> int | None:
     """The position behind the record; None if its size is cut."""
     try:
         size, body = read_size(payload, at)
-    except IndexError:
+    except (IndexError, Refused):
         return None
     return body + max(size, 0)
 
@@ -108,7 +137,7 @@ def _filled(payload: bytes, size_bytes: int, opened: Iterator[bytes]) -> bytes:
     while missing_bytes > 0:
         piece = next(opened, None)
         if piece is None:
-            raise Refused(Code.INVALID_RECORD, "a record is cut")
+            raise _Broken("the batch ends inside it")
         parts.append(piece)
         missing_bytes -= len(piece)
     return b"".join(parts)
@@ -119,30 +148,27 @@ def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
     at += 1  # attributes: unused
     timestamp_delta, at = read_signed(payload, at)
     offset_delta, at = read_size(payload, at)
-    key, at = _nullable_bytes(payload, at)
-    value, at = _nullable_bytes(payload, at)
+    key, at = _nullable_bytes(payload, at, "its key")
+    value, at = _nullable_bytes(payload, at, "its value")
     header_count, at = read_size(payload, at)
     if header_count < 0:
-        raise Refused(Code.INVALID_RECORD, "a negative number of headers")
+        raise _Broken(f"it has {header_count} headers")
     headers: list[Header] = []
     for _ in range(header_count):
-        name, at = _nullable_bytes(payload, at)
-        content, at = _nullable_bytes(payload, at)
+        name, at = _nullable_bytes(payload, at, _HEADER_KEY)
         if name is None:
-            raise Refused(Code.INVALID_RECORD, "a header without a key")
+            raise _Broken("a header has no key")
+        content, at = _nullable_bytes(payload, at, _HEADER_VALUE)
         headers.append((name.decode(errors="replace"), content))
-    if header.is_log_append_time:
-        timestamp_ms = header.max_timestamp_ms
-    else:
-        timestamp_ms = header.base_timestamp_ms + timestamp_delta
     offset = header.base_offset + offset_delta
-    return Record(offset, timestamp_ms, key, value, tuple(headers)), at
+    return Record(offset, header.time_ms(timestamp_delta), key, value, tuple(headers)), at
 
 
-def _nullable_bytes(payload: Bytes, at: int) -> tuple[bytes | None, int]:
+def _nullable_bytes(payload: Bytes, at: int, field: str) -> tuple[bytes | None, int]:
     size, at = read_size(payload, at)
     if size < 0:
         return None, at
     if at + size > len(payload):
-        raise Refused(Code.INVALID_RECORD, "a record's field reaches beyond its batch")
+        left = len(payload) - at
+        raise _Broken(f"{field} has {size} bytes, and {left} bytes are left")
     return bytes(payload[at : at + size]), at + size

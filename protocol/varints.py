@@ -49,7 +49,9 @@ def read_unsigned(data: memoryview, position: int) -> tuple[int, int]:
 
 
 def read_signed(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
-    """A zig-zag number of a record and the position behind it.
+    """A zig-zag number of 64 bits of a record and the position behind it.
+
+    Higher bits are ignored, as in Java.
 
     Raises:
         Refused: INVALID_RECORD, more than ten bytes. IndexError: it is cut.
@@ -64,6 +66,7 @@ def read_signed(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            value &= 0xFFFFFFFFFFFFFFFF
             return (value >> 1) ^ -(value & 1), at
         shift += 7
         if shift > 63:
@@ -85,7 +88,11 @@ def read_size(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
     value = value & 0x3FFF | data[at + 2] << 14
     if value < 0x200000:
         return (value >> 1) ^ -(value & 1), at + 3
-    value, behind = read_signed(data, at)
-    if behind - at > 5:
-        raise Refused(Code.INVALID_RECORD, "a number of more than five bytes")
-    return value, behind
+    value = value & 0x1FFFFF | data[at + 3] << 21
+    if value >= 0x10000000:
+        value = value & 0xFFFFFFF | data[at + 4] << 28
+        at += 1
+        if value >= 0x800000000:
+            raise Refused(Code.INVALID_RECORD, "a number of more than five bytes")
+        value &= 0xFFFFFFFF
+    return (value >> 1) ^ -(value & 1), at + 4

@@ -19,18 +19,18 @@ from ..protocol.batch import (
     Bytes,
     Compression,
 )
-from ..protocol.errors import Code
+from ..protocol.errors import Code, Refused
 from .log_config import LONG_MAX, LogConfig
 from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompressed
-from .record_errors import RecordErrors
+from .record_errors import RecordErrors, TimeLimits
 from .record_stream import RecordStream
 from .record_walk import TakesLong, Walked, walk
 from .steps import Steps, at_once
 from .validation import MEANT, check_client_header, one_batch, records_with_times
 
 _AT_ONCE_RECORDS: Final = 1 << 15  # checked in one step
-_OF_ANY_SIZES: Final = 1 << 12  # the same, if their sizes differ
+_OF_ANY_SIZES: Final = 1 << 11  # the same, if their sizes differ
 _RUNS: Final = 16  # of one size, in a check of more records than that
 _ONE_BY_ONE_RECORDS: Final = 1 << 8  # the same, if records are read one by one
 _VIEWED_BYTES: Final = 1 << 8  # of a record; smaller ones are copied, since a view is read slower
@@ -63,42 +63,46 @@ class Rules(NamedTuple):
     at_once_records: int = _AT_ONCE_RECORDS
     sizes: PieceSizes = PIECE_SIZES
 
-    @property
-    def are_for_each_record(self) -> bool:
-        """Whether each record must be read in full, because keys or timestamps may be wrong."""
-        config = self.config
-        return config.compacts or config.message_timestamp_before_max_ms != LONG_MAX
+    def may_be_broken(self, header: BatchHeader, found: Walked) -> bool:
+        """Whether a record may lack a key or have a wrong timestamp, so that each must be read.
 
-    def may_be_broken(self, header: BatchHeader, found: Walked, max_timestamp_ms: int) -> bool:
-        """Whether a record may lack a key or have a wrong timestamp, so that each must be read."""
-        config = self.config
+        So if timestamps wrap, because only all of them tell the largest then.
+        """
+        config, base_ms = self.config, header.base_timestamp_ms
         if header.attributes & LOG_APPEND_TIME or (config.compacts and not found.all_have_keys):
             return True
-        if self.config.stamps:
-            return False
-        if max_timestamp_ms - self.now_ms > config.message_timestamp_after_max_ms:
+        earliest_ms = base_ms + found.smallest_delta_ms
+        latest_ms = base_ms + found.largest_delta_ms
+        if earliest_ms < self.now_ms - LONG_MAX or latest_ms > LONG_MAX:
             return True
-        if config.message_timestamp_before_max_ms == LONG_MAX:
+        if config.stamps:
             return False
-        earliest_ms = self.now_ms - config.message_timestamp_before_max_ms
-        return header.base_timestamp_ms + found.smallest_delta_ms < earliest_ms
+        return (
+            latest_ms - self.now_ms > config.message_timestamp_after_max_ms
+            or self.now_ms - earliest_ms > config.message_timestamp_before_max_ms
+        )
 
     @property
     def codec(self) -> Compression | None:
         """The codec for recompression; None: keep the producer's."""
         return CODECS.get(self.config.compression_type)
 
+    def rewrites(self, header: BatchHeader) -> bool:
+        """Whether the batch is compressed with another codec."""
+        return self.codec not in (None, header.compression)
+
     def errors(self, header: BatchHeader, *, is_rewritten: bool) -> RecordErrors:
         """The collector of errors in the batch's records."""
-        config, now_ms = self.config, self.now_ms
-        times_ms = (
-            now_ms - config.message_timestamp_before_max_ms,
-            now_ms + config.message_timestamp_after_max_ms,
+        config = self.config
+        limits = TimeLimits(
+            self.now_ms,
+            config.message_timestamp_before_max_ms,
+            config.message_timestamp_after_max_ms,
         )
         return RecordErrors(
             header,
             wants_keys_in=self.partition if config.compacts else None,
-            times_ms=None if self.config.stamps else times_ms,
+            limits=None if config.stamps else limits,
             is_rewritten=is_rewritten,
         )
 
@@ -135,26 +139,22 @@ def check(
             payload = bytes(payload)
     if payload is None or count > rules.at_once_records:
         return _steps(records, header, rules)
-    closely = rules.are_for_each_record
     most_runs = _RUNS if count > _OF_ANY_SIZES else count
     try:
-        found = walk(payload, count, start, closely=closely, most_runs=most_runs)
+        found = walk(payload, count, start, most_runs=most_runs)
     except TakesLong:
         return _steps(records, header, rules)
     max_timestamp_ms = header.base_timestamp_ms + found.largest_delta_ms
     if (  # a shortcut for nearly every batch
         config.keeps_batches
-        and not closely
-        and not header.attributes & LOG_APPEND_TIME
         and NO_TIMESTAMP <= max_timestamp_ms == header.max_timestamp_ms
-        and max_timestamp_ms - rules.now_ms <= config.message_timestamp_after_max_ms
+        and not rules.may_be_broken(header, found)
+        and (found.is_in_order or not header.attributes & COMPRESSION_MASK)
     ):
         return Checked(records, header)
-    max_timestamp_ms = _max_timestamp_ms(header, found)
-    if not rules.may_be_broken(header, found, max_timestamp_ms):
-        codec = rules.codec
-        if codec is None or codec == header.compression:
-            return _with_time(records, header, rules, max_timestamp_ms)
+    if not rules.may_be_broken(header, found) and not rules.rewrites(header):
+        _refuse_gaps(header, found)
+        return _with_time(records, header, rules, _max_timestamp_ms(header, found))
     steps = _after_walk(records, header, rules, found)
     if header.record_count <= _ONE_BY_ONE_RECORDS and len(payload) <= PACKED_AT_ONCE_BYTES:
         return at_once(steps)
@@ -176,30 +176,52 @@ def _steps(records: Bytes, header: BatchHeader, rules: Rules) -> Steps[Checked]:
     """The steps of `check`. Nothing is decompressed before the first one."""
     yield None
     stream = RecordStream(header.record_count)
-    walk = stream.check(closely=rules.are_for_each_record)
-    yield from feed(stream, walk, _payload(records, header, rules))
+    yield from feed(stream, stream.check(), _payload(records, header, rules))
     return (yield from _after_walk(records, header, rules, stream.found))
 
 
 def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked) -> Steps[Checked]:
     """Report bad records, correct the timestamps, and recompress if the topic requires it."""
     yield None
-    max_timestamp_ms, codec = _max_timestamp_ms(header, found), rules.codec
-    is_rewritten = codec not in (None, header.compression)
-    if rules.may_be_broken(header, found, max_timestamp_ms):
+    max_timestamp_ms = _max_timestamp_ms(header, found)
+    earliest_ms = header.base_timestamp_ms + found.smallest_delta_ms
+    is_rewritten = rules.rewrites(header)
+    if rules.may_be_broken(header, found):
         errors = rules.errors(header, is_rewritten=is_rewritten)
         stream = RecordStream(header.record_count)
         yield from feed(stream, stream.heads(errors.check), _payload(records, header, rules))
         errors.raise_if_any()
+        max_timestamp_ms, earliest_ms = max(errors.largest_ms, NO_TIMESTAMP), errors.smallest_ms
+    if not is_rewritten:
+        _refuse_gaps(header, found)
+    elif earliest_ms < NO_TIMESTAMP:
+        raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {earliest_ms}")
     checked = _with_time(records, header, rules, max_timestamp_ms)
+    codec = rules.codec
     if codec is None or not is_rewritten:
         return checked
     config = rules.config
     limit_bytes, level = config.max_message_bytes, config.compression_level
     packed = yield from recompressed(
-        checked.records, checked.header, codec, level, limit_bytes, sizes=rules.sizes
+        checked.records,
+        checked.header,
+        codec,
+        level,
+        limit_bytes,
+        is_in_order=found.is_in_order,
+        sizes=rules.sizes,
     )
     return Checked(*packed)
+
+
+def _refuse_gaps(header: BatchHeader, found: Walked) -> None:
+    """Check that the offset deltas of a compressed batch are in order.
+
+    Kafka cannot give the records their offsets then, and it does not look in other batches.
+    """
+    if not found.is_in_order and header.attributes & COMPRESSION_MASK:
+        why = "the offset deltas of the compressed records are not 0, 1, 2 and so on"
+        raise Refused(Code.UNKNOWN_SERVER_ERROR, why)
 
 
 def _max_timestamp_ms(header: BatchHeader, found: Walked) -> int:

@@ -21,6 +21,7 @@ from ..protocol.batch import (
     Compression,
     seal,
 )
+from ..protocol.java_integers import LONG_MAX, wrapped_long
 from .record_copy import Entry
 
 _NO_CRC: Final = 0
@@ -35,7 +36,8 @@ class Kept:
     """
 
     __slots__ = (
-        "_first_delta_ms", "_header", "_largest_delta_ms", "_stays", "count", "has_tombstone",
+        "_first_delta_ms", "_header", "_largest_delta_ms", "_least_delta_ms", "_most_delta_ms",
+        "_stays", "count", "has_tombstone",
     )  # fmt: skip
 
     def __init__(self, header: BatchHeader, stays: Callable[[Entry], bool]) -> None:
@@ -43,12 +45,18 @@ class Kept:
         self._stays = stays
         self.count = 0
         self._first_delta_ms = self._largest_delta_ms = 0
+        # Beyond these a timestamp wraps.
+        self._least_delta_ms = -LONG_MAX - 1 - header.base_timestamp_ms
+        self._most_delta_ms = LONG_MAX - header.base_timestamp_ms
         self.has_tombstone = False
 
     def count_record(self, entry: Entry) -> bool:
         """Count a record. Returns False, so that it is not copied yet."""
         if self._stays(entry):
             delta_ms = entry.timestamp_delta_ms
+            if not self._least_delta_ms <= delta_ms <= self._most_delta_ms:
+                base_ms = self._header.base_timestamp_ms
+                delta_ms = wrapped_long(base_ms + delta_ms) - base_ms
             if not self.count:
                 self._first_delta_ms = self._largest_delta_ms = delta_ms
             elif delta_ms > self._largest_delta_ms:
@@ -61,18 +69,12 @@ class Kept:
     @property
     def first_ms(self) -> int:
         """The timestamp of the first of them."""
-        return self.time_ms(self._first_delta_ms)
+        return self._header.time_ms(self._first_delta_ms)
 
     @property
     def max_ms(self) -> int:
         """The largest of their timestamps."""
-        return self.time_ms(self._largest_delta_ms)
-
-    def time_ms(self, timestamp_delta_ms: int) -> int:
-        """The timestamp of a record."""
-        if self._header.is_log_append_time:
-            return self._header.max_timestamp_ms
-        return self._header.base_timestamp_ms + timestamp_delta_ms
+        return self._header.time_ms(self._largest_delta_ms)
 
 
 def delete_horizon_ms(header: BatchHeader) -> int | None:

@@ -25,6 +25,7 @@ from ..protocol.batch import (
 )
 from ..protocol.compression import packer
 from ..protocol.errors import Code, Refused
+from ..protocol.java_integers import wrapped_long
 from ..protocol.lazy_dataclass import dataclass
 from . import aborted as transaction_index
 from .aborted import AbortedTransaction
@@ -35,7 +36,7 @@ from .files import Files, write_atomically
 from .key_map import NewestOffsets
 from .log_config import LONG_MAX, LogConfig
 from .payloads import Payload
-from .record_copy import Entry, RecordCopy, copied
+from .record_copy import Entry, NewDeltas, RecordCopy, copied
 from .segment import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TRANSACTION_INDEX, Segment
 from .steps import Steps, elsewhere
 
@@ -304,7 +305,7 @@ def _copied(
     header: BatchHeader,
     data: bytes,
     stays: Callable[[Entry], bool],
-    new_delta_ms: Callable[[int], int] | None = None,
+    new_deltas: NewDeltas | None = None,
     take: Callable[[bytes], Steps[None]] | None = None,
 ) -> Steps[None]:
     """Look at each record of a batch, and pass the remaining ones to `take`.
@@ -315,7 +316,7 @@ def _copied(
     if len(data) < _PACKED_IN_A_STEP_BYTES:
         payload.at_hand()
     copy = RecordCopy(header.record_count)
-    yield from copied(copy, copy.copy(stays, new_delta_ms), payload, take or _dropped)
+    yield from copied(copy, copy.copy(stays, new_deltas), payload, take or _dropped)
 
 
 def _always(entry: Entry) -> bool:
@@ -339,8 +340,8 @@ def _rewritten(
     into = packer(Compression(header.compression))
     packed = bytearray()
 
-    def new_delta_ms(delta_ms: int) -> int:
-        return kept.time_ms(delta_ms) - left.base_timestamp_ms
+    def new_deltas(delta_ms: int, offset_delta: int) -> tuple[int, int]:
+        return wrapped_long(header.time_ms(delta_ms) - left.base_timestamp_ms), offset_delta
 
     def take(piece: bytes) -> Steps[None]:
         if header.compression == Compression.NONE or len(piece) < _OPEN_IN_A_STEP_BYTES:
@@ -348,7 +349,7 @@ def _rewritten(
         else:
             packed.extend((yield from elsewhere(partial(into.add, piece))))
 
-    yield from _copied(header, data, stays, new_delta_ms, take)
+    yield from _copied(header, data, stays, new_deltas, take)
     packed.extend(
         (yield from elsewhere(into.end)) if len(data) > _PACKED_IN_A_STEP_BYTES else into.end()
     )

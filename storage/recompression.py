@@ -1,13 +1,15 @@
 """Recompresses batches for topics whose `compression.type` differs from the producer's codec.
 
 The batch is rewritten like a new one (Kafka's LogValidator): its base timestamp is that of its
-first record, and undefined attributes are dropped. Offsets, timestamps and sequence numbers stay.
+first record, offset deltas that are not in order are replaced, and undefined attributes are
+dropped. Timestamps and sequence numbers stay.
 Large batches are rewritten piece by piece, until the result exceeds the limit.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 from typing import Final
 
 from ..protocol.batch import (
@@ -15,7 +17,6 @@ from ..protocol.batch import (
     HEADER_SIZE,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
-    NO_TIMESTAMP,
     TRANSACTIONAL,
     BatchHeader,
     Bytes,
@@ -23,7 +24,7 @@ from ..protocol.batch import (
     seal,
 )
 from ..protocol.compression import Packer, compressed, packer
-from ..protocol.errors import Code, Refused
+from ..protocol.java_integers import wrapped_long
 from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .record_copy import RecordCopy, copied
 from .record_stream import Head, RecordStream
@@ -48,28 +49,31 @@ def recompressed(
     level: int | None,
     max_message_bytes: int,
     *,
+    is_in_order: bool = True,
     sizes: PieceSizes = PIECE_SIZES,
 ) -> Steps[tuple[Bytes, BatchHeader]]:
     """A checked batch in another codec, and its header.
 
     Args:
         level: compression level; None: Kafka's default.
+        is_in_order: the offset deltas are 0, 1, 2 and so on.
         sizes: of the pieces that are decompressed at once.
 
     Raises:
-        Refused: MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, as in Kafka, if the timestamp of its first
-            record is negative.
+        Refused: MESSAGE_TOO_LARGE.
     """
     shift_ms = yield from _first_delta_ms(records, header, sizes)
-    base_timestamp_ms = header.base_timestamp_ms + shift_ms
-    if base_timestamp_ms < 0 and base_timestamp_ms != NO_TIMESTAMP:
-        raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {base_timestamp_ms}")
+    base_timestamp_ms = header.time_ms(shift_ms)
     batch = _Growing(packer(codec, level), max_message_bytes)
     source = Payload(records, 0, header, sizes=sizes)
     payload = source.at_hand()
-    if shift_ms:
-        copy = RecordCopy(header.record_count)
-        walk = copy.copy(lambda entry: True, lambda delta_ms: delta_ms - shift_ms)
+    if shift_ms or not is_in_order:
+        copy, offset_deltas = RecordCopy(header.record_count), count()
+
+        def new_deltas(delta_ms: int, _: int) -> tuple[int, int]:
+            return wrapped_long(header.time_ms(delta_ms) - base_timestamp_ms), next(offset_deltas)
+
+        walk = copy.copy(lambda entry: True, new_deltas)
         yield from copied(copy, walk, source, batch.add)
         yield from elsewhere(batch.end)
     elif payload is None:

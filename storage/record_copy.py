@@ -1,6 +1,6 @@
 """Copies records of a batch for compaction and recompression.
 
-It copies some of the records, or all with deltas from another base timestamp.
+It copies some of the records, or all with other deltas of their timestamps and offsets.
 
 Input and output come in pieces. The lengths in the records are trusted, because the batch was
 checked at its append.
@@ -20,6 +20,10 @@ from .steps import Steps
 
 _RECORDS_IN_A_STEP: Final = 1 << 5
 _OUT_BYTES: Final = 1 << 16
+
+
+NewDeltas = Callable[[int, int], tuple[int, int]]
+"""The new timestamp delta, in ms, and offset delta of a record, from those it has."""
 
 
 class Entry(NamedTuple):
@@ -49,29 +53,29 @@ class RecordCopy(RecordStream):
     def copy(
         self,
         stays: Callable[[Entry], bool],
-        timestamp_delta_ms: Callable[[int], int] | None = None,
+        new_deltas: NewDeltas | None = None,
     ) -> Wants:
         """Copy the records that stay.
 
         Args:
-            timestamp_delta_ms: maps a record's timestamp delta to a new one; None: unchanged.
+            new_deltas: None: unchanged.
 
         Raises:
             Refused: INVALID_RECORD.
         """
         while self._left:
-            if not self._copy_those_at_hand(stays, timestamp_delta_ms):
+            if not self._copy_those_at_hand(stays, new_deltas):
                 body, stop = yield from self._next()
                 if stop > len(self._payload):
-                    yield from self._copy_large(body, stop, stays, timestamp_delta_ms)
+                    yield from self._copy_large(body, stop, stays, new_deltas)
                     self._left -= 1
-                elif not self._copy_those_at_hand(stays, timestamp_delta_ms):
+                elif not self._copy_those_at_hand(stays, new_deltas):
                     raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
             yield False
         yield from self._nothing_behind()
 
     def _copy_those_at_hand(
-        self, stays: Callable[[Entry], bool], new_delta_ms: Callable[[int], int] | None
+        self, stays: Callable[[Entry], bool], new_deltas: NewDeltas | None
     ) -> int:
         """Copy records that are whole in memory. Returns the number of records processed."""
         payload, at, end = self._payload, self._at, len(self._payload)
@@ -91,12 +95,12 @@ class RecordCopy(RecordStream):
                     delta_ms = (delta_ms >> 1) ^ -(delta_ms & 1)
                 else:
                     delta_ms, rest = read_signed(payload, body + 1)
-                size, at = payload[rest], rest + 1
+                size, behind = payload[rest], rest + 1
                 if size < 0x80:
                     offset_delta = (size >> 1) ^ -(size & 1)
                 else:
-                    offset_delta, at = read_size(payload, rest)
-                size, at = payload[at], at + 1
+                    offset_delta, behind = read_size(payload, rest)
+                size, at = payload[behind], behind + 1
                 if size >= 0x80:
                     size, at = read_size(payload, at - 1)
                     size <<= 1
@@ -115,11 +119,12 @@ class RecordCopy(RecordStream):
             if at + (0 if is_tombstone else size >> 1) >= stop:
                 break
             if stays(Entry(delta_ms, offset_delta, key, is_tombstone)):
-                wanted_ms = delta_ms if new_delta_ms is None else new_delta_ms(delta_ms)
-                if wanted_ms == delta_ms:
+                deltas = delta_ms, offset_delta
+                if new_deltas is None or (wanted := new_deltas(*deltas)) == deltas:
                     self.out += payload[start:stop]
                 else:
-                    changed = payload[body : body + 1] + signed(wanted_ms) + payload[rest:stop]
+                    changed = payload[body : body + 1] + signed(wanted[0]) + signed(wanted[1])
+                    changed += payload[behind:stop]
                     self.out += signed(len(changed)) + changed
             count += 1
             at = self._at = stop
@@ -131,7 +136,7 @@ class RecordCopy(RecordStream):
         body: int,
         stop: int,
         stays: Callable[[Entry], bool],
-        new_delta_ms: Callable[[int], int] | None,
+        new_deltas: NewDeltas | None,
     ) -> Wants:
         """Copy a large record with only its key, and the fields before its value, in memory."""
         end = self._before + stop
@@ -152,8 +157,8 @@ class RecordCopy(RecordStream):
         if not stays(Entry(delta_ms, offset_delta, key, value_size < 0)):
             yield from self._skip(left)
             return
-        if new_delta_ms is not None:
-            delta_ms = new_delta_ms(delta_ms)
+        if new_deltas is not None:
+            delta_ms, offset_delta = new_deltas(delta_ms, offset_delta)
         head = attributes + signed(delta_ms) + signed(offset_delta) + signed(size)
         head += (key or b"") + signed(value_size)
         self.out += signed(len(head) + left) + head

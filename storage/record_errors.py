@@ -6,14 +6,34 @@ because a batch of ten kilobytes may contain a million.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..protocol.batch import LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader
 from ..protocol.errors import Code
+from ..protocol.java_integers import LONG_MAX, wrapped_long
 from .record_stream import Head
 from .validation import InvalidRecords, RecordError
 
 MOST_REPORTED: Final = 1_000
+
+
+class TimeLimits(NamedTuple):
+    """How far a record's timestamp may be from the broker's time (LogValidator)."""
+
+    now_ms: int
+    before_max_ms: int
+    after_max_ms: int
+
+    def are_broken_by(self, time_ms: int) -> bool:
+        """Whether a timestamp is out of range. Differences wrap, as in Kafka."""
+        return (
+            wrapped_long(self.now_ms - time_ms) > self.before_max_ms
+            or wrapped_long(time_ms - self.now_ms) > self.after_max_ms
+        )
+
+    def __str__(self) -> str:
+        earliest_ms = wrapped_long(self.now_ms - self.before_max_ms)
+        return f"[{earliest_ms}, {wrapped_long(self.now_ms + self.after_max_ms)}]"
 
 
 class RecordErrors:
@@ -22,8 +42,11 @@ class RecordErrors:
     Args:
         wants_keys_in: the partition, `TOPIC-PARTITION`, whose records must have keys; None: keys
             are optional.
-        times_ms: earliest and latest valid timestamp; None: all are valid.
+        limits: of the timestamps; None: all are valid.
         is_rewritten: the records are read in full, to be rewritten.
+
+    Attributes:
+        largest_ms, smallest_ms: timestamps of the records.
     """
 
     def __init__(
@@ -31,39 +54,38 @@ class RecordErrors:
         header: BatchHeader,
         *,
         wants_keys_in: str | None,
-        times_ms: tuple[int, int] | None,
+        limits: TimeLimits | None,
         is_rewritten: bool,
     ) -> None:
         self._header = header
         self._wants_keys_in = wants_keys_in
-        self._times_ms = times_ms
+        self._limits = limits
         self._is_rewritten = is_rewritten
         self._code = Code.INVALID_RECORD
+        self.largest_ms, self.smallest_ms = -LONG_MAX - 1, LONG_MAX
         self._count = 0
         self._reported: list[RecordError] = []
 
     def check(self, head: Head) -> bool:
         """Check the next record. Returns False, so that the walk goes on."""
         header = self._header
-        if header.attributes & LOG_APPEND_TIME:
-            time_ms = header.max_timestamp_ms
-        else:
-            time_ms = header.base_timestamp_ms + head.timestamp_delta_ms
+        time_ms = header.time_ms(head.timestamp_delta_ms)
+        self.largest_ms = max(self.largest_ms, time_ms)
+        self.smallest_ms = min(self.smallest_ms, time_ms)
         if self._wants_keys_in is not None and head.key_size < 0:
             self._add(
                 head,
                 "Compacted topic cannot accept message without key in topic partition"
                 f" {self._wants_keys_in}",
             )
-        elif self._times_ms is not None and time_ms != NO_TIMESTAMP:
-            earliest_ms, latest_ms = self._times_ms
-            if not earliest_ms <= time_ms <= latest_ms:
+        elif (limits := self._limits) is not None and time_ms != NO_TIMESTAMP:
+            if limits.are_broken_by(time_ms):
                 self._code = Code.INVALID_TIMESTAMP
                 self._add(
                     head,
                     f"Timestamp {time_ms} of message with offset"
                     f" {header.base_offset + head.offset_delta} is out of range. The timestamp"
-                    f" should be within [{earliest_ms}, {latest_ms}]",
+                    f" should be within {limits}",
                 )
         elif header.attributes & LOG_APPEND_TIME:
             self._code = Code.INVALID_TIMESTAMP

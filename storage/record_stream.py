@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
 from ..protocol.varints import read_signed, read_size
-from .record_walk import IN_FULL, LEAST_BYTES, TakesLong, Walked, walk_in_full, walk_middle
+from .record_walk import LEAST_BYTES, TakesLong, Walked, broken, walk_on
 
 WHOLE_BYTES: Final = 1 << 20
 """A larger record is never whole in memory."""
 
-_RECORDS_IN_A_STEP: Final = 1 << 12
-_FULL_RECORDS_IN_A_STEP: Final = 1 << 10
+_RECORDS_IN_A_STEP: Final = 1 << 10
 _HEADS_IN_A_STEP: Final = 1 << 7
 _HEADERS_IN_A_STEP: Final = 1 << 9
 
@@ -47,7 +46,7 @@ class RecordStream:
         record_count: the count in the batch's header, at least 1.
 
     Attributes:
-        found: the result of `check` at its end.
+        found: the result of `check`, or of `heads`, at its end.
     """
 
     def __init__(self, record_count: int) -> None:
@@ -70,20 +69,19 @@ class RecordStream:
         """The payload is complete."""
         self._is_ended = True
 
-    def check(self, *, closely: bool) -> Wants:
+    def check(self) -> Wants:
         """Check all records as `record_walk.walk` does.
 
         Raises:
             Refused: INVALID_RECORD.
         """
         while self._left:
-            if self._is_in_the_middle() and self._walk_on(closely=closely):
+            if self._walk_on():
                 yield False
                 continue
             body, stop = yield from self._next()
-            if self._is_in_the_middle() and self._walk_on(closely=closely):
-                continue
-            yield from self._one_in_full(body, stop)
+            if not self._walk_on():
+                yield from self._pass_by(body, stop)
         yield from self._nothing_behind()
 
     def heads(self, visit: Callable[[Head], bool]) -> Wants:
@@ -100,37 +98,16 @@ class RecordStream:
                 yield False
         yield from self._nothing_behind()
 
-    def _walk_on(self, *, closely: bool) -> bool:
-        """Walk over middle records that are whole in memory; returns whether there was one."""
-        most = min(self._left - 1, _FULL_RECORDS_IN_A_STEP if closely else _RECORDS_IN_A_STEP)
+    def _walk_on(self) -> bool:
+        """Check records that are whole in memory; returns whether there was one."""
+        most = min(self._left, _RECORDS_IN_A_STEP)
+        self.found.rest()
         try:
-            left, self._at = walk_middle(self._payload, self._at, most, self.found, closely=closely)
-        except TakesLong:
-            return False
+            left, self._at = walk_on(self._payload, self._at, most, self.found)
+        except TakesLong as long:
+            left, self._at = long.left, long.at
         self._left -= most - left
         return left < most
-
-    def _is_in_the_middle(self) -> bool:
-        """Whether the next record needs no full check."""
-        return self._record_count > IN_FULL and 1 < self._left < self._record_count
-
-    def _one_in_full(self, body: int, stop: int) -> Wants:
-        """Check the next record in full, of any size."""
-        if self._is_valid(stop):
-            self._at = stop
-            self._left -= 1
-        else:
-            yield from self._pass_by(body, stop)
-
-    def _is_valid(self, stop: int) -> bool:
-        """Whether the next record is in memory and valid; False: read it field by field."""
-        if stop > len(self._payload):
-            return False
-        try:
-            walk_in_full(self._payload, self._at, 1, self.found)
-        except TakesLong:
-            return False
-        return True
 
     def _next(self) -> Generator[bool, None, tuple[int, int]]:
         """Start and end of the next record's body, which is in memory unless it is large."""
@@ -140,8 +117,10 @@ class RecordStream:
             except IndexError:
                 yield from self._more()
                 continue
+            except Refused as refused:
+                raise self._broken(refused.why) from None
             if size < LEAST_BYTES:
-                raise Refused(Code.INVALID_RECORD, "a record is too short")
+                raise self._broken(f"its size is {size}")
             if body + size <= len(self._payload) or size > WHOLE_BYTES:
                 return body, body + size
             yield from self._more()
@@ -162,26 +141,34 @@ class RecordStream:
         yield from self._skip(value_size)
         header_count = yield from self._number()
         if header_count < 0:
-            raise Refused(Code.INVALID_RECORD, "a negative number of headers")
+            raise self._broken(f"it has {header_count} headers")
         for count in range(header_count):
             size = yield from self._number()
             if size < 0:
-                raise Refused(Code.INVALID_RECORD, "a header without a key")
+                raise self._broken("it has a header without a key")
             yield from self._skip(size)
             yield from self._skip((yield from self._number()))
             if count % _HEADERS_IN_A_STEP == 0:
                 yield False
         if self._before + self._at != end:
-            raise Refused(Code.INVALID_RECORD, "a record's size is not that of its fields")
-        head = Head(self._record_count - self._left, delta_ms, offset_delta, key_size, value_size)
+            raise self._broken("its size is not that of its fields")
+        index = self._record_count - self._left
+        if offset_delta != index:
+            self.found.is_in_order = False
+        self.found.count += 1
+        head = Head(index, delta_ms, offset_delta, key_size, value_size)
         self._left -= 1
         return head
 
     def _head(self, index: int) -> Generator[bool, None, Head]:
         body, stop = yield from self._next()
-        if not self._is_valid(stop):
+        self.found.rest()
+        try:
+            left, self._at = walk_on(self._payload, self._at, 1, self.found)
+        except TakesLong:
+            left = 1
+        if left:
             return (yield from self._pass_by(body, stop))
-        self._at = stop
         self._left -= 1
         delta_ms, at = read_signed(self._payload, body + 1)
         offset_delta, at = read_size(self._payload, at)
@@ -197,6 +184,9 @@ class RecordStream:
                 return
             yield from self._more()
 
+    def _broken(self, why: str | None) -> Refused:
+        return broken(self._record_count - self._left, why)
+
     def _more(self) -> Wants:
         if self._is_ended:
             raise Refused(Code.INVALID_RECORD, "a record is truncated")
@@ -210,6 +200,8 @@ class RecordStream:
                 number, self._at = read(self._payload, self._at)
             except IndexError:
                 yield from self._more()
+            except Refused as refused:
+                raise self._broken(refused.why) from None
             else:
                 return number
 

@@ -1,53 +1,84 @@
 """Checks that a payload contains exactly the records that its batch's header declares.
 
-Kafka reads every record of every batch; in Python that would cost more than the rest of an append.
-So every length and count is checked in the first `IN_FULL` records only. In a longer batch the
-first and the last record are checked in full; of the others only their boundaries, number and
-timestamps. A close walk checks all of them, and their keys. Most producers send runs of records of
-one size, which are checked by slices with that stride, at the speed of C.
+Every length and count of every record is checked, as Kafka does (DefaultRecord.readFrom). Most
+producers send runs of records of one shape, whose lengths are compared by slices with that stride,
+at the speed of C. Other records are read one by one, and nearly all of them by a short path.
 
 The payload must be whole in memory; `RecordStream` walks over payloads that come in pieces.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 from ..protocol.batch import Bytes
 from ..protocol.errors import Code, Refused
 from ..protocol.varints import read_signed, read_size
 
-IN_FULL: Final = 8
 LEAST_BYTES: Final = 6
 """A record without its length: attributes, two deltas, and three lengths."""
 
+_FEW: Final = 8  # fewer records cost less than the search for a short path
 _SHORTEST_RUN: Final = 8
+_LEAST_FOR_A_RUN: Final = 24
 _LONGEST_RUN: Final = 1 << 12
 _BEFORE_ANOTHER_RUN: Final = 256  # records that are walked over one by one
+_BEFORE_A_SHORT_PATH: Final = 16  # records of any shape
 _COUNTS_AS_RUNS: Final = 8  # what they count as
 _MANY_HEADERS: Final = 1 << 12
+_HEADERS_OF_A_SHAPE: Final = 1 << 4
 _ASCII: Final = bytes(range(0x80))
+
+_BEGINNING: Final = struct.Struct("6B")
 
 _UNLIMITED: Final = 1 << 31
 
+_EVEN: Final = bytes(range(0, 0x80, 2))
+_EVEN_WITH_MORE: Final = bytes(number | 0x80 for number in _EVEN)
+
 
 class TakesLong(Exception):
-    """The check would take long: too many sizes of records, or headers of one record."""
+    """The check would take long: too many sizes of records, or headers.
+
+    Attributes:
+        left, at: number of records that are not yet checked, and the position of the first.
+    """
+
+    def __init__(self, left: int, at: int) -> None:
+        super().__init__()
+        self.left = left
+        self.at = at
+
+
+def broken(index: int, why: str | None) -> Refused:
+    """The error for a record that consumers cannot read.
+
+    Args:
+        index: of the record in its batch.
+    """
+    return Refused(Code.INVALID_RECORD, f"record {index} of the batch is broken: {why}")
 
 
 class Walked:
-    """The result of a walk.
+    """The result of a walk, and its state.
 
     Attributes:
+        count: number of records that are checked.
         largest_delta_ms, smallest_delta_ms: timestamp deltas of the records; the base timestamp is
-            unknown here. The smallest is valid after a close walk only.
-        all_have_keys: valid after a close walk only.
+            unknown here.
+        all_have_keys: no key is null.
+        is_in_order: the offset deltas are 0, 1, 2 and so on.
+        headers_left: the number of headers that may be read before the walk takes long.
     """
 
     # One per batch: the class attributes are defaults that cost nothing.
+    count = 0
     largest_delta_ms = -0x8000000000000000
     smallest_delta_ms = 0x7FFFFFFFFFFFFFFF
     all_have_keys = True
+    is_in_order = True
+    headers_left = _MANY_HEADERS
 
     def take_delta(self, delta_ms: int) -> None:
         """Include a record's timestamp delta."""
@@ -56,21 +87,19 @@ class Walked:
         if delta_ms < self.smallest_delta_ms:
             self.smallest_delta_ms = delta_ms
 
+    def rest(self) -> None:
+        """Allow the next headers, after a pause."""
+        self.headers_left = _MANY_HEADERS
+
 
 def walk(
-    payload: Bytes,
-    record_count: int,
-    start: int = 0,
-    *,
-    closely: bool = False,
-    most_runs: int = _UNLIMITED,
+    payload: Bytes, record_count: int, start: int = 0, *, most_runs: int = _UNLIMITED
 ) -> Walked:
     """Check that `payload` from `start` on consists of exactly `record_count` records.
 
     Args:
         record_count: at least 1.
-        closely: check every record in full.
-        most_runs: the largest number of runs of records of one size, so that a walk over many
+        most_runs: the largest number of runs of records of one shape, so that a walk over many
             records is short; other records count as runs too.
 
     Raises:
@@ -78,14 +107,7 @@ def walk(
         TakesLong: the check would take long.
     """
     found = Walked()
-    if record_count <= IN_FULL:
-        left, at = walk_in_full(payload, start, record_count, found)
-    else:
-        left, at = walk_in_full(payload, start, 1, found)
-        left, at = walk_middle(
-            payload, at, record_count - 2 + left, found, closely=closely, most_runs=most_runs
-        )
-        left, at = walk_in_full(payload, at, 1 + left, found)
+    left, at = walk_on(payload, start, record_count, found, most_runs=most_runs)
     if left:
         raise Refused(Code.INVALID_RECORD, "a record is truncated")
     if at != len(payload):
@@ -93,14 +115,8 @@ def walk(
     return found
 
 
-def walk_middle(
-    payload: Bytes,
-    at: int,
-    record_count: int,
-    found: Walked,
-    *,
-    closely: bool,
-    most_runs: int = _UNLIMITED,
+def walk_on(
+    payload: Bytes, at: int, record_count: int, found: Walked, *, most_runs: int = _UNLIMITED
 ) -> tuple[int, int]:
     """Walk over those of the next `record_count` records that are whole in the payload.
 
@@ -110,78 +126,44 @@ def walk_middle(
     Raises:
         Refused: INVALID_RECORD. TakesLong.
     """
-    step = walk_in_full if closely else _walk_from_start_to_start
+    if record_count <= _FEW:
+        return _walk_by_fields(payload, at, record_count, found)
     left = record_count
     while left:
         if most_runs <= 0:
-            raise TakesLong
-        if left >= _SHORTEST_RUN:
-            run, at = _run_at(payload, at, min(left, _LONGEST_RUN), found, closely=closely)
+            raise TakesLong(left, at)
+        if left >= _LEAST_FOR_A_RUN:
+            run, at = _run_at(payload, at, min(left, _LONGEST_RUN), found)
             left -= run
             if run:
                 most_runs -= 1
                 continue
         most_runs -= _COUNTS_AS_RUNS
         wanted = min(left, _BEFORE_ANOTHER_RUN)
-        missing, at = step(payload, at, wanted, found)
+        try:
+            missing, at = walk_one_by_one(payload, at, wanted, found)
+        except TakesLong as long:
+            raise TakesLong(left - wanted + long.left, long.at) from None
         left -= wanted - missing
         if missing:
             break
     return left, at
 
 
-def _walk_from_start_to_start(
-    payload: Bytes, at: int, record_count: int, found: Walked
-) -> tuple[int, int]:
-    """Follow the records' sizes. Returns as above."""
-    largest, end = found.largest_delta_ms, len(payload)
-    start = at
-    try:
-        while record_count:
-            byte = payload[at]
-            at += 1
-            if byte < 0x80:
-                size = byte >> 1
-            else:
-                byte = byte & 0x7F | payload[at] << 7
-                at += 1
-                size = byte >> 1
-                if byte >= 0x4000:
-                    size, at = read_size(payload, at - 2)
-            if byte & 1 or size < LEAST_BYTES:
-                raise Refused(Code.INVALID_RECORD, "a record is too short")
-            delta = payload[at + 1]
-            if delta & 0x81:
-                delta, _ = read_signed(payload, at + 1)
-            else:
-                delta >>= 1
-            at += size
-            if at > end:
-                break
-            if delta > largest:
-                largest = delta
-            start = at
-            record_count -= 1
-    except IndexError:
-        pass  # the next record is cut
-    found.largest_delta_ms = largest
-    return record_count, start
-
-
-def _run_at(
-    payload: Bytes, start: int, most: int, found: Walked, *, closely: bool
-) -> tuple[int, int]:
-    """The number of consecutive records from `start` on with one size, or 0; and their end.
+def _run_at(payload: Bytes, start: int, most: int, found: Walked) -> tuple[int, int]:
+    """The number of consecutive records from `start` on with one shape, or 0; and their end.
 
     By induction: if n records have the size, the next one begins n sizes further on, and has the
     size too if its length has the same bytes.
     """
     try:
         length, body = read_size(payload, start)
-    except IndexError:
+    except (IndexError, Refused):
+        return 0, start
+    if length < LEAST_BYTES:
         return 0, start
     size = body + length - start
-    run = min(most, (len(payload) - start) // size) if length >= LEAST_BYTES else 0
+    run = min(most, (len(payload) - start) // size)
     for at in range(start, body):
         column = bytes(payload[at : start + run * size : size])
         run -= len(column.lstrip(column[:1]))
@@ -189,10 +171,11 @@ def _run_at(
             return 0, start
     behind = start + run * size
     deltas = bytes(payload[body + 1 : behind : size])
-    if not deltas.isascii() or (closely and not _are_alike(payload, start, body, run, found)):
+    if not deltas.isascii() or not _are_alike(payload, start, body, run, found):
         return 0, start  # the deltas have several bytes
     for zigzag in set(deltas):
         found.take_delta((zigzag >> 1) ^ -(zigzag & 1))
+    found.count += run
     return run, behind
 
 
@@ -203,73 +186,206 @@ def _are_alike(payload: Bytes, start: int, body: int, run: int, found: Walked) -
     """
     size = body + read_size(payload, start)[0] - start
     behind = start + run * size
-    if walk_in_full(payload, start, 1, Walked())[0]:
+    first = Walked()
+    first.headers_left = _HEADERS_OF_A_SHAPE
+    try:
+        if _walk_by_fields(payload, start, 1, first)[0]:
+            return False
+    except TakesLong:
         return False
     at = body + 2
-    column = bytes(payload[at:behind:size])
-    while not column.isascii():
-        if at - body > 5 or column.translate(None, _ASCII) != column:
+    columns = [bytes(payload[at:behind:size])]
+    while not columns[-1].isascii():
+        if at - body > 5 or columns[-1].translate(None, _ASCII) != columns[-1]:
             return False
         at += 1
-        column = bytes(payload[at:behind:size])
-    at += 1
-    key_at = at
-    for _ in ("key", "value", "headers"):
-        length, rest = read_size(payload, at)
-        for column_start in range(at, rest):
-            column = bytes(payload[column_start:behind:size])
-            if column.lstrip(column[:1]):
-                return False
-        if at == key_at and length < 0:
-            found.all_have_keys = False
-        at, last = rest + max(length, 0), rest
-    return at == last  # the number of headers is 0
+        columns.append(bytes(payload[at:behind:size]))
+    for place in _lengths_at(payload, at + 1):
+        column = bytes(payload[place:behind:size])
+        if column.count(column[:1]) != run:
+            return False
+    found.all_have_keys = found.all_have_keys and first.all_have_keys
+    found.is_in_order = found.is_in_order and _are_in_order(columns, found.count)
+    return True
 
 
-def walk_in_full(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
-    """As `walk_middle`, with a check of every length and count (DefaultRecord.readFrom)."""
-    largest, smallest, end = found.largest_delta_ms, found.smallest_delta_ms, len(payload)
-    start = at
+def _lengths_at(payload: Bytes, at: int) -> list[int]:
+    """The positions of all lengths of a right record, and of its number of headers.
+
+    Args:
+        at: the position of its key's length.
+    """
+    places: list[int] = []
+
+    def behind_length(at: int) -> tuple[int, int]:
+        number, behind = read_size(payload, at)
+        places.extend(range(at, behind))
+        return number, behind
+
+    def behind_field(at: int) -> int:
+        size, at = behind_length(at)
+        return at + max(size, 0)
+
+    header_count, at = behind_length(behind_field(behind_field(at)))
+    for _ in range(2 * header_count):
+        at = behind_field(at)
+    return places
+
+
+def _are_in_order(columns: list[bytes], first: int) -> bool:
+    """Whether encoded offset deltas are `first`, the next number and so on.
+
+    Args:
+        columns: the first bytes of all numbers, the second bytes, and so on.
+    """
+    behind, last = first + len(columns[0]), len(columns) - 1
+    if behind > 1 << (7 * len(columns) - 1):
+        return False
+    begins = first % len(_EVEN)
+    least = (_EVEN_WITH_MORE if last else _EVEN) * (2 + len(columns[0]) // len(_EVEN))
+    if columns[0] != least[begins : begins + len(columns[0])]:
+        return False
+    for index in range(1, len(columns)):
+        bits, more = 7 * index - 1, 0x80 if index < last else 0
+        column = [
+            bytes([number & 0x7F | more])
+            * (min(behind, (number + 1) << bits) - max(first, number << bits))
+            for number in range(first >> bits, ((behind - 1) >> bits) + 1)
+        ]
+        if columns[index] != b"".join(column):
+            return False
+    return True
+
+
+def walk_one_by_one(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
+    """As `walk_on`, without a search for runs."""
+    left = record_count
+    while left:
+        left, at = _walk_shortly(payload, at, left, found)
+        if left:
+            wanted = min(left, _BEFORE_A_SHORT_PATH)
+            try:
+                missing, at = _walk_by_fields(payload, at, wanted, found)
+            except TakesLong as long:
+                raise TakesLong(left - wanted + long.left, long.at) from None
+            left -= wanted - missing
+            if missing:
+                break
+    return left, at
+
+
+def _walk_shortly(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
+    """As `walk_on`; stops at the first record that is not simple, or not right.
+
+    A simple record has a size of less than 8 KB, a timestamp delta of one byte, an offset delta
+    below 8,192, a key of less than 64 bytes and at most one header.
+    """
+    zigzag, left, start, end = found.count << 1, record_count, at, len(payload)
+    last = end - _BEGINNING.size
+    beginning, deltas, is_in_order, all_have_keys = _BEGINNING.unpack_from, set[int](), True, True
+    take = deltas.add
+    try:
+        while left and at <= last:
+            size, second, delta_ms, offset_delta, key, sixth = beginning(payload, at)
+            if size < 0x80:
+                stop = at + 1 + (size >> 1)
+                at += 5
+            else:
+                if second >= 0x80:
+                    break
+                size = size & 0x7F | second << 7
+                stop = at + 2 + (size >> 1)
+                at += 6
+                delta_ms, offset_delta, key = offset_delta, key, sixth
+            if delta_ms >= 0x80:
+                break
+            if offset_delta >= 0x80:
+                offset_delta = offset_delta & 0x7F | key << 7
+                if offset_delta >= 0x4000:
+                    break
+                key = payload[at]
+                at += 1
+            if offset_delta != zigzag:
+                is_in_order = False
+            if key == 1:
+                all_have_keys = False
+            elif key & 0x81:
+                break
+            else:
+                at += key >> 1
+            value = payload[at]
+            if value >= 0x80:
+                at += 1
+                value = value & 0x7F | payload[at] << 7
+                if value >= 0x4000:
+                    break
+            if value != 1:
+                if value & 1:
+                    break
+                at += value >> 1
+            at += 2
+            if headers := payload[at - 1]:
+                if headers != 2 or (name := payload[at]) & 0x81:
+                    break
+                at += 1 + (name >> 1)
+                if (content := payload[at]) & 0x81:
+                    break
+                at += 1 + (content >> 1)
+                if at > end:
+                    break
+            if at != stop or size & 1:
+                break
+            take(delta_ms)
+            zigzag += 2
+            start = stop
+            left -= 1
+    except IndexError:
+        pass  # the record is cut, or its fields are
+    if left < record_count:
+        found.count += record_count - left
+        found.is_in_order = found.is_in_order and is_in_order
+        found.all_have_keys = found.all_have_keys and all_have_keys
+        for delta_ms in deltas:
+            found.take_delta((delta_ms >> 1) ^ -(delta_ms & 1))
+    return left, start
+
+
+def _walk_by_fields(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
+    """As `walk_on`, for records of any shape (DefaultRecord.readFrom)."""
+    largest, smallest = found.largest_delta_ms, found.smallest_delta_ms
+    first, end, start = found.count + record_count, len(payload), at
     while record_count:
         try:
-            stop = payload[at]
-            at += 1
-            if stop >= 0x80:
-                stop = stop & 0x7F | payload[at] << 7
-                at += 1
-                if stop >= 0x4000:
-                    stop, at = read_size(payload, at - 2)
-                    stop <<= 1
+            size, at = read_size(payload, at)
         except IndexError:
             break
-        if stop & 1 or stop < LEAST_BYTES << 1:
-            raise Refused(Code.INVALID_RECORD, "a record is too short")
-        stop = at + (stop >> 1)
+        except Refused as refused:
+            raise broken(first - record_count, refused.why) from None
+        if size < LEAST_BYTES:
+            raise broken(first - record_count, f"its size is {size}")
+        stop = at + size
         if stop > end:
             break
         try:
             number = payload[at + 1]  # behind the unused attributes
             at += 2
             if number >= 0x80:
-                number = number & 0x7F | payload[at] << 7
-                at += 1
-                if number >= 0x4000:
-                    number = number & 0x3FFF | payload[at] << 14
-                    at += 1
-            if number < 0x200000:
-                number = (number >> 1) ^ -(number & 1)
+                number, at = read_signed(payload, at - 1)
             else:
-                number, at = read_signed(payload, at - 3)
+                number = (number >> 1) ^ -(number & 1)
             if number > largest:
                 largest = number
             if number < smallest:
                 smallest = number
-            if payload[at] >= 0x80:  # the offset delta: Kafka accepts any number
-                at += 1
-                if payload[at] >= 0x80:
-                    at = read_size(payload, at - 1)[1] - 1
-            number = payload[at + 1]
-            at += 2
+            number = payload[at]
+            at += 1
+            if number >= 0x80:
+                number, at = read_size(payload, at - 1)
+                number <<= 1
+            if number != (first - record_count) << 1:
+                found.is_in_order = False
+            number = payload[at]
+            at += 1
             if number >= 0x80:
                 number, at = read_size(payload, at - 1)
                 number <<= 1
@@ -287,29 +403,39 @@ def walk_in_full(payload: Bytes, at: int, record_count: int, found: Walked) -> t
                     number <<= 1
             if number > 0 and not number & 1:
                 at += number >> 1
-            at = _behind_headers(payload, at) if payload[at] else at + 1
+            number = payload[at]
+            at += 1
+            if number:
+                at = _behind_headers(payload, at - 1, found)
         except IndexError:
-            raise Refused(Code.INVALID_RECORD, "a record is truncated") from None
+            at = -1
+        except Refused as refused:
+            raise broken(first - record_count, refused.why) from None
+        except TakesLong:
+            found.largest_delta_ms, found.smallest_delta_ms = largest, smallest
+            found.count = first - record_count
+            raise TakesLong(record_count, start) from None
         if at != stop:
-            raise Refused(Code.INVALID_RECORD, "a record's size is not that of its fields")
+            raise broken(first - record_count, "its size is not that of its fields")
         start = at
         record_count -= 1
     found.largest_delta_ms, found.smallest_delta_ms = largest, smallest
+    found.count = first - record_count
     return record_count, start
 
 
-def _behind_headers(payload: Bytes, at: int) -> int:
-    """The position behind a record's headers."""
-    header_count = payload[at]
-    at += 1
-    if header_count < 0x80:
-        header_count = (header_count >> 1) ^ -(header_count & 1)
-    else:
-        header_count, at = read_size(payload, at - 1)
+def _behind_headers(payload: Bytes, at: int, found: Walked) -> int:
+    """The position behind a record's headers, whose number is at `at`.
+
+    Raises:
+        IndexError: a header reaches beyond the payload. Refused. TakesLong.
+    """
+    header_count, at = read_size(payload, at)
     if header_count < 0:
-        raise Refused(Code.INVALID_RECORD, "a negative number of headers")
-    if header_count > _MANY_HEADERS:
-        raise TakesLong
+        raise Refused(Code.INVALID_RECORD, f"it has {header_count} headers")
+    if header_count > found.headers_left:
+        raise TakesLong(1, at)
+    found.headers_left -= header_count
     for _ in range(header_count):
         length = payload[at]
         at += 1
@@ -317,7 +443,7 @@ def _behind_headers(payload: Bytes, at: int) -> int:
             length, at = read_size(payload, at - 1)
             length <<= 1
         if length & 1 or length < 0:
-            raise Refused(Code.INVALID_RECORD, "a header without a key")
+            raise Refused(Code.INVALID_RECORD, "it has a header without a key")
         at += length >> 1
         length = payload[at]
         at += 1

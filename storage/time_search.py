@@ -90,9 +90,8 @@ def _first_in(
     found: list[TimedOffset] = []
 
     def look_at(head: Head) -> bool:
-        offset, time_ms = header.base_offset + head.offset_delta, header.max_timestamp_ms
-        if not header.is_log_append_time:
-            time_ms = header.base_timestamp_ms + head.timestamp_delta_ms
+        offset = header.base_offset + head.offset_delta
+        time_ms = header.time_ms(head.timestamp_delta_ms)
         if is_wanted(offset, time_ms):
             found.append(TimedOffset(offset, time_ms, header.leader_epoch))
         return bool(found)

@@ -456,13 +456,13 @@ def padded(number: int, size: int) -> bytes:
 FIELDS = ("size", "timestamp", "offset", "key", "value", "headers", "header key", "header value")
 
 
-def record_with(field: str, size: int) -> bytes:
+def record_with(field: str, size: int, offset_delta: int) -> bytes:
     """A record with a key, a value and a header, of which one number has so many bytes."""
 
     def number(name: str, value: int) -> bytes:
         return padded(value, size if name == field else 1)
 
-    body = b"\0" + number("timestamp", 0) + number("offset", 0)
+    body = b"\0" + number("timestamp", 0) + number("offset", offset_delta)
     body += number("key", 1) + b"k" + number("value", 1) + b"v"
     body += number("headers", 1) + number("header key", 1) + b"h" + number("header value", 1) + b"x"
     return number("size", len(body)) + body
@@ -478,7 +478,8 @@ def test_a_number_of_a_record_has_five_bytes_at_the_most_and_a_time_ten(
     for count in (1, 20):
         for policy in ("delete", "compact"):
             for size, expected in ((most, 0), (most + 1, "INVALID_RECORD")):
-                payload = batches.compress(codec, record_with(field, size) * count)
+                records = (record_with(field, size, index) for index in range(count))
+                payload = batches.compress(codec, b"".join(records))
                 sent = batch([b""] * count, records=payload, attributes=codec)
                 told = answer(sent, cleanup_policy=frozenset({policy}))
                 assert told == expected, (count, size)

@@ -13,6 +13,7 @@ from . import (
     facade,
     kafka_log,
     prepared_transactions,
+    records,
     security,
     sink,
     storage,
@@ -20,6 +21,7 @@ from . import (
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *storage.MUTANTS,
+    *records.MUTANTS,
     *coordinator.MUTANTS,
     *prepared_transactions.MUTANTS,
     *broker.MUTANTS,

@@ -1,0 +1,18 @@
+"""Integers of fixed size that wrap, as in Java: sums of numbers from the wire."""
+
+from __future__ import annotations
+
+from typing import Final
+
+INT_MAX: Final = 0x7FFFFFFF
+LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
+
+
+def wrapped_int(number: int) -> int:
+    """The int of 32 bits that has the lowest bits of `number`."""
+    return ((number + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+
+
+def wrapped_long(number: int) -> int:
+    """The long of 64 bits that has the lowest bits of `number`."""
+    return ((number + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000

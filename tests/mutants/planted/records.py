@@ -1,0 +1,98 @@
+"""Bugs of the check of a client's records: a broken one is stored, or a right one refused."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..mutant import Mutant
+
+_STORED: Final = "a broken record is stored, and every consumer of the partition stops at it"
+_FOUND_BY: Final = ("tests/storage/test_broken_records.py", "tests/storage/test_record_stream.py")
+
+
+def _of_walk(name: str, right: str, wrong: str, breaks: str = _STORED) -> Mutant:
+    return Mutant(name, "storage/record_walk.py", right, wrong, breaks, _FOUND_BY)
+
+
+MUTANTS: Final = (
+    _of_walk(
+        "records-of-a-run-are-measured-only",
+        "        if column.count(column[:1]) != run:\n            return False\n",
+        "",
+    ),
+    _of_walk(
+        "the-headers-of-a-run-are-not-compared",
+        "    for _ in range(2 * header_count):\n        at = behind_field(at)\n    return places",
+        "    return places",
+    ),
+    _of_walk(
+        "a-size-is-not-compared-with-the-fields",
+        "        if at != stop:\n            raise broken(",
+        "        if at > stop:\n            raise broken(",
+    ),
+    _of_walk(
+        "a-short-record-may-end-early",
+        "            if at != stop or size & 1:",
+        "            if at > stop or size & 1:",
+    ),
+    _of_walk(
+        "a-short-record-with-a-header-may-be-cut",
+        "                if at > end:\n                    break\n",
+        "",
+        "a batch that comes in pieces is refused",
+    ),
+    _of_walk(
+        "a-later-timestamp-is-read-as-an-offset",
+        "            if delta_ms >= 0x80:\n                break\n",
+        "",
+        "a right compressed batch is refused",
+    ),
+    _of_walk(
+        "a-header-may-lack-its-key",
+        '        if length & 1 or length < 0:\n            raise Refused(Code.INVALID_RECORD, "it',
+        '        if length < 0:\n            raise Refused(Code.INVALID_RECORD, "it',
+    ),
+    _of_walk(
+        "a-number-of-headers-may-be-negative",
+        "    if header_count < 0:\n",
+        "    if header_count < -2:\n",
+    ),
+    _of_walk(
+        "the-order-of-a-long-run-is-not-looked-at",
+        '        if columns[index] != b"".join(column):\n            return False\n',
+        "",
+        "compressed records get offsets of others",
+    ),
+    Mutant(
+        "a-number-keeps-bits-that-java-drops",
+        "protocol/varints.py",
+        "        value &= 0xFFFFFFFF\n",
+        "",
+        "a batch that Kafka stores is refused",
+        _FOUND_BY,
+    ),
+    Mutant(
+        "a-timestamp-does-not-wrap",
+        "protocol/batch.py",
+        "return wrapped_long(self.base_timestamp_ms + timestamp_delta_ms)",
+        "return self.base_timestamp_ms + timestamp_delta_ms",
+        "a timestamp beyond 2^63-1 closes the connection without an answer",
+        _FOUND_BY,
+    ),
+    Mutant(
+        "compressed-records-may-have-any-offsets",
+        "storage/checking.py",
+        "    if not found.is_in_order and header.attributes & COMPRESSION_MASK:\n",
+        "    if False:\n",
+        "two records have one offset",
+        _FOUND_BY,
+    ),
+    Mutant(
+        "recompressed-records-keep-their-offsets",
+        "storage/recompression.py",
+        "    if shift_ms or not is_in_order:\n",
+        "    if shift_ms:\n",
+        "two records have one offset",
+        _FOUND_BY,
+    ),
+)
