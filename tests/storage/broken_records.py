@@ -115,6 +115,7 @@ NAMED: Final = {
         value=varint(2) + b"v", behind=b"\0"
     ).sized(),
     # Headers.
+    "minus one header": Fields(headers=varint(-1)).sized(),
     "minus three headers": Fields(headers=varint(-3)).sized(),
     "minus 2^31 headers": Fields(headers=varint(-(1 << 31))).sized(),
     "a header that is missing": Fields(headers=varint(1)).sized(),

@@ -147,15 +147,46 @@ def test_a_batch_with_one_broken_field_is_judged_as_by_a_plain_decoder(
     assert streamed(harmed, count, sizes) == right
 
 
+HEADERS: Final[list[Any]] = [(b"h", b"w"), (b"", None), (b"ab", b"")]
+
+
+@pytest.mark.parametrize("headers", [0, 1, 3])
+def test_each_byte_of_a_record_among_others_of_its_shape_is_checked(headers: int) -> None:
+    count = 40
+    right = [
+        record(b"v", key=b"k", offset_delta=delta, headers=HEADERS[:headers])
+        for delta in range(count)
+    ]
+    start = len(b"".join(right[:20]))
+    for at in range(start, start + len(right[20])):
+        for change in (1, 2, 0x7F, 0x80, 0xFE):
+            payload = bytearray(b"".join(right))
+            payload[at] = payload[at] + change & 0xFF
+            harmed = bytes(payload)
+            assert walked(harmed, count) == expected(harmed, count), (at - start, change)
+
+
+@pytest.mark.parametrize("headers", [0, 1, 3])
+def test_a_batch_may_be_cut_at_each_byte(headers: int) -> None:
+    count = 30
+    payload = b"".join(
+        record(b"v" * (delta % 3), offset_delta=delta, headers=HEADERS[:headers])
+        for delta in range(count)
+    )
+    for size in range(len(payload)):
+        assert streamed(payload, count, [size]) == (0, 0, False, True), size
+
+
 @pytest.mark.parametrize("value", [b"v", b"v" * 70])
+@pytest.mark.parametrize("difference", [1, 64, 8_192])
 @pytest.mark.parametrize("wrong", [None, 3, 63, 64, 200, 8_191, 8_192, 9_000, 20_999])
 def test_runs_of_one_shape_tell_whether_their_offsets_are_in_order(
-    wrong: int | None, value: bytes
+    wrong: int | None, value: bytes, difference: int
 ) -> None:
     count = 21_000
     deltas = list(range(count))
     if wrong is not None:
-        deltas[wrong] = wrong ^ 1
+        deltas[wrong] = wrong ^ difference
     payload = b"".join(record(value, offset_delta=delta) for delta in deltas)
     assert walk(payload, count).is_in_order == (wrong is None)
 
