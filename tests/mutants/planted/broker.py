@@ -540,9 +540,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-time-of-the-broker-is-not-the-records",
-        "protocol/records.py",
-        "if header.is_log_append_time:",
-        "if False:",
+        "protocol/batch.py",
+        "        if self.attributes & LOG_APPEND_TIME:\n            return self.max_timestamp_ms\n",
+        "",
         "records of LogAppendTime topics have the producer's time",
         ("tests/protocol/test_records.py",),
     ),
