@@ -20,6 +20,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.cluster_description import address_of
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.refused_topics import log_refused_topic
 
 if TYPE_CHECKING:
     from ...protocol.api_types.find_coordinator import (
@@ -73,11 +74,13 @@ async def find_coordinator(
 def _find(node: Node, context: Context, key_type: int, key: str) -> Coordinator:
     try:
         topic_name = _topic(context, key_type, key)
+    except Refused as refused:
+        return {"key": key, "error_code": refused.code, "node_id": -1, "host": "", "port": -1}
+    try:
         topic = node.controller.create_internal_topic(topic_name)
     except Refused as refused:
-        code = refused.code
-        if code != Code.INVALID_REQUEST:
-            code = Code.COORDINATOR_NOT_AVAILABLE  # the topic cannot be made
+        log_refused_topic(context, topic_name, refused)
+        code = Code.COORDINATOR_NOT_AVAILABLE
         return {"key": key, "error_code": code, "node_id": -1, "host": "", "port": -1}
     partition = topic.partitions[partition_for(key, len(topic.partitions))]
     broker = node.catalog.brokers.get(partition.leader_id)

@@ -21,7 +21,6 @@ Kafka: clients repeat the request, and a client that does not gets no partitions
 from __future__ import annotations
 
 from collections.abc import Collection, Container
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -37,6 +36,7 @@ from ..requests.cluster_description import (
 )
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..requests.refused_topics import log_refused_topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,11 +167,13 @@ async def _by_name(
         made = missing
     for name in missing:
         await context.turns.pause()
-        present.append(_missing(node, name, made))
+        present.append(_missing(node, context, name, made))
     return present
 
 
-def _missing(node: Node, name: str, made: Container[str] | None) -> MetadataResponseTopic:
+def _missing(
+    node: Node, context: Context, name: str, made: Container[str] | None
+) -> MetadataResponseTopic:
     """The answer for a missing topic: it does not exist, even if this call creates it.
 
     Args:
@@ -181,8 +183,10 @@ def _missing(node: Node, name: str, made: Container[str] | None) -> MetadataResp
     if not is_legal_topic_name(name):
         code = Code.INVALID_TOPIC_EXCEPTION
     elif made is not None:
-        with suppress(Refused):  # the answer is that it does not exist in either case
+        try:
             node.controller.auto_create_topic(name, beside=made)
+        except Refused as refused:  # the answer is that it does not exist in either case
+            log_refused_topic(context, name, refused)
     return {
         "error_code": code,
         "name": name,

@@ -44,8 +44,8 @@ from ...storage.quorum import ReplicaKey, Voter
 from ..event_stream import Events
 from ..log_output import Log
 from ..settings.config import BrokerConfig, validate_topic_configs
+from ..settings.internal_topics import INTERNAL_TOPIC_SETTINGS
 from ..settings.listeners import CONTROLLER_LISTENER
-from .internal_topics import INTERNAL_TOPIC_SETTINGS
 from .new_topic import NewTopic, assigned_pairs
 from .topic_logs import TopicLogs
 from .work_limits import WORK_LIMITS, WorkLimits

@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...metadata.catalog import MAX_PARTITIONS_PER_REQUEST
 from .broker_settings import SYNONYMS
-from .definitions import BadSetting, Value
+from .definitions import BadSetting, Value, Wrong
+from .internal_topics import INTERNAL_TOPIC_SETTINGS
 from .listeners import (
     EVERY_ADDRESS,
     Listener,
@@ -19,6 +21,7 @@ from .listeners import (
     parse_listeners,
     parse_protocols,
 )
+from .topic_settings import TOPIC_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -298,6 +301,25 @@ def _cleaner(config: Settings) -> None:
         raise BadSetting(name, config.text(name), why)
 
 
+def _new_topics(config: Settings) -> None:
+    """What every automatic creation of a topic would refuse, without an answer that says why."""
+    of_topics = TOPIC_SETTINGS["segment.bytes"]
+    for name in _SEGMENT_BYTES:
+        try:
+            of_topics.parse(str(config[name]))
+        except Wrong:
+            raise BadSetting(name, config.text(name), of_topics.allowed()) from None
+    for name in _PARTITIONS:
+        if config[name] > MAX_PARTITIONS_PER_REQUEST:
+            why = f"must be at most {MAX_PARTITIONS_PER_REQUEST}, the most of a new topic"
+            raise BadSetting(name, config.text(name), why)
+
+
+_SEGMENT_BYTES = tuple(each.segment_bytes for each in INTERNAL_TOPIC_SETTINGS.values())
+_PARTITIONS = (
+    "num.partitions",
+    *(each.partitions for each in INTERNAL_TOPIC_SETTINGS.values()),
+)
 RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
     (("node.id", "broker.id"), _ids),
     (("process.roles",), _roles),
@@ -344,4 +366,5 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
         _cleaner,
     ),
     (("authorizer.class.name", "super.users"), _authorizer),
+    ((*_SEGMENT_BYTES, *_PARTITIONS), _new_topics),
 )

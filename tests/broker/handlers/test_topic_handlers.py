@@ -23,6 +23,7 @@ from tests.broker.handlers.topic_requests import (
     topic,
 )
 from tests.broker.talk import talk_with
+from tests.log_lines import LogLines
 from tests.wire.client import error_name
 
 RECORDED = recorded()
@@ -165,3 +166,30 @@ def test_a_name_that_was_deleted_begins_anew(tmp_path: Path) -> None:
         assert talk.node.open_log_of("again", 1) is None
         there = {path.name for path in tmp_path.glob("again-*")}  # and what a thread removes yet
         assert {name for name in there if not name.endswith("-delete")} == {"again-0"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [({"default.replication.factor": "3"}, "INVALID_REPLICATION_FACTOR: Unable to replicate")],
+)
+def test_the_log_says_why_a_topic_is_not_made(
+    settings: dict[str, str], reason: str, tmp_path: Path, log_lines: LogLines
+) -> None:
+    with talk_with(tmp_path, settings) as talk:
+        answer = talk.ask(metadata("wanted", auto=True, version=4))
+        assert answer is not None
+        assert not talk.node.catalog.topics
+    (line,) = (line for line in log_lines.of("controller").lines if "topic" in line[2])
+    assert line[0] == "warning"
+    assert line[2]["topic"] == "wanted"
+    assert line[2]["reason"].startswith(reason)
+
+
+def test_the_log_says_why_there_is_no_coordinator(tmp_path: Path, log_lines: LogLines) -> None:
+    with talk_with(tmp_path) as talk:
+        talk.node.controller.create_topic("..transaction.state")
+        answer = talk.ask(coordinator(4, 1, "t"))
+        assert answer is not None
+    (line,) = (line for line in log_lines.of("controller").lines if "topic" in line[2])
+    assert line[2]["topic"] == "__transaction_state"
+    assert "collides" in line[2]["reason"]

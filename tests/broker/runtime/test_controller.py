@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 
 from ottla.broker.runtime.controller import Controller, random_topic_id
-from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.config import BadSetting, BrokerConfig
+from ottla.broker.settings.internal_topics import INTERNAL_TOPIC_SETTINGS
 from ottla.metadata.catalog import Catalog, ResourceType
 from ottla.metadata.features import FEATURES
 from ottla.metadata.records import BeginTransactionRecord, EndPoint, TopicRecord
@@ -200,6 +201,26 @@ def test_the_internal_topics_are_made_as_kafka_makes_them() -> None:
     log = life.directory.log_of("__consumer_offsets", 0)
     assert log is not None
     assert log.config.compacts
+
+
+@pytest.mark.parametrize("name", sorted(INTERNAL_TOPIC_SETTINGS))
+@pytest.mark.parametrize("segment_bytes", ["1", "65536", "1048575", "1048576", "2147483647"])
+@pytest.mark.parametrize("replicas", ["1", "2", "32767"])
+@pytest.mark.parametrize("min_isr", ["1", "2", "32767"])
+def test_an_internal_topic_is_made_unless_the_start_is_refused(
+    name: str, segment_bytes: str, replicas: str, min_isr: str
+) -> None:
+    by = INTERNAL_TOPIC_SETTINGS[name]
+    given = {by.segment_bytes: segment_bytes, by.replication_factor: replicas, by.partitions: "1"}
+    if by.min_isr is not None:
+        given[by.min_isr] = min_isr
+    settings = {each.replace(".", "_"): value for each, value in given.items()}
+    if int(segment_bytes) < 1 << 20:
+        with pytest.raises(BadSetting, match=by.segment_bytes):
+            Life(Disk(), **settings)
+        return
+    life = Life(Disk(), **settings)
+    assert life.controller.create_internal_topic(name).partitions
 
 
 def test_kafkas_default_of_three_replicas_does_not_keep_one_machine_from_coordinating() -> None:

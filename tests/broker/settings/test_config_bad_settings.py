@@ -85,6 +85,15 @@ group.consumer.migration.policy=no | group.consumer.migration.policy | one of DI
 
 # Ottla's own: Kafka warns of names it does not know, and speaks more protocols.
 OWN = """
+offsets.topic.segment.bytes=65536 | offsets.topic.segment.bytes | at least 1048576
+transaction.state.log.segment.bytes=1 | transaction.state.log.segment.bytes | at least 1048576
+share.coordinator.state.topic.segment.bytes=1048575 \
+| share.coordinator.state.topic.segment.bytes | at least 1048576
+offsets.topic.num.partitions=10001 | offsets.topic.num.partitions | at most 10000
+transaction.state.log.num.partitions=10001 | transaction.state.log.num.partitions | at most 10000
+share.coordinator.state.topic.num.partitions=10001 \
+| share.coordinator.state.topic.num.partitions | at most 10000
+num.partitions=10001           | num.partitions | at most 10000
 log.segement.bytes=1           | log.segement.bytes | did you mean log.segment.bytes?
 segment.bytes=1                | segment.bytes | did you mean log.segment.bytes?
 no.such.thing.at.all=1         | no.such.thing.at.all | is no broker setting of Kafka 4.1

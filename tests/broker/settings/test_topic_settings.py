@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS
 from ottla.broker.settings.config import LOG_CONFIG_FIELDS
-from ottla.broker.settings.topic_settings import TOPIC_SETTINGS
+from ottla.broker.settings.definitions import Kind, Wrong
+from ottla.broker.settings.topic_settings import BROKER_NAMES, TOPIC_SETTINGS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.storage.retention import delete_old_segments
@@ -107,3 +109,24 @@ def test_settings_of_a_topic_reach_its_open_log_at_once(tmp_path: Path) -> None:
             assert not it.log("t").config.preallocate
 
     asyncio.run(scene())
+
+
+def edges(check: str) -> list[str]:
+    """The values at the bounds of a range."""
+    bounds, _, exception = check.partition("|")
+    least, _, most = bounds.partition("..")
+    return [each for each in (least, most or "9223372036854775807", exception) if each]
+
+
+@pytest.mark.parametrize(("topic_setting", "broker_setting"), BROKER_NAMES.items())
+def test_what_a_broker_may_have_a_topic_may_have(topic_setting: str, broker_setting: str) -> None:
+    """Otherwise the setting would pass the start, and fail with the first topic."""
+    of_broker, of_topic = BROKER_SETTINGS[broker_setting], TOPIC_SETTINGS[topic_setting]
+    kinds = (Kind.INT, Kind.LONG, Kind.SHORT, Kind.DOUBLE)
+    values = edges(of_broker.check) if of_broker.kind in kinds and ".." in of_broker.check else []
+    for value in values:
+        try:
+            of_broker.parse(value)
+        except Wrong:
+            continue  # larger than the type
+        of_topic.parse(value)
