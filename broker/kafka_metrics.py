@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from .node import Node
 
 _NAMES = {int(key): "".join(map(str.capitalize, key.name.split("_"))) for key in ApiKey}
+_OF_TOPICS: Final = {
+    "messagesin": "Records appended by producers",
+    "bytesin": "Bytes of the batches appended by producers",
+    "bytesout": "Bytes of the batches sent to consumers",
+    "bytesrejected": "Bytes of batches that are too large",
+    "totalproducerequests": "Batches of Produce requests",
+    "failedproducerequests": "Batches that were refused",
+    "totalfetchrequests": "Partitions of Fetch answers",
+    "failedfetchrequests": "Partitions with an error",
+}
 _GROUP_STATES = ("empty", "assigning", "reconciling", "stable", "dead")
 
 
@@ -49,6 +59,7 @@ async def collect_kafka(nodes: Iterable[Node], sockets: Mapping[int, Sockets]) -
     listed, turns = [*nodes], Turns()
     return [
         *_requests(listed),
+        *_topics(listed),
         *_connections(sockets),
         *await _partitions(listed, turns),
         *await _logs(listed[0].log_directory.logs(), turns),
@@ -92,6 +103,22 @@ def _buckets_ms(histogram: Histogram) -> list[tuple[str, float]]:
         reached += count
         buckets.append(("+Inf" if bound is None else f"{bound * 1000:g}", float(reached)))
     return buckets
+
+
+def _topics(nodes: list[Node]) -> Iterable[Metric]:
+    """The BrokerTopicMetrics; a sample without a topic is that of all topics."""
+    families = {
+        name: CounterMetricFamily(
+            f"kafka_server_brokertopicmetrics_{name}", what, labels=["node", "topic"]
+        )
+        for name, what in _OF_TOPICS.items()
+    }
+    for node in nodes:
+        label, counts = str(node.node_id), node.topic_metrics
+        for topic, found in () if counts is None else counts.listed():
+            for name, family in families.items():
+                family.add_metric([label, topic], getattr(found, name))
+    return families.values()
 
 
 def _connections(sockets: Mapping[int, Sockets]) -> Iterable[Metric]:

@@ -26,6 +26,7 @@ from .metrics_page import Page
 from .net.listening import listen_on
 from .probes import probes_of
 from .runtime.request_metrics import RequestMetrics
+from .runtime.topic_metrics import TopicMetrics
 from .runtime.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
 from .scheduling.holds import BUCKETS_S as HOLD_BUCKETS_S
 
@@ -52,6 +53,9 @@ class Metrics:
         self._sockets = sockets or {}
         for node in self._nodes:
             node.request_metrics = RequestMetrics(node.clock.live.monotonic_s)
+            counts = TopicMetrics(node.catalog.topics.__contains__)
+            node.topic_metrics = counts
+            node.controller.on_topic_deleted.append(counts.forget)
             metrics = TransactionMetrics(node.node_id, node.clock.live.monotonic_s)
             node.transaction_metrics = metrics
             node.events.add(metrics.observe)

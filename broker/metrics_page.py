@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS_AT_MOST: Final = 16
 SECONDS_EACH: Final = 10.0
+PATHS: Final = ("/metrics", "/metrics/", "/")
+"""The paths of the metrics."""
 _POLL_S: Final = 0.5
 
 
@@ -84,9 +86,18 @@ def _with_probes(metrics: WSGIApplication, probes: Mapping[str, Probe]) -> WSGIA
     """The page of the metrics, and a page of JSON for each probe."""
 
     def serve(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        probe = probes.get(environ["PATH_INFO"])
+        path = environ["PATH_INFO"]
+        probe = probes.get(path)
         if probe is None:
-            return metrics(environ, start_response)
+            if path in PATHS:
+                return metrics(environ, start_response)
+            known = ", ".join([PATHS[0], *probes])
+            body = f"there is no such page; there are {known}\n".encode()
+            start_response(
+                "404 Not Found",
+                [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))],
+            )
+            return [body]
         reasons = probe()
         status = "503 Service Unavailable" if reasons else "200 OK"
         body = json.dumps({"status": "failing" if reasons else "ok", "reasons": reasons}).encode()

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .runtime.quotas import Quotas
     from .runtime.request_metrics import RequestMetrics
     from .runtime.shard import Shard, ShardServices
+    from .runtime.topic_metrics import TopicMetrics
     from .runtime.transaction_metrics import TransactionMetrics
 
 _log = Log("nodes")
@@ -70,6 +71,7 @@ class Node:
         transaction_metrics: counts the decisions on transactions; None without metrics.
         token_secrets: the secrets of delegation tokens; None without delegation.token.secret.key.
         request_metrics: counts the requests; None without metrics.
+        topic_metrics: counts what is written and read; None without metrics.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -117,6 +119,7 @@ class Node:
         self._marker_channel: MarkerChannel | None = None
         self.transaction_metrics: TransactionMetrics | None = None
         self.request_metrics: RequestMetrics | None = None
+        self.topic_metrics: TopicMetrics | None = None
         self.transactions: Coordinator[Transactions] = Coordinator(
             TRANSACTION_STATE, self._transaction_shard, self.loading,
             check_key=check_transactional_id,

@@ -105,6 +105,21 @@ def _names(tree: ast.AST) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_no_blank_line_splits_a_table(path: Path) -> None:
+    """What follows would be shown as text with bars."""
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    torn = [
+        number + 1
+        for number in range(1, len(lines) - 2)
+        if not lines[number]
+        and lines[number - 1].startswith("|")
+        and lines[number + 1].startswith("|")
+        and not lines[number + 2].startswith(("|--", "|:-", "| --", "| :-"))
+    ]
+    assert not torn, f"blank lines within a table: {torn}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
 def test_every_file_that_a_document_names_exists(path: Path) -> None:
     text = path.read_text()
     named = {each for each in spans(path) if A_PATH.fullmatch(each)}

@@ -166,15 +166,25 @@ async def _answer(
     session = plan.session
     topics: list[FetchableTopicResponse] = []
     if len(parts) <= MANY:
+        _count(node, parts)
         _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
         return _with_leaders(node, context, plan, topics, parts)
     context.is_large = len(parts) > MOST_ELEMENTS
     for some in in_steps(parts):
         if some is not parts:
             await context.turns.pause()
+        _count(node, some)
         answered = some if session is None else _with_news(plan, session, some)
         _add_by_topic(topics, answered)
     return _with_leaders(node, context, plan, topics, parts)
+
+
+def _count(node: Node, parts: Iterable[PartitionRead]) -> None:
+    """Count what is read for a client, if there are metrics."""
+    if node.topic_metrics is not None:
+        for part in parts:
+            failed = part.error != Code.NONE
+            node.topic_metrics.read(name_of(node, part.key[0]), len(part.records), failed=failed)
 
 
 def _with_leaders(

@@ -123,6 +123,8 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
             if waits:
                 unflushed += [(log, answer) for log in waits]
             answers.append(answer)
+            if node.topic_metrics is not None:
+                node.topic_metrics.written(name, records, answer["error_code"])
             if answer["error_code"] != _NO_ERROR:
                 failed = f"{name}-{index}: {Code(answer['error_code']).name}"
                 if answer["error_code"] == Code.NOT_LEADER_OR_FOLLOWER and new_leaders is not None:

@@ -165,7 +165,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The interval at which preferred replicas become leaders again."
     ),
     "listener.security.protocol.map": (
-        "The security protocol of each listener name; Ottla speaks PLAINTEXT."
+        "The security protocol of each listener name; Ottla speaks all four."
     ),
     "listeners": (
         "The listeners of the broker, as NAME://HOST:PORT; no host means every address, port 0 a "

@@ -6,6 +6,7 @@ They are written like `PLAINTEXT://127.0.0.1:9092,INSIDE://:9093`, as in the set
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -136,12 +137,15 @@ def advertised(
     """The listeners that clients connect to: `advertised.listeners`, or else `listeners`.
 
     A listener on every address is advertised as localhost: this is a broker for one machine, and
-    the name of a container could not be resolved outside of it.
+    the name of a container could not be resolved outside of it. Where `advertised.listeners` has no
+    host it is the machine's host name, as in Kafka (ListenerInfo.withWildcardHostnamesResolved).
     """
     names = {listener.name for listener in listeners}
     if text is not None:
         found = [
-            each for each in parse_listeners("advertised.listeners", text) if each.name in names
+            each if each.host else each._replace(host=socket.gethostname())
+            for each in parse_listeners("advertised.listeners", text)
+            if each.name in names
         ]
     else:
         found = [

@@ -20,6 +20,7 @@ from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.several_nodes import in_a_loop, several_nodes
 from tests.project_files import ROOT
+from tests.storage.logs import batch
 
 
 class Counts(NamedTuple):
@@ -29,6 +30,7 @@ class Counts(NamedTuple):
     accepted_count: int
 
 
+TOPICS = "kafka_server_brokertopicmetrics_"
 SOCKETS = {1: Counts(2, 5)}
 Samples = dict[tuple[str, tuple[str, ...]], float]
 
@@ -70,6 +72,40 @@ async def test_requests_are_counted_with_their_bytes_and_durations(tmp_path: Pat
     buckets = {labels[2]: value for (each, labels), value in found.items() if "bucket" in each
                and labels[:2] == ("1", "Fetch")}  # fmt: skip
     assert (buckets["250"], buckets["500"], buckets["+Inf"]) == (0, 2, 2)
+
+
+@in_virtual_time
+async def test_topics_are_counted_under_kafkas_names(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        measured(it).topic("orders")
+        records = batch(b"a", b"b")
+        data = {"index": 0, "records": records}
+        for topic in ("orders", "orders", "missing"):
+            topics = [{"name": topic, "partition_data": [data]}]
+            await it.ask(ApiKey.PRODUCE, 9, acks=1, timeout_ms=1000, topic_data=topics)
+        parts = [{"partition": at, "fetch_offset": 0, "partition_max_bytes": 999} for at in (0, 7)]
+        topics = [{"topic": "orders", "partitions": parts}]
+        await it.ask(ApiKey.FETCH, 11, max_wait_ms=0, min_bytes=0, max_bytes=1000, topics=topics)
+        found = await samples(it.node)
+        it.node.controller.delete_topic("orders")
+        later = await samples(it.node)
+    counted = {
+        (labels[1], name.removeprefix(TOPICS).removesuffix("_total")): value
+        for (name, labels), value in found.items()
+        if name.startswith(TOPICS)
+    }
+    size_bytes = len(records)
+    both = {
+        "messagesin": 4, "bytesin": 2 * size_bytes, "bytesout": 2 * size_bytes,
+        "bytesrejected": 0, "totalproducerequests": 2, "failedproducerequests": 0,
+        "totalfetchrequests": 2, "failedfetchrequests": 1,
+    }  # fmt: skip
+    assert {name: counted["orders", name] for name in both} == both
+    every = {**both, "totalproducerequests": 3, "failedproducerequests": 1}
+    assert {name: counted["", name] for name in every} == every
+    assert {topic for topic, _ in counted} == {"", "orders"}
+    assert (f"{TOPICS}messagesin_total", ("1", "orders")) not in later
+    assert later[f"{TOPICS}messagesin_total", ("1", "")] == 4
 
 
 @in_virtual_time

@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
+from urllib.error import HTTPError
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter
@@ -36,6 +37,21 @@ def peers() -> list[threading.Thread]:
 
 def test_a_scrape_is_answered(page: tuple[Page, int]) -> None:
     assert "things_total 3.0" in scraped(page[1])
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics", "/metrics?name[]=things_total"])
+def test_the_page_has_these_paths(page: tuple[Page, int], path: str) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{page[1]}{path}", timeout=30) as answer:
+        assert "things_total 3.0" in answer.read().decode()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metric", "/metrics/x"])
+def test_any_other_path_is_not_found(page: tuple[Page, int], path: str) -> None:
+    with pytest.raises(HTTPError) as refused:
+        urllib.request.urlopen(f"http://127.0.0.1:{page[1]}{path}", timeout=30)
+    with refused.value as answer:
+        assert answer.code == 404
+        assert b"/metrics" in answer.read()
 
 
 def test_silent_connections_take_a_bounded_number_of_threads_and_no_scrape(

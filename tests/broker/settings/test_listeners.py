@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from ottla.broker.settings.config import BadSetting, BrokerConfig
@@ -95,3 +97,9 @@ def test_a_variable_names_the_setting_of_a_listener() -> None:
         prefix_of("INTERNAL") + "ssl.keystore.location": "/k",
         prefix_of("INTERNAL") + "scram-sha-256.sasl.jaas.config": "x",
     }
+
+
+def test_an_advertised_listener_without_a_host_has_the_name_of_the_machine() -> None:
+    given = {"listeners": "PLAINTEXT://:9092", "advertised.listeners": "PLAINTEXT://:9093"}
+    (found,) = BrokerConfig.from_settings(given).advertised()
+    assert (found.host, found.port) == (socket.gethostname(), 9093)

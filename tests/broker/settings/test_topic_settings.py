@@ -119,7 +119,9 @@ def edges(check: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("topic_setting", "broker_setting"), BROKER_NAMES.items())
-def test_what_a_broker_may_have_a_topic_may_have(topic_setting: str, broker_setting: str) -> None:
+def test_a_topic_allows_each_default_that_a_broker_allows(
+    topic_setting: str, broker_setting: str
+) -> None:
     """Otherwise the setting would pass the start, and fail with the first topic."""
     of_broker, of_topic = BROKER_SETTINGS[broker_setting], TOPIC_SETTINGS[topic_setting]
     kinds = (Kind.INT, Kind.LONG, Kind.SHORT, Kind.DOUBLE)
