@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 if TYPE_CHECKING:
     from ottla.client import Client
@@ -19,21 +19,30 @@ if TYPE_CHECKING:
 
 _WAIT_MS: Final = 50
 _PATIENCE_S: Final = 10.0
+_NAMED: Final = 10  # of the topics in an error
+_PAIR: Final = 2
+_SIMILAR: Final = 0.8  # a misspelt part, as `valu` or `header`
 
 Text = str | bytes | None
+# Any: values of JSON.
+Json = Mapping[str, Any] | list[Any]
+"""Becomes JSON."""
+Content = Text | Json
+Headers = Mapping[str, Text] | Sequence[tuple[str, Text]]
+"""By name, or in pairs as confluent-kafka and kafka-python have them: a name may come twice."""
 
 
 class RowFields(TypedDict, total=False):
     """A row by the names of its parts."""
 
-    key: Text
-    value: Text
-    headers: Mapping[str, Text]
+    key: Content
+    value: Content
+    headers: Headers
     partition: int
     timestamp_ms: int
 
 
-Row = Text | tuple[Text, Text] | RowFields
+Row = Content | tuple[Content, Content] | RowFields
 """A record to produce: its value, its key and value, or its parts by name."""
 
 
@@ -84,7 +93,7 @@ class BrokerData:
     def produce(
         self,
         topic: str,
-        rows: Iterable[Row],
+        rows: str | bytes | Mapping[str, Any] | Iterable[Row],  # Any: as in Json
         *,
         transactional_id: str | None = None,
         commit: bool = True,
@@ -93,17 +102,22 @@ class BrokerData:
 
         Args:
             rows: values, pairs of key and value, or mappings with `key`, `value`, `headers`,
-                `partition` and `timestamp_ms`; text becomes UTF-8, None as a value is a tombstone.
+                `partition` and `timestamp_ms`; or a single text or mapping for one record. Text
+                becomes UTF-8, other mappings and lists become JSON, None is a tombstone.
             transactional_id: produce them in one transaction of this id.
             commit: whether the transaction is committed or aborted.
 
         Returns:
             Topic, partition and offset of each record, in the order of `rows`.
+
+        Raises:
+            TypeError: a row is none of these; nothing is produced.
         """
         from ottla.record_producer import OpenTransaction, produce
 
-        records = [_record(row) for row in rows]
+        records = [_record(row) for row in _rows(rows)]
         with self._client() as client:
+            _found(client, topic, may_create=True)
             if transactional_id is None:
                 return produce(client, topic, records)
             transaction = OpenTransaction.begin(client, transactional_id)
@@ -130,13 +144,11 @@ class BrokerData:
             TimeoutError: what `until` asks for did not happen in time.
         """
         from ottla.admin_offsets import EARLIEST, LATEST, Isolation, partition_offsets
-        from ottla.client import check
         from ottla.record_reader import RecordReader
 
         level = Isolation[isolation.upper()]
         with self._client() as client:
-            (found,) = client.metadata([topic])
-            check(found.error_code, topic)
+            found = _found(client, topic)
             partitions = [each.partition_index for each in found.partitions]
             starts = partition_offsets(client, topic, dict.fromkeys(partitions, EARLIEST))
             reader = RecordReader(client, topic, starts, isolation=level)
@@ -180,29 +192,95 @@ def _is_enough(
     return len(records) >= until if isinstance(until, int) else bool(until(records))
 
 
-def _record(row: Row) -> OutgoingRecord:
+def _found(client: Client, topic: str, *, may_create: bool = False) -> Any:
+    """The metadata of a topic. Any: an object of the codec.
+
+    Raises:
+        ErrorAnswer: there is no such topic; the text names those that have a similar name.
+    """
+    from difflib import get_close_matches
+
+    from ottla.client import ErrorAnswer, check
+    from ottla.protocol.errors import Code
+
+    (found,) = client.metadata([topic], may_create=may_create)
+    if found.error_code == Code.UNKNOWN_TOPIC_OR_PARTITION:
+        names = [each.name for each in client.metadata(None) if not each.is_internal]
+        if topic not in names:
+            similar = get_close_matches(topic, names) or sorted(names)[:_NAMED]
+            known = f"topics: {', '.join(similar)}" if names else "the broker has no topics"
+            raise ErrorAnswer(found.error_code, topic, f"no such topic; {known}")
+    elif not may_create:
+        check(found.error_code, topic)
+    return found
+
+
+def _rows(given: Any) -> Iterable[Any]:  # Any: what a test gives, right or wrong
+    """The rows, also of a single record."""
+    if given is None or isinstance(given, str | bytes | bytearray | Mapping):
+        return (given,)
+    if isinstance(given, Iterable):
+        return given
+    raise TypeError(f"{given!r}: a record, or several, was expected")
+
+
+def _record(row: Any) -> OutgoingRecord:  # Any: as in _rows
     from ottla.record_batch import OutgoingRecord
 
-    if isinstance(row, Mapping):
-        unknown = set(row) - set(RowFields.__annotations__)
-        if unknown:
-            known = ", ".join(RowFields.__annotations__)
-            raise TypeError(f"{unknown.pop()!r} is no part of a record; parts: {known}")
-        headers = row.get("headers", {}).items()
+    if isinstance(row, Mapping) and _has_parts(row):
         return OutgoingRecord(
             value=_encoded(row.get("value")),
             key=_encoded(row.get("key")),
-            headers=tuple((name, _encoded(content)) for name, content in headers),
+            headers=_headers(row.get("headers") or ()),
             partition=row.get("partition"),
             timestamp_ms=row.get("timestamp_ms"),
         )
     if isinstance(row, tuple):
+        if len(row) != _PAIR:
+            raise TypeError(f"{row!r}: a pair of key and value was expected")
         key, value = row
         return OutgoingRecord(value=_encoded(value), key=_encoded(key))
     return OutgoingRecord(value=_encoded(row))
 
 
-def _encoded(text: Text) -> bytes | None:
-    if text is not None and not isinstance(text, str | bytes):
-        raise TypeError(f"{text!r}: text, bytes or None was expected")
-    return text.encode() if isinstance(text, str) else text
+def _has_parts(row: Mapping[Any, Any]) -> bool:  # Any: as in _rows
+    """Whether a mapping names parts of a record; else it is a value. Raises TypeError."""
+    from difflib import get_close_matches
+
+    parts = list(RowFields.__annotations__)
+    unknown = [str(name) for name in row if name not in parts]
+    if len(unknown) == len(row) and not any(
+        get_close_matches(name, parts, cutoff=_SIMILAR) for name in unknown
+    ):
+        return False
+    if unknown:
+        raise TypeError(
+            f"{unknown[0]!r} is no part of a record; parts: {', '.join(parts)}."
+            " A value in JSON that has such names: {'value': {...}}"
+        )
+    return True
+
+
+def _headers(given: Any) -> tuple[tuple[str, bytes | None], ...]:  # Any: as in _rows
+    pairs = list(given.items()) if isinstance(given, Mapping) else given
+    if not isinstance(pairs, list | tuple) or not all(
+        isinstance(pair, list | tuple) and len(pair) == _PAIR and isinstance(pair[0], str)
+        for pair in pairs
+    ):
+        raise TypeError(f"headers: {given!r}: a mapping, or pairs of name and value, was expected")
+    return tuple((name, _encoded(content, is_header=True)) for name, content in pairs)
+
+
+def _encoded(content: Any, *, is_header: bool = False) -> bytes | None:  # Any: as in _rows
+    match content:
+        case None | bytes():
+            return content
+        case str():
+            return content.encode()
+        case bytearray() | memoryview():
+            return bytes(content)
+        case list() | Mapping() if not is_header:
+            import json
+
+            return json.dumps(content).encode()
+    raise TypeError(f"{content!r}: text, bytes or None was expected, or a dict or list for JSON")

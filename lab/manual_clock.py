@@ -107,7 +107,8 @@ class ManualClock(SystemClock):
         """Let time pass; return when all that became due has happened.
 
         Timers are called in the order of their deadlines, each at the time that it is due. What
-        it begins comes to rest before the next one. At the end all jobs look that look now and then.
+        it begins comes to rest before the next one. At the end all jobs look that look now and
+        then.
 
         Args:
             wait_ms: if negative, the wall clock is set back, and nothing becomes due.
@@ -150,7 +151,11 @@ class ManualClock(SystemClock):
         self.passed_ms = until_ms
         await self._at_rest(watched)
         overdue = [each for each, began_ms in self._sleeping.items() if began_ms < until_ms]
-        for look in (*self._looks, *(partial(_set, rested) for rested in overdue)):
+        looks: list[Callable[[], object]] = [
+            *self._looks,
+            *(partial(_set, rested) for rested in overdue),
+        ]
+        for look in looks:
             look()
             await self._at_rest(watched)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -30,7 +31,7 @@ def values(broker: BrokerData, topic: str, isolation: str = "read_committed") ->
 def test_rows_are_values_pairs_or_parts_by_name(broker: Ottla) -> None:
     broker.create_topic("rows", configs={"retention.ms": "-1"})
     parts = {"key": b"k", "value": None, "headers": {"h": "1"}, "timestamp_ms": 5}
-    stored = broker.produce("rows", ["value", b"value", ("key", "value"), parts])  # type: ignore[list-item]  # mypy sees a dict of objects
+    stored = broker.produce("rows", ["value", b"value", ("key", "value"), parts])
     assert stored == [("rows", 0, offset) for offset in range(4)]
     read = broker.read("rows", until=4)
     assert [(each.key, each.value) for each in read] == [
@@ -43,10 +44,74 @@ def test_rows_are_values_pairs_or_parts_by_name(broker: Ottla) -> None:
     assert read[3].timestamp_ms == 5
 
 
-@pytest.mark.parametrize("row", [5, {"valu": "x"}, {"value": 5}])
-def test_a_wrong_row_is_refused(broker: Ottla, row: object) -> None:
+@pytest.mark.parametrize(
+    "row",
+    [
+        5, {"valu": "x"}, {"value": 5}, {"header": "x", "id": 1}, {"key": "a", "id": 1},
+        {"value": "x", "headers": "ab"}, {"value": "x", "headers": ["ab"]},
+        {"value": "x", "headers": [("a", {})]}, {"value": "x", "headers": 5}, ("a", "b", "c"),
+    ],
+)  # fmt: skip
+def test_a_wrong_row_is_refused(broker: Ottla, row: Any) -> None:
     with pytest.raises(TypeError, match=r"was expected|is no part of a record"):
-        broker.produce("nowhere", [row])  # type: ignore[list-item]  # it is wrong on purpose
+        broker.produce("nowhere", [row])
+
+
+@pytest.mark.parametrize("rows", [5, object()])
+def test_another_value_than_a_record_is_refused(broker: Ottla, rows: Any) -> None:
+    with pytest.raises(TypeError, match="was expected"):
+        broker.produce("nowhere", rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "value"),
+    [
+        ("a broom", b"a broom"),
+        (b"a broom", b"a broom"),
+        (bytearray(b"a broom"), b"a broom"),
+        ({"id": 7, "what": ["a broom"]}, b'{"id": 7, "what": ["a broom"]}'),
+        ({"value": "a broom", "partition": 0}, b"a broom"),
+        ({"value": {"value": 1}}, b'{"value": 1}'),
+        (None, None),
+    ],
+)
+def test_a_single_record_needs_no_list(broker: Ottla, rows: Any, value: bytes | None) -> None:
+    (stored,) = broker.produce("single", rows)
+    assert values(broker, "single")[stored.offset] == value
+
+
+def test_a_dict_or_a_list_as_a_key_or_a_value_is_json(broker: Ottla) -> None:
+    broker.produce("json", [({"id": 1}, {"a": None}), ("key", ["a", 1]), {"id": 2}])
+    read = [(record.key, record.value) for record in broker.read("json")]
+    assert read == [(b'{"id": 1}', b'{"a": null}'), (b"key", b'["a", 1]'), (None, b'{"id": 2}')]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("source", b"shop"), ("source", "web"), ("none", None)],
+        (("source", b"shop"), ["source", "web"], ("none", None)),
+    ],
+)
+def test_headers_may_be_pairs_of_which_names_come_twice(broker: Ottla, headers: Any) -> None:
+    (stored,) = broker.produce("pairs", {"value": "a", "headers": headers})
+    found = broker.read("pairs")[stored.offset].headers
+    assert list(found) == [("source", b"shop"), ("source", b"web"), ("none", None)]
+
+
+def test_a_misspelt_topic_is_an_error_at_once_that_names_similar_ones() -> None:
+    with Ottla(settings={"auto.create.topics.enable": "false"}) as broker:
+        with pytest.raises(ErrorAnswer, match="the broker has no topics"):
+            broker.read("orders")
+        broker.create_topic("orders")
+        for call in (
+            lambda: broker.read("ordres", until=1),
+            lambda: broker.produce("ordres", "a"),
+            lambda: broker.produce("ordres", "a", transactional_id="shop"),
+        ):
+            with pytest.raises(ErrorAnswer, match=r"ordres: .*no such topic; topics: orders"):
+                call()
+        assert broker.transactions() == []
 
 
 def test_records_of_all_partitions_are_sorted(broker: Ottla) -> None:
@@ -54,7 +119,7 @@ def test_records_of_all_partitions_are_sorted(broker: Ottla) -> None:
     rows: list[Mapping[str, object]] = [
         {"value": str(number), "partition": 3 - number % 4} for number in range(40)
     ]
-    broker.produce("many", rows)  # type: ignore[arg-type]  # mypy sees dicts of objects
+    broker.produce("many", rows)
     read = broker.read("many", until=lambda records: len(records) == 40)
     assert [(each.partition, each.offset) for each in read] == [
         (partition, offset) for partition in range(4) for offset in range(10)
