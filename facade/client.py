@@ -251,6 +251,8 @@ class Client:
         except Unauthenticated as wrong:
             raise LoginFailed(f"{address[0]}:{address[1]}", wrong) from None
         except OSError as trouble:
+            if (broken := self._sockets.pop(address, None)) is not None:
+                broken.close()
             raise NoAnswer(f"{address[0]}:{address[1]}: {_reason(trouble)}") from None
         return address, connection
 

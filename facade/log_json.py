@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+import json
+from typing import Any, NamedTuple
 
+from ottla.command_line import CannotRun
 from ottla.log_command import codec_of, kind_of
 from ottla.protocol.batch import BatchHeader
 from ottla.protocol.errors import Refused
@@ -87,3 +89,38 @@ def field_bytes(data: bytes | None) -> str | dict[str, str] | None:
         return bytes(data).decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(data).decode()}
+
+
+class SentRecord(NamedTuple):
+    """What a line of `ottla consume --json` has of a record that can be sent again."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    timestamp_ms: int | None
+
+
+def record_of_json(text: str) -> SentRecord:
+    """The record of a line that `record_fields` made. Raises CannotRun."""
+    try:
+        fields = json.loads(text)
+        headers = tuple((str(name), _bytes_of(value)) for name, value in fields.get("headers", ()))
+        time_ms = fields.get("timestamp_ms")
+        if time_ms is not None and not isinstance(time_ms, int):
+            raise TypeError
+        return SentRecord(
+            _bytes_of(fields.get("key")), _bytes_of(fields["value"]), headers, time_ms
+        )
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise CannotRun(f"{text[:80]}: no record as `ottla consume --json` prints it") from None
+
+
+def _bytes_of(field: object) -> bytes | None:
+    """The bytes that `field_bytes` made a field of."""
+    if field is None:
+        return None
+    if isinstance(field, str):
+        return field.encode()
+    if isinstance(field, dict) and isinstance(field.get("base64"), str):
+        return base64.b64decode(field["base64"], validate=True)
+    raise TypeError

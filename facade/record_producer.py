@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
-from ottla.client import Client, ErrorAnswer, check
+from ottla.client import Client, ErrorAnswer, NoAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Compression
 from ottla.protocol.errors import Code
@@ -24,6 +24,7 @@ from ottla.retries import COORDINATOR_MOVES, LEADER_MOVES, PATIENCE_S, retried
 
 _RETRY_S: Final = 0.02
 _CREATION_S: Final = 2.0
+_LOST_ANSWER_S: Final = 30.0
 _ALL: Final = -1  # acks
 _BUSY: Final = (
     COORDINATOR_MOVES | LEADER_MOVES | {Code.CONCURRENT_TRANSACTIONS, Code.NOT_ENOUGH_REPLICAS}
@@ -145,8 +146,26 @@ class OpenTransaction:
         if not self._added:
             return
         body = self._identity() | {"committed": commit}
-        _coordinated(self._client, self.transactional_id, ApiKey.END_TXN, body)
+        self._asked(ApiKey.END_TXN, body)
         self._added.clear()
+
+    def _asked(self, api_key: ApiKey, body: Any) -> None:
+        """Ask the coordinator, and again if an answer is lost: it does nothing twice.
+
+        Raises:
+            NoAnswer: it does not answer any more; whether the transaction has ended is not known.
+        """
+        deadline = time.monotonic() + _LOST_ANSWER_S
+        while True:
+            try:
+                _coordinated(self._client, self.transactional_id, api_key, body)
+                return
+            except NoAnswer as lost:
+                if time.monotonic() > deadline:
+                    name = self.transactional_id
+                    text = f"{lost}; `ottla txn describe {name}` says how its transaction ended"
+                    raise NoAnswer(text) from None
+            time.sleep(_RETRY_S)
 
     def _identity(self) -> dict[str, Any]:
         return {

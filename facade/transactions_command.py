@@ -153,11 +153,10 @@ def show_list(
 
 
 def show(client: Client, transactional_id: str, *, as_json: bool = False) -> int:
-    """Print one transactional id; return 1 if it is unknown."""
+    """Print one transactional id. Raises ErrorAnswer if it is unknown."""
     known = looked_up(client, transactional_id)
     if known is None:
-        failed(f"{transactional_id} is not known", as_json=as_json)
-        return 1
+        raise ErrorAnswer(Code.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
     if as_json:
         json_line(asdict(known))
         return 0

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 import typer
 
 COMMANDS: Final = (
-    "serve", "demo", "topics", "produce", "consume", "groups", "txn", "log", "audit", "oracle",
+    "serve", "demo", "topics", "produce", "consume", "groups", "acls", "quotas",
+    "txn", "log", "audit", "oracle",
     "config", "fault", "clock", "trace", "conform", "torture", "diff", "museum", "certs", "health",
     "bench", "version", "template",
 )  # fmt: skip

@@ -19,6 +19,7 @@ from ottla.admin_offsets import EARLIEST, LATEST, Isolation, partition_offsets
 from ottla.client import Client, ErrorAnswer, check
 from ottla.command_line import CannotRun
 from ottla.commands.options import HERE, AsJson, Bootstrap, client_of, guarded
+from ottla.commands.record_format import FIELDS, format_of
 from ottla.log_json import field_bytes, header_fields
 from ottla.log_records import described
 from ottla.protocol.errors import Code
@@ -34,6 +35,8 @@ _COLOURS: Final = {
     Fate.ABORTED: "\x1b[31m",
     Fate.OPEN: "\x1b[33m",
 }
+_PLACES: Final = "beginning, end, an offset, -N, "
+_POLL_S: Final = 0.5
 _FATE_WIDTH: Final = max(map(len, Fate))
 
 
@@ -58,7 +61,8 @@ def _consume(
         typer.Option(
             "--from",
             metavar="WHERE",
-            help="beginning, end, an offset, -N (the last N), 2026-01-31T12:00:00, or 10m (ago).",
+            help="beginning, end, an offset, -N (the last N of each partition),"
+            " 2026-01-31T12:00:00, or 10m (ago).",
         ),
     ] = "",
     partition: Annotated[
@@ -86,7 +90,14 @@ def _consume(
             help="read_uncommitted; or read_committed: without aborted and open records.",
         ),
     ] = IsolationName.READ_UNCOMMITTED,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="S", min=0, help="With -f: end after S s without any."),
+    ] = None,
     values: Annotated[bool, typer.Option("--values", help="Print only the values.")] = False,
+    form: Annotated[
+        str, typer.Option("--format", metavar="TEXT", help=f"As kcat's -f: {FIELDS}.")
+    ] = "",
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
 ) -> int:
@@ -98,13 +109,18 @@ def _consume(
     level = Isolation[isolation.name]
     if start and group:
         raise CannotRun("--from and --group exclude each other")
+    if values + as_json + bool(form) > 1:
+        raise CannotRun("--values, --format and --json exclude each other")
+    if timeout is not None and not follow:
+        raise CannotRun("--timeout needs --follow; without it, the end of the topic is the end")
+    printing = _formatted(format_of(form)) if form else _form(values, as_json)
     with client_of(bootstrap) as client:
         chosen = _partitions(client, topic, partition or [])
         ends = partition_offsets(client, topic, dict.fromkeys(chosen, LATEST), isolation=level)
         starts = _starts(client, topic, ends, start, group)
         reader = RecordReader(client, topic, starts, isolation=level)
-        records = _followed(reader) if follow else reader.read_to(ends)
-        _print(topic, records if count is None else islice(records, count), _form(values, as_json))
+        records = _followed(reader, timeout) if follow else reader.read_to(ends)
+        _print(topic, records if count is None else islice(records, count), printing)
     return 0
 
 
@@ -142,7 +158,7 @@ def _starts(
     return {p: ends[p] if offset < 0 else offset for p, offset in found.items()}
 
 
-def time_ms(text: str, option: str = "--from") -> int:
+def time_ms(text: str, option: str = "--from", others: str = _PLACES) -> int:
     """Unix time of a date, or of so long ago. Raises CannotRun."""
     if ago := _AGO.fullmatch(text):
         return int((time.time() - int(ago[1]) * _SECONDS[ago[2]]) * 1000)
@@ -150,15 +166,19 @@ def time_ms(text: str, option: str = "--from") -> int:
         when = datetime.fromisoformat(text)
     except ValueError:
         raise CannotRun(
-            f"{option} {text}: beginning, end, an offset, -N, a time such as 2026-01-31T12:00:00,"
-            " or 10m was expected"
+            f"{option} {text}: {others}a time such as 2026-01-31T12:00:00, or 10m was expected"
         ) from None
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _followed(reader: RecordReader) -> Iterator[ReadRecord]:
-    while True:
-        yield from reader.read()
+def _followed(reader: RecordReader, timeout_s: float | None) -> Iterator[ReadRecord]:
+    """Records as they come, until none came for so long."""
+    last_s = time.monotonic()
+    while timeout_s is None or time.monotonic() < last_s + timeout_s:
+        left_s = _POLL_S if timeout_s is None else last_s + timeout_s - time.monotonic()
+        for record in reader.read(max_wait_ms=int(max(0.0, min(_POLL_S, left_s)) * 1000)):
+            yield record
+            last_s = time.monotonic()
         sys.stdout.flush()
 
 
@@ -184,6 +204,15 @@ def _form(values: bool, as_json: bool) -> Callable[[ReadRecord], None]:
         return _print_value
     in_colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return _print_coloured if in_colour else _print_line
+
+
+def _formatted(formatted: Callable[[ReadRecord], bytes]) -> Callable[[ReadRecord], None]:
+    """Prints records by a format, without a newline of its own."""
+
+    def write(record: ReadRecord) -> None:
+        sys.stdout.write(formatted(record).decode(errors="surrogateescape"))
+
+    return write
 
 
 def _print_json(record: ReadRecord) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +32,7 @@ def add(app: typer.Typer) -> None:
     groups.command(
         "reset", epilog="Example: ottla groups reset shoppers orders --to beginning --execute"
     )(guarded(_reset))
+    groups.command("lag", epilog="Example: ottla groups lag 'shop*'")(guarded(_lag))
     groups.command("delete", epilog="Example: ottla groups delete shoppers")(guarded(_delete))
 
 
@@ -39,10 +41,44 @@ def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
     with client_of(bootstrap) as client:
         found = admin.list_groups(client)
     if as_json:
-        json_line([each._asdict() for each in found])
+        json_line([_about(each) for each in found])
         return 0
     rows = [(each.group_id, each.kind, each.state) for each in found]
     table(Table(counted(len(rows), "group", "groups"), ("group", "type", "state"), rows))
+    return 0
+
+
+def _about(found: admin.ListedGroup) -> dict[str, Any]:
+    """A group for JSON, with the names that `groups describe` has."""
+    return {
+        "group_id": found.group_id,
+        "type": found.kind,
+        "protocol_type": found.protocol_type,
+        "state": found.state,
+    }
+
+
+def _lag(
+    patterns: Annotated[
+        list[str] | None, typer.Argument(metavar="[GROUP...]", help="Patterns with *; else all.")
+    ] = None,
+    bootstrap: Bootstrap = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """Print committed offset, end and lag of all groups, a line for each partition."""
+    rows: list[dict[str, Any]] = []
+    with client_of(bootstrap) as client:
+        for listed in admin.list_groups(client):
+            name = listed.group_id
+            if not patterns or any(fnmatchcase(name, each) for each in patterns):
+                found = admin.describe_group(client, name)
+                rows += [{"group_id": name, **each} for each in _lags(client, name, found)]
+    if as_json:
+        json_line(rows)
+        return 0
+    columns = ("group", "partition", "committed", "end", "lag", "member")
+    cells = [[each["group_id"], *(_cell(each[name]) for name in columns[1:])] for each in rows]
+    table(Table(counted(len(cells), "partition", "partitions"), columns, cells))
     return 0
 
 
@@ -53,7 +89,7 @@ def _describe(group: Group, bootstrap: Bootstrap = HERE, as_json: AsJson = False
         places = _lags(client, group, found)
     if as_json:
         members = [each._asdict() for each in found.members]
-        about = {"group": group, "type": found.kind, "state": found.state}
+        about = {"group_id": group, "type": found.kind, "state": found.state}
         json_line(about | {"members": members, "partitions": places})
         return 0
     line(f"{group}: {found.state}, {found.kind}, coordinator node {found.coordinator[0]}")
@@ -125,7 +161,7 @@ def _reset(
 ) -> int:
     """Print the offsets that a reset would commit; --execute commits them.
 
-    The group may have no members.
+    The group must not have members: stop them first.
     """
     with client_of(bootstrap) as client:
         (found,) = client.metadata([topic])
@@ -139,7 +175,7 @@ def _reset(
             admin.commit_offsets(client, group, wanted)
     if as_json:
         offsets = {f"{name}-{index}": offset for (name, index), offset in wanted.items()}
-        json_line({"group": group, "offsets": offsets, "is_committed": execute})
+        json_line({"group_id": group, "offsets": offsets, "is_committed": execute})
         return 0
     rows = [
         (f"{name}-{index}", str(before.get((name, index), ("-",))[0]), str(offset))

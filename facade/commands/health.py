@@ -11,7 +11,7 @@ from ottla.commands.options import HERE, AsJson, Bootstrap, guarded
 
 def add(app: typer.Typer) -> None:
     """Add the command to an app."""
-    app.command("health", epilog="Example: ottla health 127.0.0.1:9092")(guarded(_health))
+    app.command("health", epilog="Example: ottla health -b 127.0.0.1:9092")(guarded(_health))
 
 
 def _health(

@@ -10,11 +10,11 @@ from typing import Annotated, Final
 import typer
 
 from ottla.command_line import CannotRun
-from ottla.commands.options import AsJson, guarded
+from ottla.commands.options import AsJson, about, guarded
 from ottla.museum.collection import EXHIBITS
 from ottla.museum.exhibit import Exhibit, Shows
 from ottla.museum.stage import Replay, replay
-from ottla.tables import Table, json_line, line, table
+from ottla.tables import Table, counted, json_line, line, table
 
 _EXAMPLE: Final = "ottla museum run kafka-python-end-offsets"
 
@@ -30,6 +30,7 @@ def add(app: typer.Typer) -> None:
     )
     museum.command("list", epilog="Example: ottla museum list")(guarded(_list))
     museum.command("run", epilog=f"Example: {_EXAMPLE}")(guarded(_run))
+    museum.command("clear", epilog="Example: ottla museum clear")(guarded(_clear))
 
 
 def _list(as_json: AsJson = False) -> int:
@@ -75,6 +76,21 @@ def _run(
         is_expected = is_expected and found == wanted
         (_as_json if as_json else _as_text)(exhibit, replays)
     return 0 if is_expected else 1
+
+
+def _clear(as_json: AsJson = False) -> int:
+    """Remove the installed clients from the cache; the next replay installs them again."""
+    from ottla.museum.install import cache_directory, clear_cache
+
+    try:
+        removed = clear_cache()
+    except OSError as wrong:
+        raise CannotRun(f"museum clear: {about(cache_directory(), wrong)}") from None
+    if as_json:
+        json_line({"directory": str(cache_directory()), "removed": removed})
+    else:
+        line(f"{counted(len(removed), 'client', 'clients')} removed from {cache_directory()}")
+    return 0
 
 
 def _chosen(names: Sequence[str]) -> list[Exhibit]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -29,6 +30,8 @@ Bootstrap = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 HERE = DEFAULT_LISTEN
+DEFAULT_TIMEOUT_S = 10.0
+MOST_TIMEOUT_S = 100_000.0
 
 
 def guarded(function: Callable[P, int]) -> Callable[P, None]:
@@ -66,6 +69,18 @@ def about(file: Path | str, wrong: Exception) -> str:
     return f"{file}: {wrong}"
 
 
+def _timeout_s() -> float:
+    """The seconds of OTTLA_TIMEOUT. Raises CannotRun."""
+    given = os.environ.get("OTTLA_TIMEOUT", "")
+    try:
+        timeout_s = float(given or DEFAULT_TIMEOUT_S)
+    except ValueError:
+        timeout_s = 0.0
+    if not 0 < timeout_s < MOST_TIMEOUT_S:
+        raise CannotRun(f"OTTLA_TIMEOUT={given}: a number of seconds above 0 was expected")
+    return timeout_s
+
+
 def _said(error: Exception, status: int) -> int:
     sys.stderr.write(f"ottla: {error}\n")
     return status
@@ -74,10 +89,12 @@ def _said(error: Exception, status: int) -> int:
 def client_of(bootstrap: str) -> Client:
     """A client of the first broker that answers. Raises CannotRun, NoAnswer.
 
-    It connects with the security in the file of OTTLA_COMMAND_CONFIG, if that is set.
+    It connects with the security in the file of OTTLA_COMMAND_CONFIG, if that is set, and waits for
+    a connection and for each answer as long as OTTLA_TIMEOUT says.
     """
     security = command_security() or UNSECURED
+    timeout_s = _timeout_s()
     try:
-        return Client.to(bootstrap, security=security)
+        return Client.to(bootstrap, timeout_s=timeout_s, security=security)
     except ValueError as wrong:
         raise CannotRun(str(wrong)) from None

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ottla.client import Client
 from ottla.command_line import CannotRun
-from ottla.commands.options import HERE, AsJson, Bootstrap, client_of, guarded
+from ottla.commands.consume import time_ms
+from ottla.commands.options import HERE, AsJson, Bootstrap, about, client_of, guarded
 from ottla.commands.progress import counting
+from ottla.log_json import record_of_json
 from ottla.protocol.batch import Compression
 from ottla.protocol.records import Header
 from ottla.record_batch import OutgoingRecord
@@ -68,6 +71,21 @@ def _produce(
             help="Send N records: the values again and again; without values, numbers.",
         ),
     ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="Its lines instead of values; -: stdin."),
+    ] = None,
+    json_lines: Annotated[
+        bool,
+        typer.Option("--json-lines", help="Each line is a record of consume --json."),
+    ] = False,
+    tombstones: Annotated[
+        bool, typer.Option("--tombstones", help="An empty value is a tombstone (null).")
+    ] = False,
+    timestamp: Annotated[
+        str,
+        typer.Option("--timestamp", metavar="TIME", help="Unix time in ms, or a date and time."),
+    ] = "",
     compression: Annotated[
         str, typer.Option("--compression", metavar="CODEC", help="none, gzip, snappy, lz4, zstd.")
     ] = "none",
@@ -77,14 +95,22 @@ def _produce(
     """Send records to a topic.
 
     Records with a key go to the partition that Java's producer would choose; others go to each
-    partition in turn. An empty value with --key-separator, as in `a:`, is an empty text.
+    partition in turn. An empty value with --key-separator, as in `a:`, is an empty text; with
+    --tombstones it is null. --json-lines takes keys, values, headers and timestamps of the lines.
     """
     if abort and not transactional_id:
         raise CannotRun("--abort needs --transactional-id ID")
     if key is not None and key_separator:
         raise CannotRun("--key and --key-separator exclude each other")
-    form = _Form(key, key_separator, _headers(header or []), partition)
-    texts = _texts(values or [], count)
+    if json_lines and (key is not None or key_separator or count is not None):
+        raise CannotRun("--json-lines excludes --key, --key-separator and --count")
+    if (file is not None or json_lines) and values:
+        raise CannotRun("values exclude --file and --json-lines")
+    form = _Form(
+        key, key_separator, _headers(header or []), partition, _time_ms(timestamp),
+        with_tombstones=tombstones, is_json=json_lines,
+    )  # fmt: skip
+    texts = _texts(values or [], count, file)
     codec = _codec(compression)
     places: list[Stored] = []
     with client_of(bootstrap) as client:
@@ -114,20 +140,37 @@ class _Form:
         separator: str,
         headers: tuple[Header, ...],
         partition: int | None,
+        timestamp_ms: int | None,
+        *,
+        with_tombstones: bool,
+        is_json: bool,
     ) -> None:
+        self._timestamp_ms = timestamp_ms
+        self._with_tombstones = with_tombstones
+        self._is_json = is_json
         self._key = None if key is None else _encoded(key)
         self._separator = separator
         self._headers = headers
         self._partition = partition
 
     def record(self, text: str) -> OutgoingRecord:
+        if self._is_json:
+            return self._of_json(text)
         key, value = self._key, text
         if self._separator:
             name, found, value = text.partition(self._separator)
             if not found:
                 raise CannotRun(f"{text[:80]}: no {self._separator!r} ends the key")
             key = _encoded(name)
-        return OutgoingRecord(_encoded(value), key, self._headers, self._partition)
+        data = None if self._with_tombstones and not value else _encoded(value)
+        return OutgoingRecord(data, key, self._headers, self._partition, self._timestamp_ms)
+
+    def _of_json(self, text: str) -> OutgoingRecord:
+        read = record_of_json(text)
+        time_ms = read.timestamp_ms if self._timestamp_ms is None else self._timestamp_ms
+        value = None if self._with_tombstones and not read.value else read.value
+        headers = (*read.headers, *self._headers)
+        return OutgoingRecord(value, read.key, headers, self._partition, time_ms)
 
 
 class _Sending:
@@ -158,7 +201,25 @@ def _encoded(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _texts(values: list[str], count: int | None) -> Iterable[str]:
+def _time_ms(text: str) -> int | None:
+    """Unix time of a number, a date or of so long ago; None for none. Raises CannotRun."""
+    if not text:
+        return None
+    return int(text) if text.isdecimal() else time_ms(text, "--timestamp", "Unix time in ms, ")
+
+
+def _lines(file: Path) -> Iterator[str]:
+    try:
+        with file.open(encoding="utf-8", errors="surrogateescape", newline="\n") as opened:
+            for text in opened:
+                yield text.removesuffix("\n")
+    except OSError as wrong:
+        raise CannotRun(f"produce --file {about(file, wrong)}") from None
+
+
+def _texts(values: list[str], count: int | None, file: Path | None) -> Iterable[str]:
+    if file is not None and str(file) != "-":
+        return islice(_lines(file), count)
     if count is None:
         return values or (text.removesuffix("\n") for text in sys.stdin)
     if values:

@@ -36,6 +36,9 @@ def add(app: typer.Typer) -> None:
     topics.command(
         "create", epilog="Example: ottla topics create orders -p 3 --config cleanup.policy=compact"
     )(guarded(_create))
+    topics.command("alter", epilog="Example: ottla topics alter orders --partitions 6")(
+        guarded(_alter)
+    )
     topics.command("delete", epilog="Example: ottla topics delete orders")(guarded(_delete))
     topics.command(
         "configs",
@@ -153,6 +156,24 @@ def _create(
     else:
         done = "exists" if exists else "is created"
         line(f"{topic} {done}: {counted(count, 'partition', 'partitions')}")
+    return 0
+
+
+def _alter(
+    topic: Name,
+    partitions: Annotated[
+        int, typer.Option("--partitions", "-p", metavar="N", min=1, help="The new number.")
+    ],
+    bootstrap: Bootstrap = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """Add partitions to a topic; keys may go to other partitions from then on."""
+    with client_of(bootstrap) as client:
+        admin.add_partitions(client, topic, partitions)
+    if as_json:
+        json_line({"topic": topic, "partitions": partitions})
+    else:
+        line(f"{topic} has {counted(partitions, 'partition', 'partitions')}")
     return 0
 
 

@@ -68,6 +68,23 @@ def cache_directory() -> Path:
     return Path(base) / "ottla" / "museum"
 
 
+def clear_cache() -> list[str]:
+    """Remove the installed clients; return their names. Raises OSError.
+
+    Only directories named CLIENT-VERSION are touched, and no links.
+    """
+    directory = cache_directory()
+    if not directory.is_dir():
+        return []
+    removed = []
+    for each in sorted(directory.iterdir()):
+        is_ours = any(each.name.startswith(f"{client}-") for client in CLIENTS)
+        if is_ours and each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+            removed.append(each.name)
+    return removed
+
+
 def missing_tools(client: str) -> list[str]:
     """The tools that a client needs and that are not there."""
     return [each for each in _TOOLS[CLIENTS[client].language] if shutil.which(each) is None]

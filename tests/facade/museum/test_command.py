@@ -145,6 +145,26 @@ def test_the_cache_is_where_caches_are(
     assert cache_directory() == Path(expected)
 
 
+def test_the_cache_is_cleared_of_clients_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(["museum", "clear"]) == 0
+    cache, elsewhere = tmp_path / "ottla" / "museum", tmp_path / "elsewhere"
+    for each in ("kafkajs-2.2.4", "kafka-python-2.0.2-py311", "notes"):
+        (cache / each / "lib").mkdir(parents=True)
+    elsewhere.mkdir()
+    (cache / "aiokafka-link").symlink_to(elsewhere)
+    (cache / "kafkajs-file").touch()
+    capsys.readouterr()
+    assert main(["museum", "clear", "--json"]) == 0
+    removed = json.loads(capsys.readouterr().out)["removed"]
+    assert removed == ["kafka-python-2.0.2-py311", "kafkajs-2.2.4"]
+    left = {each.name for each in cache.iterdir()}
+    assert left == {"notes", "aiokafka-link", "kafkajs-file"}
+    assert elsewhere.exists()
+
+
 def test_a_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(NotInstalled, match="kafkajs needs node and npm: not installed"):
