@@ -90,7 +90,7 @@ def test_quotas_are_set_listed_and_removed(run: Run) -> None:
         ("acls list -b 127.0.0.1:1", 1, "Connection refused"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_a_wrong_rule_or_quota_is_one_line(
     words: str, status: int, complaint: str, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words.split()) == status

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def run(broker: Ottla, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     return command
 
 
-def test_an_empty_value_is_a_tombstone_if_it_is_told(run: Run, broker: Ottla, topic: str) -> None:
+def test_an_empty_value_is_a_tombstone_with_the_option(run: Run, broker: Ottla, topic: str) -> None:
     run("produce", topic, "--key-separator", ":", "--tombstones", "a:", "b:1")
     run("produce", topic, "--key-separator", ":", "c:")
     assert [(each.key, each.value) for each in broker.read(topic)] == [
@@ -61,8 +61,8 @@ def test_lines_of_a_file_are_records(run: Run, broker: Ottla, topic: str, tmp_pa
     assert values == [b"one", b"two \xff", b"", b"last", b"one"]
 
 
-def test_what_consume_prints_as_json_is_produced_again(
-    run: Run, broker: Ottla, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_json_lines_of_consume_are_produced_again(
+    run: Run, broker: Ottla, topic: str, tmp_path: Path
 ) -> None:
     run("produce", topic, "--key-separator", ":", "--tombstones", "--header", "h=1", "a:", "b:\xe9")
     run("produce", topic, "--timestamp", "1700000000000", "with time")
@@ -72,8 +72,8 @@ def test_what_consume_prints_as_json_is_produced_again(
     file, copy, other = tmp_path / "dump.jsonl", f"{topic}-copy", f"{topic}-other"
     file.write_text(printed)
     run("produce", copy, "--json-lines", "--file", str(file))
-    monkeypatch.setattr(sys, "stdin", io.StringIO(printed))
-    run("produce", other, "--json-lines")
+    command = [sys.executable, "-m", "ottla", "produce", other, "--json-lines"]
+    subprocess.run(command, input=printed.encode(), check=True, capture_output=True)
     wanted = [each[3:7] for each in broker.read(topic)]
     assert wanted[2][0] == 1_700_000_000_000
     assert [each[3:7] for each in broker.read(copy)] == wanted
