@@ -16,6 +16,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Final, Protocol, TextIO
 
+from ..protocol.shown_text import shown, shown_lines
 from .clock import utc_timestamp
 from .log_names import DEFAULT_LEVELS, LEVELS, LOGGERS, ROOT
 from .text_stream import TextStream
@@ -189,7 +190,17 @@ def _renderer() -> Callable[[dict[str, object]], str]:
     renderer = structlog.dev.ConsoleRenderer(
         colors=terminal, level_styles=styles, exception_formatter=structlog.dev.plain_traceback
     )
-    return lambda line: str(renderer(None, str(line["level"]), line))
+    return lambda line: str(renderer(None, str(line["level"]), _escaped(line)))
+
+
+def _escaped(line: dict[str, object]) -> dict[str, object]:
+    """The line without what a terminal obeys: clients choose their ids."""
+    return {
+        name: (shown_lines if name == "exception" else shown)(value)
+        if isinstance(value, str)
+        else value
+        for name, value in line.items()
+    }
 
 
 def _imported(*, with_rich: bool) -> ModuleType:

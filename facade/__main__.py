@@ -45,7 +45,9 @@ def main(
         sys.stdout = None  # otherwise the interpreter flushes it again
         return 0
     except CannotRun as error:
-        sys.stderr.write(f"ottla: {error}\n")
+        from ottla.protocol.shown_text import shown
+
+        sys.stderr.write(f"ottla: {shown(str(error))}\n")
         return 2
     return status
 

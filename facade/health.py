@@ -101,7 +101,9 @@ def health(words: Sequence[str]) -> int:
         failures.append(f"{place}: {trouble}")
     if given.as_json:
         _print_json({"healthy": False, "trouble": "; ".join(failures)})
-    sys.stderr.write(f"ottla: {'; '.join(failures)}\n")
+    from ottla.protocol.shown_text import shown
+
+    sys.stderr.write(f"ottla: {shown('; '.join(failures))}\n")
     return 1
 
 
@@ -123,7 +125,9 @@ def _show(place: str, cluster: Cluster | None, *, as_json: bool) -> None:
             f": cluster {cluster.cluster_id}, {_counted(len(cluster.nodes), 'node')} ({nodes}),"
             f" {_counted(cluster.topics, 'topic')}, {_counted(cluster.partitions, 'partition')}"
         )
-    sys.stdout.write(text + "\n")
+    from ottla.protocol.shown_text import shown
+
+    sys.stdout.write(shown(text) + "\n")
 
 
 def _counted(number: int, noun: str) -> str:

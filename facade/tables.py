@@ -1,4 +1,8 @@
-"""Prints tables and lines: drawn on a terminal, otherwise as plain aligned columns."""
+"""Prints tables and lines: drawn on a terminal, otherwise as plain aligned columns.
+
+All commands print by it, so that what clients and brokers chose is escaped in one place
+(protocol/shown_text.py); tests/facade/test_shown_text.py holds the exceptions.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from ottla.protocol.shown_text import shown, shown_lines
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -24,7 +30,32 @@ class Table(NamedTuple):
 
 def line(text: str) -> None:
     """Print one line on standard output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(shown(text) + "\n")
+
+
+def painted_line(*parts: str | tuple[str, str]) -> None:
+    """Print one line, in colour.
+
+    Args:
+        parts: a text, or a text and the escape sequence before it.
+    """
+    texts = (shown(p) if isinstance(p, str) else f"{p[0]}{shown(p[1])}\x1b[0m" for p in parts)
+    sys.stdout.write("".join(texts) + "\n")
+
+
+def page(text: str) -> None:
+    """Print several lines on standard output."""
+    sys.stdout.write(shown_lines(text) + "\n")
+
+
+def data(text: str) -> None:
+    """Print data of records as they are; on a terminal as `page` does."""
+    sys.stdout.write(shown_lines(text) if sys.stdout.isatty() else text)
+
+
+def told(text: str) -> None:
+    """Print one line on standard error."""
+    sys.stderr.write(shown(text) + "\n")
 
 
 def json_line(value: object) -> None:
@@ -34,15 +65,15 @@ def json_line(value: object) -> None:
     line(json.dumps(value, default=str))
 
 
-def table(shown: Table) -> None:
+def table(given: Table) -> None:
     """Print a table, drawn if standard output is a terminal."""
     if not sys.stdout.isatty():
-        _align(shown)
+        _align(given)
         return
     from rich.console import Console
 
     console = Console()
-    console.print(drawn(shown, width=console.width))
+    console.print(drawn(given, width=console.width))
 
 
 def counted(number: int, one: str, several: str) -> str:
@@ -61,7 +92,7 @@ def moment(time_ms: int) -> str:
     return when.isoformat(sep="T", timespec="milliseconds").replace("+00:00", "Z")
 
 
-def drawn(shown: Table, *, width: int = 0) -> RichTable:
+def drawn(given: Table, *, width: int = 0) -> RichTable:
     """The table as rich draws it; numbers right-aligned, damaged rows in red.
 
     Args:
@@ -70,12 +101,13 @@ def drawn(shown: Table, *, width: int = 0) -> RichTable:
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
+    from rich.text import Text
 
-    title, columns, rows = shown
+    title, columns, rows = _escaped(given)
     longest = [max(len(row[at]) for row in (columns, *rows)) for at in range(len(columns))]
     is_wide = 0 < width < sum(longest) + _PADDED * len(columns)
     drawing = RichTable(
-        title=title,
+        title=Text(title),
         title_justify="left",
         box=SIMPLE_HEAD,
         padding=0 if is_wide else (0, 1),
@@ -87,12 +119,17 @@ def drawn(shown: Table, *, width: int = 0) -> RichTable:
         drawing.add_column(name, justify=side, no_wrap=at == 0, overflow="fold")
     for row in rows:
         style = "bold red" if any("DAMAGED" in cell for cell in row) else ""
-        drawing.add_row(*row, style=style)
+        drawing.add_row(*map(Text, row), style=style)
     return drawing
 
 
-def _align(shown: Table) -> None:
-    title, columns, rows = shown
+def _escaped(given: Table) -> Table:
+    rows = [[shown(cell) for cell in row] for row in given.rows]
+    return Table(shown(given.title), given.columns, rows)
+
+
+def _align(given: Table) -> None:
+    title, columns, rows = _escaped(given)
     line(f"{title}:")
     whole = [columns, *rows]
     widths = [max(len(row[at]) for row in whole) for at in range(len(columns))]

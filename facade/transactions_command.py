@@ -19,7 +19,7 @@ from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.retries import COORDINATOR_MOVES, retried
-from ottla.tables import Table, counted, drawn, json_line, line, moment, table
+from ottla.tables import Table, counted, drawn, json_line, line, moment, table, told
 
 OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 _NO_TIMEOUT_MS: Final = 0x7FFFFFFF
@@ -290,7 +290,7 @@ def _watch_as_json(client: Client, every_s: float, times: int | None) -> int:
 def failed(text: str, *, as_json: bool) -> None:
     """Say why nothing was done; on standard error if the output is JSON."""
     if as_json:
-        sys.stderr.write(f"ottla: {text}\n")
+        told(f"ottla: {text}")
     else:
         line(text)
 

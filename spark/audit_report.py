@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from ..audit.rules import RULES, Finding
+from ..protocol.shown_text import shown
 from . import audit_plots as plots
 from .audit_run import Report
 
@@ -113,10 +114,10 @@ def show(report: Report, console: Console) -> None:
 
 
 def escape_markup(text: str) -> str:
-    """Text for rich, with no markup of its own."""
+    """Text for rich, with no markup and no control characters of its own."""
     from rich.markup import escape as escaped
 
-    return escaped(text)
+    return escaped(shown(text))
 
 
 _STYLE: Final = """

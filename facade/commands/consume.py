@@ -25,7 +25,7 @@ from ottla.log_records import described
 from ottla.protocol.errors import Code
 from ottla.protocol.records import Record
 from ottla.record_reader import Fate, ReadRecord, RecordReader
-from ottla.tables import counted, json_line, line, moment
+from ottla.tables import counted, data, json_line, line, moment, painted_line, told
 
 _AGO: Final = re.compile(r"(\d+)(s|m|min|h|d)( ago)?")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
@@ -193,7 +193,7 @@ def _print(topic: str, records: Iterable[ReadRecord], form: Callable[[ReadRecord
         if sys.stdout.isatty():
             parts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
             total = counted(fates.total(), "record", "records")
-            sys.stderr.write(f"{total} of {topic}{f': {parts}' if parts else ''}\n")
+            told(f"{total} of {topic}{f': {parts}' if parts else ''}")
 
 
 def _form(values: bool, as_json: bool) -> Callable[[ReadRecord], None]:
@@ -210,7 +210,7 @@ def _formatted(formatted: Callable[[ReadRecord], bytes]) -> Callable[[ReadRecord
     """Prints records by a format, without a newline of its own."""
 
     def write(record: ReadRecord) -> None:
-        sys.stdout.write(formatted(record).decode(errors="surrogateescape"))
+        data(formatted(record).decode(errors="surrogateescape"))
 
     return write
 
@@ -222,20 +222,24 @@ def _print_json(record: ReadRecord) -> None:
 
 
 def _print_value(record: ReadRecord) -> None:
-    line("" if record.value is None else record.value.decode(errors="surrogateescape"))
+    value = b"" if record.value is None else record.value
+    data(value.decode(errors="surrogateescape") + "\n")
 
 
 def _print_line(record: ReadRecord) -> None:
-    line(_text(record, record.fate.ljust(_FATE_WIDTH)))
+    before, after = _texts(record)
+    line(before + record.fate.ljust(_FATE_WIDTH) + after)
 
 
 def _print_coloured(record: ReadRecord) -> None:
     colour = _COLOURS[record.fate]
     fate = record.fate.ljust(_FATE_WIDTH)
-    line(_text(record, f"{colour}{fate}\x1b[0m" if colour else fate))
+    before, after = _texts(record)
+    painted_line(before, (colour, fate) if colour else fate, after)
 
 
-def _text(record: ReadRecord, fate: str) -> str:
+def _texts(record: ReadRecord) -> tuple[str, str]:
+    """What stands before and after the fate."""
     content = Record(*record[2:7])
     where = f"{record.topic}-{record.partition}@{record.offset}"
-    return f"{where}  {moment(record.timestamp_ms)}  {fate}  {described(record.topic, content)}"
+    return f"{where}  {moment(record.timestamp_ms)}  ", f"  {described(record.topic, content)}"

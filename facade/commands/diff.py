@@ -102,12 +102,12 @@ def _write(found: Compared, out: Path | None, *, as_json: bool) -> None:
     import json
 
     from ottla.diff.report import as_markdown, as_value, title
-    from ottla.tables import line
+    from ottla.tables import line, page
 
     journal, facts = found
     text = json.dumps(as_value(journal, facts)) + "\n" if as_json else as_markdown(journal, facts)
     if out is None:
-        line(text.rstrip("\n"))
+        page(text.rstrip("\n"))
         return
     try:
         out.write_text(text, encoding="utf-8")

@@ -15,6 +15,7 @@ from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.command_config import command_security
 from ottla.command_line import DEFAULT_LISTEN, CannotRun
 from ottla.security.client_security import UNSECURED
+from ottla.tables import told
 
 P = ParamSpec("P")
 
@@ -82,7 +83,7 @@ def _timeout_s() -> float:
 
 
 def _said(error: Exception, status: int) -> int:
-    sys.stderr.write(f"ottla: {error}\n")
+    told(f"ottla: {error}")
     return status
 
 

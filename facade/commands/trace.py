@@ -15,7 +15,7 @@ from ottla.commands import trace_files
 from ottla.commands.lab_options import Control, lab_of
 from ottla.commands.options import AsJson, about, guarded
 from ottla.lab_client import Trace
-from ottla.tables import json_line, line
+from ottla.tables import json_line, line, painted_line
 from ottla.trace_lanes import lanes
 from ottla.trace_view import BrokenTrace, Event, folded, lines_of, read_trace
 
@@ -93,7 +93,7 @@ def _show(
     for text, style in lines_of(events, api or ()):
         begin = _STYLES.get(style, "") if in_colour else ""
         for part in folded(text, width):
-            line(f"{begin}{part}\033[0m" if begin else part)
+            painted_line((begin, part) if begin else part)
     return 0
 
 

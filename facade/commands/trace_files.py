@@ -12,7 +12,7 @@ import typer
 
 from ottla.command_line import CannotRun
 from ottla.commands.options import AsJson, about, guarded
-from ottla.tables import counted, json_line, line
+from ottla.tables import counted, json_line, line, told
 from ottla.trace_view import BrokenTrace, Event, read_trace
 
 _NO_PYARROW: Final = "writing Parquet needs pyarrow: pip install 'ottla[parquet]'"
@@ -72,7 +72,7 @@ def _pcap(
     ]
     for text in said:
         if out is None:
-            sys.stderr.write(text + "\n")
+            told(text)
         else:
             line(text)
     return 0

@@ -12,7 +12,7 @@ from ottla.admin_acls import Acl, AclFilter
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.kafka_tools.options import Options, WrongOptions, forbid, usage_error
 from ottla.kafka_tools.session import Failure, connect, failure_of, properties_in
-from ottla.kafka_tools.texts import line
+from ottla.kafka_tools.texts import cell, line, lines
 from ottla.protocol.acls import (
     CLUSTER_NAME,
     OPERATIONS_OF,
@@ -234,12 +234,12 @@ def _list(client: Client, given: argparse.Namespace) -> None:
 
 def _print(found: Mapping[Resource, Sequence[Entry]]) -> None:
     for resource, entries in found.items():
-        line(f"Current ACLs for resource `{_resource_text(resource)}`:\n{_texts(entries)}\n")
+        lines(f"Current ACLs for resource `{_resource_text(resource)}`:\n{_texts(entries)}\n")
 
 
 def _add(client: Client, added: Mapping[Resource, Sequence[Entry]]) -> None:
     for resource, entries in added.items():
-        line(f"Adding ACLs for resource `{_resource_text(resource)}`: \n {_texts(entries)}\n")
+        lines(f"Adding ACLs for resource `{_resource_text(resource)}`: \n {_texts(entries)}\n")
         kind, name, pattern = resource
         admin_acls.create_acls(client, [Acl(kind, name, pattern, *entry) for entry in entries])
 
@@ -268,12 +268,14 @@ def _is_confirmed(question: str) -> bool:
 
 def _resource_text(resource: Resource) -> str:
     kind, name, pattern = resource
-    return f"ResourcePattern(resourceType={kind.name}, name={name}, patternType={pattern.name})"
+    return (
+        f"ResourcePattern(resourceType={kind.name}, name={cell(name)}, patternType={pattern.name})"
+    )
 
 
 def _texts(entries: Iterable[Entry]) -> str:
     return "\n".join(
-        f"\t(principal={principal}, host={host}, operation={operation.name},"
+        f"\t(principal={cell(principal)}, host={host}, operation={operation.name},"
         f" permissionType={permission.name})"
         for principal, host, operation, permission in entries
     )

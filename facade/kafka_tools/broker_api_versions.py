@@ -8,7 +8,7 @@ from ottla import admin_cluster
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.kafka_tools.options import Options, WrongOptions, require, usage_error
 from ottla.kafka_tools.session import Failure, connect, failure_of, properties_in
-from ottla.kafka_tools.texts import error_line, line
+from ottla.kafka_tools.texts import error_line, error_lines, lines
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 
@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
         if failure.name.endswith("TimeoutException"):
             error_line(f"Request METADATA failed on brokers [{given.bootstrap_server} (id: -1)]")
         else:
-            error_line(f"{failure.message}\n{failure.cause}".rstrip())
+            error_lines(f"{failure.message}\n{failure.cause}".rstrip())
         return 1
     return 0
 
@@ -59,4 +59,4 @@ def _print(client: Client) -> None:
                 name = f"UNKNOWN({number})"
             versions = str(lowest) if lowest == highest else f"{lowest} to {highest}"
             texts.append(f"\t{name}({number}): {versions} [usable: {highest}]")
-        line(f"{head} -> (\n" + ",\n".join(texts) + "\n)")
+        lines(f"{head} -> (\n" + ",\n".join(texts) + "\n)")

@@ -13,7 +13,7 @@ from ottla.admin_configs import MECHANISMS, Operation, Resource, Source
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.kafka_tools.options import Options, WrongOptions, has, usage_error
 from ottla.kafka_tools.session import Failure, connect, failure_of, properties_in
-from ottla.kafka_tools.texts import error_line, java_double, line
+from ottla.kafka_tools.texts import error_line, error_lines, java_double, line
 
 _RESOURCES: Final = {
     "topics": (Resource.TOPIC, Source.DYNAMIC_TOPIC_CONFIG),
@@ -129,7 +129,7 @@ def main(words: Sequence[str]) -> int:
             error_line(failure.message)
         else:
             error_line(f"Error while executing config command with args '{' '.join(words)}'")
-            error_line(
+            error_lines(
                 f"{failure}\n{failure.cause}"
                 if failure.cause
                 else f"java.util.concurrent.ExecutionException: {failure}"

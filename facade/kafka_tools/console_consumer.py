@@ -17,7 +17,7 @@ from ottla.admin_offsets import Isolation
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.kafka_tools.options import Options, WrongOptions, has, pairs, usage_error
 from ottla.kafka_tools.session import Failure, connect, failure_of, properties_in
-from ottla.kafka_tools.texts import INTERNAL_TOPICS, error_line, topic_pattern
+from ottla.kafka_tools.texts import INTERNAL_TOPICS, error_line, error_lines, out, topic_pattern
 from ottla.record_reader import ReadRecord, RecordReader
 
 _PROPERTIES: Final = frozenset(
@@ -101,7 +101,7 @@ def main(words: Sequence[str]) -> int:
         return usage_error(f"Invalid value {isolation} for configuration isolation.level")
     except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
         failure = failure_of(trouble)
-        error_line(f"{failure}\n{failure.cause}".rstrip())
+        error_lines(f"{failure}\n{failure.cause}".rstrip())
         return 1
     finally:
         sys.stdout.flush()
@@ -247,8 +247,8 @@ class _Printer:
         data = self._between.join(parts) + self._end
         sys.stdout.flush()
         output = getattr(sys.stdout, "buffer", None)
-        if output is None:
-            sys.stdout.write(data.decode(errors="replace"))
+        if output is None or sys.stdout.isatty():
+            out(data.decode(errors="replace"))
         else:
             output.write(data)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.kafka_tools.options import Options, WrongOptions, pairs, require, usage_error
 from ottla.kafka_tools.session import Failure, connect, failure_of, properties_in
-from ottla.kafka_tools.texts import error_line
+from ottla.kafka_tools.texts import error_lines
 from ottla.protocol.batch import Compression
 from ottla.record_batch import OutgoingRecord
 from ottla.record_producer import produce
@@ -87,7 +87,7 @@ def main(words: Sequence[str]) -> int:
         return usage_error(f"Invalid value {unknown_acks} for configuration acks")
     except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
         failure = failure_of(trouble)
-        error_line(f"{failure}\n{failure.cause}".rstrip())
+        error_lines(f"{failure}\n{failure.cause}".rstrip())
         return 1
     return 0
 

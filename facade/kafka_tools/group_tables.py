@@ -10,7 +10,7 @@ from ottla import admin_offsets
 from ottla.admin_groups import Group, ListedGroup, Member, Place, by_topic, committed_offsets
 from ottla.client import Client, ErrorAnswer
 from ottla.kafka_tools.session import exception_message, exception_name
-from ottla.kafka_tools.texts import error_line, line
+from ottla.kafka_tools.texts import cell, error_line, line, out
 from ottla.protocol.errors import Code
 
 _NONE: Final = "-"
@@ -163,9 +163,7 @@ def print_deleted(group_id: str, overall: int, codes: Mapping[Place, int]) -> No
 
 def _begin(text: str) -> None:
     """Print a line whose end is printed before the next one."""
-    import sys
-
-    sys.stdout.write("\n" + text)
+    out("\n" + cell(text))
 
 
 def _has_table(group: Group, rows: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv as csv_files
 import re
-import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from typing import Final
 from ottla import admin_groups, admin_offsets
 from ottla.admin_groups import Place
 from ottla.client import Client, ErrorAnswer
-from ottla.kafka_tools.texts import error_line, line
+from ottla.kafka_tools.texts import error_line, line, out
 from ottla.protocol.errors import Code
 
 TARGETS: Final = (
@@ -82,11 +81,11 @@ def print_reset(every: Mapping[str, Mapping[Place, int]], *, csv: bool, groups: 
             line(",".join(quoted if groups != 1 else quoted[1:]))
         line("")
         return
-    group_width = max([15, *(len(row[0]) for row in rows)])
-    topic_width = max([15, *(len(row[1]) for row in rows)])
+    group_width = max([30, *(len(row[0]) for row in rows)])
+    topic_width = max([30, *(len(row[1]) for row in rows)])
     for row in (("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows):
         cells = (row[0].ljust(group_width), row[1].ljust(topic_width), f"{row[2]:<10}")
-        sys.stdout.write("\n" + " ".join(cells) + f" {row[3]:<15}")
+        out("\n" + " ".join(cells) + f" {row[3]:<15}")
     line("")
 
 

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
+from ottla.kafka_tools.texts import error_line
+
 VERSION: Final = "4.1.1"
 """The version of Kafka whose tools these ones stand for."""
 
@@ -109,7 +111,7 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
 
 def usage_error(text: str) -> int:
     """Print a mistake on standard error; return the exit status."""
-    sys.stderr.write(f"{text}\n")
+    error_line(text)
     return 1
 
 

@@ -14,7 +14,7 @@ from ottla import admin_cluster
 from ottla.client import ErrorAnswer, NoAnswer
 from ottla.kafka_tools.session import Failure, connect, properties_in
 from ottla.kafka_tools.subcommands import CommandParser, command_parser, run
-from ottla.kafka_tools.texts import error_line
+from ottla.kafka_tools.texts import error_line, error_lines
 
 
 def options() -> CommandParser:
@@ -55,7 +55,7 @@ def _wait(given: argparse.Namespace) -> int:
                 found = len(admin_cluster.describe_cluster(client).nodes)
         except Failure as failure:
             if failure.cause:
-                error_line(f"{failure.message}\n{failure.cause}")
+                error_lines(f"{failure.message}\n{failure.cause}")
         except (ErrorAnswer, NoAnswer):
             pass  # it starts, or ends
         if found >= given.expected_brokers:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ottla.client import Client, ErrorAnswer, LoginFailed, NoAnswer
+from ottla.kafka_tools.texts import error_line, error_lines
 from ottla.protocol.errors import Code
 from ottla.security.client_security import UNSECURED, ClientSecurity
 
@@ -143,16 +144,16 @@ def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = 
                 return Client(host, port, timeout_s=timeout_s, security=security)
             except LoginFailed as refused:
                 failure, cause = failure_of(refused), refused.failed.cause
-                sys.stderr.write(
+                error_lines(
                     f"ERROR Connection to node -1 ({host}:{port}) failed authentication due to:"
-                    f" {failure.message}\n{cause and cause + chr(10)}"
+                    f" {failure.message}{cause and chr(10) + cause}"
                 )
                 raise failure from None
             except NoAnswer as trouble:
                 if is_first:
-                    sys.stderr.write(
+                    error_line(
                         f"WARN Connection to node -1 ({host}:{port}) could not be established."
-                        f" Node may not be available. ({trouble})\n"
+                        f" Node may not be available. ({trouble})"
                     )
                     sys.stderr.flush()
                     is_first = False
@@ -184,9 +185,9 @@ def _resolvable(bootstrap: str, kind: str) -> list[tuple[str, int]]:
         try:
             socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
         except OSError:
-            sys.stderr.write(
+            error_line(
                 f"WARN Couldn't resolve server {text} from bootstrap.servers as DNS resolution"
-                f" failed for {host}\n"
+                f" failed for {host}"
             )
         else:
             found.append((host, int(port)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from ottla.kafka_tools.subcommands import CommandParser, command_parser, run
-from ottla.kafka_tools.texts import error_line, id_text, line
+from ottla.kafka_tools.texts import error_line, id_text, line, lines
 
 if TYPE_CHECKING:
     from ottla.metadata.records import MetadataRecord
@@ -183,7 +183,7 @@ def _info(directories: Sequence[Path]) -> int:
         line("")
     if metadata is not None:
         texts = ", ".join(f"{name}={value}" for name, value in sorted(metadata.items()))
-        line(f"Found metadata: {{{texts}}}\n")
+        lines(f"Found metadata: {{{texts}}}\n")
     if problems:
         line("Found problem:" if len(problems) == 1 else "Found problems:")
         for text in problems:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.kafka_tools.session import Failure, connect, failure_of, properties_in
-from ottla.kafka_tools.texts import error_line
+from ottla.kafka_tools.texts import error_line, error_lines
 
 Run = Callable[[argparse.Namespace], int]
 
@@ -62,9 +62,9 @@ def with_client(
     except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
         failure = failure_of(trouble)
         if failure.cause:
-            error_line(f"{failure.message}\n{failure.cause}")
+            error_lines(f"{failure.message}\n{failure.cause}")
         elif isinstance(trouble, ValueError):
             error_line(failure.message)
         else:
-            error_line(f"{failure}\njava.util.concurrent.ExecutionException: {failure}")
+            error_lines(f"{failure}\njava.util.concurrent.ExecutionException: {failure}")
         return 1

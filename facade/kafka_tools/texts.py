@@ -6,8 +6,10 @@ import re
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TextIO
 from uuid import UUID
+
+from ottla.protocol.shown_text import shown, shown_lines
 
 INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
@@ -16,13 +18,38 @@ _QUOTES: Final = "\"'"
 
 
 def line(text: str) -> None:
-    """Print one line on standard output."""
-    sys.stdout.write(text + "\n")
+    """Print one line on standard output; further line ends only before and after the text."""
+    sys.stdout.write(_one_line(text, sys.stdout) + "\n")
 
 
 def error_line(text: str) -> None:
-    """Print one line on standard error."""
-    sys.stderr.write(text + "\n")
+    """Print one line on standard error; further line ends only before and after the text."""
+    sys.stderr.write(_one_line(text, sys.stderr) + "\n")
+
+
+def error_lines(text: str) -> None:
+    """Print several lines on standard error."""
+    sys.stderr.write((shown_lines(text) if sys.stderr.isatty() else text) + "\n")
+
+
+def cell(text: str) -> str:
+    """A text in the midst of a line, such as a name; on a terminal without line ends."""
+    return shown(text) if sys.stdout.isatty() else text
+
+
+def _one_line(text: str, stream: TextIO) -> str:
+    core = text.strip("\n")
+    return text.replace(core, shown(core)) if core and stream.isatty() else text
+
+
+def lines(text: str) -> None:
+    """Print several lines on standard output."""
+    out(text + "\n")
+
+
+def out(text: str) -> None:
+    """Print a text as Kafka's tools do; on a terminal without what it would obey."""
+    sys.stdout.write(shown_lines(text) if sys.stdout.isatty() else text)
 
 
 def joined(numbers: Iterable[int]) -> str:

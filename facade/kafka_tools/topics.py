@@ -13,9 +13,11 @@ from ottla.kafka_tools.session import Failure, connect, failure_of, properties_i
 from ottla.kafka_tools.texts import (
     INTERNAL_TOPICS,
     error_line,
+    error_lines,
     id_text,
     joined,
     line,
+    lines,
     topic_pattern,
 )
 from ottla.protocol.errors import Code
@@ -81,7 +83,7 @@ def main(words: Sequence[str]) -> int:
     except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
         failure = failure_of(trouble)
         if failure.cause:
-            error_line(f"{failure.message}\n{failure.cause}")
+            error_lines(f"{failure.message}\n{failure.cause}")
         else:
             line(f"Error while executing topic command : {failure.message}")
             error_line(f"ERROR {failure} (org.apache.kafka.tools.TopicCommand)")
@@ -171,7 +173,7 @@ def _assignments(text: str | None) -> list[list[int]]:
 
 
 def _list(client: Client, given: argparse.Namespace) -> None:
-    line("\n".join(_matching(client, given)))
+    lines("\n".join(_matching(client, given)))
 
 
 def _matching(client: Client, given: argparse.Namespace) -> list[str]:

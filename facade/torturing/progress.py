@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from ottla.tables import told
 from ottla.torturing.campaign import Failure, Watcher
 from ottla.torturing.run import Outcome
 from ottla.torturing.schedule import Schedule
@@ -79,7 +80,7 @@ class _Lines(Watcher):
         self._say(f"  {'fails' if fails else 'passes'}: {what}: {in_words(schedule)}")
 
     def _say(self, text: str) -> None:
-        sys.stderr.write(text + "\n")
+        told(text)
         sys.stderr.flush()
 
 

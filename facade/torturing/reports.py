@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from ottla.protocol.shown_text import shown
 from ottla.torturing.campaign import Failure, Plan, Report, worst
 from ottla.torturing.checks import KINDS
 from ottla.torturing.known_bugs import known_bugs
@@ -28,9 +29,9 @@ def show(text: str, style: str) -> None:
         from rich.console import Console
         from rich.text import Text
 
-        Console(highlight=False).print(Text(text, _STYLES.get(style, "")), soft_wrap=True)
+        Console(highlight=False).print(Text(shown(text), _STYLES.get(style, "")), soft_wrap=True)
     elif sys.stdout is not None:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(shown(text) + "\n")
 
 
 def scenario_of(application: Application, plan: Plan, failure: Failure) -> Scenario:

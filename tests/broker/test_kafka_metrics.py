@@ -81,7 +81,7 @@ async def test_topics_are_counted_under_kafkas_names(tmp_path: Path) -> None:
         records = batch(b"a", b"b")
         data = {"index": 0, "records": records}
         for topic in ("orders", "orders", "missing"):
-            topics = [{"name": topic, "partition_data": [data]}]
+            topics: list[dict[str, Any]] = [{"name": topic, "partition_data": [data]}]
             await it.ask(ApiKey.PRODUCE, 9, acks=1, timeout_ms=1000, topic_data=topics)
         parts = [{"partition": at, "fetch_offset": 0, "partition_max_bytes": 999} for at in (0, 7)]
         topics = [{"topic": "orders", "partitions": parts}]

@@ -217,9 +217,9 @@ def test_an_internal_topic_is_made_unless_the_start_is_refused(
     settings = {each.replace(".", "_"): value for each, value in given.items()}
     if int(segment_bytes) < 1 << 20:
         with pytest.raises(BadSetting, match=by.segment_bytes):
-            Life(Disk(), **settings)
+            Life(Disk(), (1,), **settings)
         return
-    life = Life(Disk(), **settings)
+    life = Life(Disk(), (1,), **settings)
     assert life.controller.create_internal_topic(name).partitions
 
 
