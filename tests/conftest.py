@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .chosen import is_listed, leave_out, shuffle
 from .kafka.node import running_kafka
 from .log_lines import log_lines as log_lines
 
@@ -35,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="hold tests/wire to Kafka's accidents too (tests/wire/quirks.txt)",
     )
+    group.addoption(
+        "--shuffle",
+        metavar="SEED",
+        type=int,
+        help="run the files, and the tests of each, in the random order of this seed",
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -46,11 +53,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `-n`: order the tests."""
-    if hasattr(config, "workerinput"):
+    """Leave out what the run does not have; order the tests."""
+    leave_out(config, items)
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        shuffle(items, seed)
+    elif hasattr(config, "workerinput"):
         from .parallel import long_first
 
         long_first(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that is skipped for a reason that tests/chosen.py does not list."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+        reason = str(report.longrepr[2])
+        if not is_listed(reason):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}\ntests/chosen.py does not list this reason for a skip"
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from .seeds import check_found
 from .world import simulate
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)  # on a busy machine
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_planted_bug_is_found(name: str) -> None:
