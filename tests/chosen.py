@@ -26,7 +26,8 @@ SKIPS = {
     r"nothing may be mounted here": "a full disk is a mounted one, which needs root",
     r"PySpark 4\.0 has no filter pushdown": "the pushdown of filters began with PySpark 4.1",
     r"could not import '(pyspark|pyarrow|cryptography)": "libraries of extras",
-    r"Spark.*|.*[Jj]ava.*": "Spark needs Java and its connector (OTTLA_NEED_SPARK=1: then it fails)",
+    r"Spark.*|.*[Jj]ava.*": "Spark needs Java (OTTLA_NEED_SPARK=1: then it fails)",
+    r"takes minutes": "make sink-campaign has it",
     r".*-m kafka.*": "a named file has tests that need an Apache Kafka",
     r"the markers were written before the request each time": "chance decides on a real Kafka",
 }
@@ -60,7 +61,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def shuffle(items: list[pytest.Item], seed: int) -> None:
-    """Shuffle the files, and the tests of each; a file stays together, because it shares fixtures."""
+    """Shuffle the files, and the tests of each. A file stays together: it shares fixtures."""
     chance = random.Random(seed)
     by_file: dict[Path, list[pytest.Item]] = {}
     for item in items:

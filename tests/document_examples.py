@@ -44,6 +44,8 @@ def examples(*languages: str) -> list[ParameterSet]:
             if language in languages:
                 place = f"{name(path)}:{text.count(chr(10), 0, block.start()) + 1}"
                 marks = [pytest.mark.spark] if "spark" in body.lower() else []
+                if "ottla museum run" in body:  # it installs versions of clients
+                    marks.append(pytest.mark.slow)
                 printed = OUTPUT.match(text, block.end())
                 output = None if printed is None else printed[1]
                 example = Example(place, language, body, output)

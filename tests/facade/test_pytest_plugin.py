@@ -42,8 +42,10 @@ ANSWERS = """
 
 
 @pytest.fixture(autouse=True)
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A directory with the module `broker_answers`."""
+    # pytest-asyncio warns of projects that leave this open.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-o asyncio_default_fixture_loop_scope=function")
     pytester.makepyfile(broker_answers=ANSWERS)
     pytester.syspathinsert()
     return pytester

@@ -100,10 +100,10 @@ def test_an_error_for_a_whole_fetch_is_read_again(broker: Ottla, topic: str) -> 
     broker.produce(topic, ["a"])
     settings = {"group.id": topic, "client.id": "whole", "log_level": 0}
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, **settings})
-    consumer.assign([TopicPartition(topic, 0, 0)])
     match = {"api": "Fetch", "client_id": "whole", "nth": 1}
     try:
         with broker.faults.expect("error", code="FETCH_SESSION_ID_NOT_FOUND", match=match):
+            consumer.assign([TopicPartition(topic, 0, 0)])
             read = [each.value() for each in consumer.consume(1, timeout=30) if not each.error()]
     finally:
         consumer.close()

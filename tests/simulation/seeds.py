@@ -14,15 +14,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from .planting import Plants
 
 SEEDS = int(os.environ.get("OTTLA_SIMULATION_SEEDS", "400"))
 IN_A_TEST = 100
-FIRST_OF_EACH_TEST = range(0, SEEDS, IN_A_TEST)
 ROOT = Path(__file__).parents[2]
 
 Simulate = Callable[[int], Any]
 """Runs a seed; the result has a trace and the number of events of each kind."""
+
+
+def first_of_each_test() -> list[ParameterSet]:
+    """Return the first seed of each test; all but the first hundred seeds are slow."""
+    return [
+        pytest.param(first, marks=[pytest.mark.slow] if first else [])
+        for first in range(0, SEEDS, IN_A_TEST)
+    ]
 
 
 @cache

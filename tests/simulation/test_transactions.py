@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from .seeds import (
-    FIRST_OF_EACH_TEST,
     check_each_time_the_same,
     check_replay,
+    first_of_each_test,
     happened_in,
     too_rare,
 )
@@ -46,7 +46,7 @@ HAPPENS = {
 
 
 @pytest.mark.timeout(600)  # on a busy machine
-@pytest.mark.parametrize("first", FIRST_OF_EACH_TEST)
+@pytest.mark.parametrize("first", first_of_each_test())
 def test_transactions_are_atomic_and_none_is_lost_duplicated_or_stuck(first: int) -> None:
     happened_in(simulate, first)
 

@@ -44,6 +44,7 @@ def test_all_planted_faults_are_found_in_one_run(spark: SparkSession, tmp_path: 
     assert transactions.where("result = 'commit'").count() > 10
 
 
+@pytest.mark.slow
 def test_clean_logs_have_no_findings_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     world = World()
     clean(world)

@@ -198,6 +198,7 @@ def test_offsets_limit_a_batch_read(
     assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fetching")
 def test_times_limit_a_batch_read(broker: Broker) -> None:
     topic = broker.create_topic(partitions=2)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ..seeds import (
-    FIRST_OF_EACH_TEST,
     check_each_time_the_same,
     check_found,
     check_replay,
+    first_of_each_test,
     happened_in,
     too_rare,
 )
@@ -36,7 +36,7 @@ HAPPENS = {
 
 
 @pytest.mark.timeout(600)  # on a busy machine
-@pytest.mark.parametrize("first", FIRST_OF_EACH_TEST)
+@pytest.mark.parametrize("first", first_of_each_test())
 def test_only_right_secrets_log_in_and_nothing_is_served_outside_a_session(first: int) -> None:
     happened_in(simulate, first)
 
@@ -54,6 +54,7 @@ def test_the_printed_command_replays_the_seed() -> None:
     check_replay(simulate, MODULE)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_planted_bug_is_found(name: str) -> None:

@@ -55,6 +55,7 @@ def open_count(frame: DataFrame) -> int:
     return frame.where("fate = 'open'").count()
 
 
+@pytest.mark.slow
 def test_kills_at_the_steps_of_tasks_and_driver_lose_and_double_nothing(
     spark: SparkSession, ottla: Ottla, tmp_path: Path
 ) -> None:
