@@ -140,6 +140,8 @@ class Cluster:
         self.controller.on_decided = self._snapshots.decided
         self.controller.bootstrap()
         self.controller.topic_logs.open_all()
+        with suppress(OSError):  # the next save of states tries again
+            self.log_directory.permit_saves()
         self.controller.on_topic_created.append(self._follow)
         self.controller.on_topic_deleted.append(self._topic_deleted)
         self.controller.on_partitions_created.append(lambda topic, _: self._follow(topic))

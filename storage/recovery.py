@@ -341,6 +341,7 @@ def _mark_unverified(
             report=report,
             torn_from=None if stop.clean or is_resumed else stop.recovery_point,
             epochs=epochs,
+            has_all_writes=stop.has_all_writes,
         )
 
 
@@ -376,7 +377,7 @@ def _roll_after_lost_end(files: Files, directory: str, segments: list[Segment]) 
     if unverified is None:
         return
     if unverified.ends_in_damage:
-        end_offset = unverified.damages[-1].end_offset
+        end_offset = unverified.end_offset = unverified.damages[-1].end_offset
     elif last.next_offset < unverified.end_offset:
         end_offset = unverified.end_offset
         unverified.ends_early(last.next_offset)

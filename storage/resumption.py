@@ -69,17 +69,11 @@ def resume(
     rest = Unverified(
         segment, is_last=True, may_have_gaps=config.compacts, end_offset=torn_from,
         report=ignore_damage, torn_from=torn_from, epochs=epochs, begins=(position, offset),
+        has_all_writes=True,
     )  # fmt: skip
     segment.size_bytes = position
-    if recovery_point > offset and not _is_valid(rest, recovery_point):
+    end_offset = max((header.next_offset for _, header in rest.headers(position)), default=offset)
+    if rest.damages or end_offset < recovery_point:
         return None
     saved.report = rest.report = report
     return Resumed(segment, offset, rest)
-
-
-def _is_valid(rest: Unverified, before: int) -> bool:
-    """Whether all batches before an offset are there, undamaged."""
-    for _, header in rest.headers(rest.begins[0]):
-        if header.next_offset >= before:
-            return not rest.damages
-    return False

@@ -385,7 +385,11 @@ class Segment:
         self.next_offset, self._interval = self.base_offset, interval
         if self.size_bytes == 0 or not self._load_indexes(end_offset):
             return False
-        for position, header in self.headers(self._offset_index.position_before(_INT_MAX)):
+        index = self._offset_index
+        start = self._start_for(_INT_MAX)
+        if self._offset_index is not index:
+            return False  # its last entry was wrong
+        for position, header in self.headers(start):
             if header.next_offset >= end_offset:
                 self.size_bytes = self.unverified.size_bytes = position + header.size_bytes
                 self._load_end()
@@ -515,11 +519,6 @@ class Segment:
         """False if the open data file was removed or renamed: the next start will not find it."""
         descriptor = self._descriptor
         return descriptor < 0 or self._files.is_at(descriptor, self.path(LOG))
-
-    def sync(self) -> None:
-        """Return when the data survives a loss of power."""
-        if self.size_bytes:
-            self._files.sync(self.open())
 
     def hold(self) -> int:
         """The data file's descriptor for another thread; it stays open until `release`."""

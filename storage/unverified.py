@@ -79,6 +79,8 @@ class Unverified:
         may_have_gaps: the log is compacted: offsets may be missing at the end, too.
         end_offset: the expected end of the segment; a lower bound for the last one.
         torn_from: damaged data from this offset on was not synced, and is cut off.
+        has_all_writes: the machine has run on since the writes: only an incomplete one at the end
+            is cut off, and all other damage stays, as if the data were synced.
         epochs: the leader epochs of the batches; None: not known yet, see `set_leader_epochs`.
 
     Attributes:
@@ -100,8 +102,10 @@ class Unverified:
         torn_from: int | None = None,
         epochs: LeaderEpochs | None = None,
         begins: tuple[int, int] | None = None,
+        has_all_writes: bool = False,
     ) -> None:
         self._segment = segment
+        self._has_all_writes = has_all_writes
         self.begins = begins or (0, segment.base_offset)
         self._is_last = is_last
         self._may_have_gaps = may_have_gaps
@@ -113,7 +117,7 @@ class Unverified:
         self.size_bytes = segment.size_bytes
         self.damages: list[Damage] = []
         self.cut_at: int | None = None
-        self._is_verified = False
+        self._is_verified = self._is_behind_damage = False
         self._verified: list[tuple[int, int]] = []  # disjoint ranges of verified batches, rising
         self._chunk = b""
         self._chunk_start = 0
@@ -126,12 +130,16 @@ class Unverified:
     def cut_if_short(self, next_offset: int) -> None:
         """Cut the file, read to its end at `next_offset`, if it should reach the next segment.
 
-        A loss of power took whole batches, so the following ones were not synced either.
+        A loss of power took whole batches, so the following ones were not synced either. Without
+        one this is damage.
         """
         if self._is_last or self._may_have_gaps or self._torn_from is None or self.damages:
             return
         if self._torn_from <= next_offset < self.end_offset and self.cut_at is None:
-            self.cut_at = self.size_bytes
+            if self._has_all_writes:
+                self.ends_early(next_offset)
+            else:
+                self.cut_at = self.size_bytes
 
     def report_cut(self, next_offset: int, later: Sequence[UnverifiedFile]) -> None:
         """Report that the file is cut at `cut_at`, and that the `later` files are removed."""
@@ -367,7 +375,7 @@ class Unverified:
                 ranges.append((start, position))
                 expected = header.next_offset
                 continue
-            if self._torn_from is not None and expected >= self._torn_from:
+            if self._is_to_cut(position, expected):
                 self.cut_at = position
                 break
             behind = self._next_valid(position, expected)
@@ -380,15 +388,34 @@ class Unverified:
                 self._found(position, expected, None)
         self._is_verified, self._verified = True, ranges
 
+    def _is_to_cut(self, position: int, expected: int) -> bool:
+        """Whether an invalid batch at `position`, expected at that offset, begins a torn end."""
+        if self._torn_from is None or expected < self._torn_from:
+            return False
+        if not self._has_all_writes:
+            return True
+        is_at_the_end = self._is_last and self._next_valid(position, expected) is None
+        return is_at_the_end and self._is_torn(position)
+
     def _found(self, position: int, expected: int, behind: tuple[int, BatchHeader] | None) -> None:
         end_position, end_offset = self.size_bytes, max(expected, self.end_offset)
         if behind is not None:
             end_position, end_offset = behind[0], behind[1].base_offset
+        elif self._has_all_writes and self._is_last and position < end_position:
+            end_offset = max(end_offset, self._end_of_damaged(position, expected))
         why = "a batch is damaged" if position < end_position else "the file ends too early"
         path = self._segment.path(".log")
         damage = Damage(path, position, end_position, expected, end_offset, why)
         self.damages.append(damage)
         self.report(damage)
+
+    def _end_of_damaged(self, position: int, expected: int) -> int:
+        """The end of the damaged last batch, if two of its numbers agree; it has a record."""
+        header = self._header(position)
+        if header is not None and header.base_offset == expected:
+            if header.last_offset_delta + 1 == header.record_count > 0:
+                return header.next_offset
+        return expected + 1
 
     def _valid_at(self, position: int, expected: int | None) -> BatchHeader | None:
         """The header of the batch at `position`; None unless it is whole and valid.
@@ -461,11 +488,19 @@ class Unverified:
     def _fits(self, end: int, header: BatchHeader) -> bool:
         following = self._header(end)
         if following is None:
-            return not self._is_last
+            return not self._is_last or (self._is_behind_damage and end == self.size_bytes)
         return following.base_offset >= header.next_offset
 
     def _next_valid(self, position: int, expected: int) -> tuple[int, BatchHeader] | None:
         """The first valid batch behind the damaged one at `position`."""
+        # The offset of the newest batch is believed: not both of them are wrong after a kill.
+        self._is_behind_damage = self._has_all_writes
+        try:
+            return self._search_valid(position, expected)
+        finally:
+            self._is_behind_damage = False
+
+    def _search_valid(self, position: int, expected: int) -> tuple[int, BatchHeader] | None:
         header = self._header(position)
         if header is not None and header.length >= HEADER_SIZE - LOG_OVERHEAD:
             after = position + header.length + LOG_OVERHEAD

@@ -76,6 +76,7 @@ class World:
         )  # fmt: skip
         self.controller.bootstrap()
         self.controller.topic_logs.open_all()
+        self.directory.permit_saves()
         self.controller.register_broker(1, [HERE])
         self.events = Events()
         self.events.on_change = self._observers_changed

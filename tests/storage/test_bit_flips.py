@@ -11,7 +11,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
+from itertools import islice, product
 from random import Random
 from typing import Any, NamedTuple
 
@@ -154,12 +154,18 @@ class Seen:
             assert found == expected, (found, expected, self.told)
 
 
-def check(disk: Disk, truth: Truth, *, clean: bool, seen: Seen | None = None) -> Seen:
-    """Open the harmed log and ask it everything."""
+def check(
+    disk: Disk, truth: Truth, *, clean: bool, seen: Seen | None = None, killed: bool = False
+) -> Seen:
+    """Open the harmed log and ask it everything.
+
+    Args:
+        killed: nothing was synced, but the machine has run on.
+    """
     seen = seen or Seen()
     log = open_log(
-        disk, clean=clean, recovery_point=truth.ends[1], leader_epoch=LEADER_EPOCH,
-        report=seen.told.append, **SETTINGS,
+        disk, clean=clean, recovery_point=0 if killed else truth.ends[1],
+        leader_epoch=LEADER_EPOCH, has_all_writes=killed, report=seen.told.append, **SETTINGS,
     )  # fmt: skip
     if log.log_end_offset != truth.ends[1]:  # the last file is lost, after an unclean stop
         assert not clean
@@ -244,6 +250,27 @@ def test_a_turned_bit_anywhere_is_never_given_out(truth: Truth, suffix: str, cle
             disk.files[path].data[position] ^= bit
             try:
                 check(disk, truth, clean=clean)
+            except AssertionError as wrong:
+                raise AssertionError(f"{path}, byte {position}, bit {bit:#x}") from wrong
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_turned_bit_is_never_taken_for_a_torn_end_after_a_kill(
+    truth: Truth, suffix: str, is_saved: bool
+) -> None:
+    """The machine runs on: nothing is lost but the batch, not even if no data was synced."""
+    for path in [path for path in harmed_files(truth) if path.endswith(suffix)]:
+        every = turns(path, truth.disk.size(path))
+        for position, bit in every if EVERY_BIT else islice(every, 0, None, 4):
+            disk = truth.disk.after_kill()
+            if not is_saved:  # so that the whole newest segment is read
+                del disk.files[max(name for name in disk.files if name.endswith(".snapshot"))]
+            if path not in disk.files:
+                continue
+            disk.files[path].data[position] ^= bit
+            try:
+                check(disk, truth, clean=False, killed=True)
             except AssertionError as wrong:
                 raise AssertionError(f"{path}, byte {position}, bit {bit:#x}") from wrong
 

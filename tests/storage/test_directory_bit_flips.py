@@ -73,8 +73,37 @@ def test_a_flipped_bit_loses_nothing_or_is_reported_with_the_file(
     turn_all(stopped, name)
 
 
-def test_a_turned_bit_in_a_checkpoint_costs_nothing_after_a_kill(killed: CrashDisk) -> None:
-    turn_all(killed, "-checkpoint")
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_after_a_kill_loses_nothing_or_is_reported(
+    killed: CrashDisk, name: str
+) -> None:
+    turn_all(killed, name)
+
+
+def test_a_flipped_bit_in_the_metadata_log_after_a_kill_loses_no_topic() -> None:
+    """Nothing can be torn while the machine runs on: the start is refused, and changes nothing."""
+    killed = CrashDisk()
+    world = World(killed, NOW_MS)
+    for number in range(4):
+        world.create(f"topic{number}", 1)
+    whole = seen(World(killed.reboot(power_cut=False), NOW_MS))
+    paths = [path for path in killed.files if fnmatch(path, "*/__cluster_metadata-0/*.log")]
+    refusals = 0
+    for path in paths:
+        for position, bit in places(killed, path):
+            disk = killed.reboot(power_cut=False)
+            disk.files[path].data[position] ^= bit
+            size = disk.size(path)
+            try:
+                found = seen(World(disk, NOW_MS))
+            except Refused as refused:
+                refusals += 1
+                assert os.path.basename(path) in str(refused)
+                assert disk.size(path) == size
+            else:
+                assert found["topics"] == whole["topics"], (path, position, bit)
+            assert not [each for each in disk.directories if each.endswith("-stray")]
+    assert refusals > 5
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
