@@ -412,10 +412,10 @@ class Unverified:
     def _end_of_damaged(self, position: int, expected: int) -> int:
         """The end of the damaged last batch, if two of its numbers agree; it has a record."""
         header = self._header(position)
-        if header is not None and header.base_offset == expected:
-            if header.last_offset_delta + 1 == header.record_count > 0:
-                return header.next_offset
-        return expected + 1
+        if header is None or header.base_offset != expected:
+            return expected + 1
+        agree = header.last_offset_delta + 1 == header.record_count > 0
+        return header.next_offset if agree else expected + 1
 
     def _valid_at(self, position: int, expected: int | None) -> BatchHeader | None:
         """The header of the batch at `position`; None unless it is whole and valid.
