@@ -28,8 +28,8 @@ _SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
 _LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
 _TOPIC_NAME_LENGTH: Final = 80
 _MARKERS: Final = (
-    "ottla(settings={}, nodes=1, log_level=''): the broker settings, the number of nodes and the"
-    " log level of ottla_broker",
+    "ottla(settings={}, nodes=1, ...): what ottla_broker is started with; all keywords of"
+    " ottla.testing.Ottla, as clock='manual'",
     "ottla_topic(partitions=1, **configs): the partitions and configs of ottla_topic;"
     " an underscore stands for a dot",
 )
@@ -106,11 +106,12 @@ def ottla(
 
     If a test kills it, a warning names the test, and the broker is started again.
     """
-    from ottla.pytest_support import SessionBroker
-    from ottla.testing import Ottla
+    from ottla.pytest_support import SessionBroker, started
 
     log_level = _log_level(pytestconfig)
-    with Ottla(settings=ottla_settings, nodes=ottla_nodes, log_level=log_level) as broker:
+    with started(
+        "ottla", settings=ottla_settings, nodes=ottla_nodes, log_level=log_level
+    ) as broker:
         known = pytestconfig.stash[_SESSION] = SessionBroker(broker)
         yield broker
         del pytestconfig.stash[_SESSION]
@@ -132,13 +133,14 @@ def ottla_broker(
     if request.scope == "session":
         yield request.getfixturevalue("ottla")
         return
-    from ottla.testing import Ottla
+    from ottla.pytest_support import keywords_of, parameters_of_ottla, started
 
-    marker = request.node.get_closest_marker("ottla")
-    given = {} if marker is None else dict(marker.kwargs)
-    settings = {**ottla_settings, **given.pop("settings", {})}
+    given = keywords_of(request.node, "ottla", parameters_of_ottla())
     usual = {"nodes": ottla_nodes, "log_level": _log_level(request.config)}
-    with Ottla(settings=settings, **{**usual, **given}) as broker:
+    settings = given.pop("settings", {})
+    if isinstance(settings, dict):
+        settings = {**ottla_settings, **settings}
+    with started("ottla_broker", settings=settings, **{**usual, **given}) as broker:
         yield broker
 
 
@@ -150,13 +152,15 @@ def ottla_topic(request: pytest.FixtureRequest) -> str:
     """
     topic = re.sub(r"[^a-zA-Z0-9-]+", "-", request.node.name)[:_TOPIC_NAME_LENGTH].strip("-")
     topic = f"{topic}-{secrets.token_hex(4)}"
-    marker = request.node.get_closest_marker("ottla_topic")
-    given = {} if marker is None else dict(marker.kwargs)
+    from ottla.pytest_support import in_few_lines, keywords_of
+
+    given = keywords_of(request.node, "ottla_topic")
     partitions = given.pop("partitions", 1)
     configs = {name.replace("_", "."): str(value) for name, value in given.items()}
     names = {"ottla", "ottla_broker"} & set(request.fixturenames) or {"ottla"}
     for broker in {id(each): each for each in map(request.getfixturevalue, names)}.values():
-        broker.create_topic(topic, partitions=partitions, configs=configs)
+        with in_few_lines("ottla_topic"):
+            broker.create_topic(topic, partitions=partitions, configs=configs)
     return topic
 
 
@@ -200,9 +204,11 @@ def pytest_runtest_makereport(
         sizes = item.stash[_LOG_SIZES]
         for broker in list(testing.brokers):
             text = broker.log_since(sizes.get(broker, 0))
-            if text.strip():
-                title = f"Ottla's log ({broker.bootstrap_servers or 'not started'})"
-                report.sections.append((title, text))
+            if text.strip() and broker.bootstrap_servers:  # else the error has it
+                from ottla.log_text import as_on_a_terminal
+
+                title = f"Ottla's log ({broker.bootstrap_servers})"
+                report.sections.append((title, as_on_a_terminal(text)))
             sizes[broker] = broker.log_size()
     return report
 

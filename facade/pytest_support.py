@@ -1,19 +1,75 @@
-"""The session's broker of the pytest plugin: it is checked after each test and replaced if dead."""
+"""What the fixtures of the pytest plugin do, once a test asks for a broker.
+
+The session's broker is checked after each test and replaced if dead. Mistakes of a test's author
+fail it in a line or two, without the tracebacks of pytest's plugins.
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from ottla.client import ErrorAnswer
 from ottla.health import answers
-from ottla.testing import BrokerFailed
+from ottla.testing import BrokerFailed, Ottla
 
 if TYPE_CHECKING:
-    from ottla.testing import Ottla, RunningNode
+    from ottla.testing import RunningNode
 
 
 class OttlaWarning(UserWarning):
     """A test left the session's broker, or one of its nodes, dead; the text names the test."""
+
+
+@contextmanager
+def in_few_lines(fixture: str) -> Iterator[None]:
+    """Fail the test with the text of a mistake of its author, without a traceback."""
+    try:
+        yield
+    except (BrokerFailed, ErrorAnswer, TypeError, ValueError) as mistake:
+        raise pytest.fail.Exception(f"{fixture}: {mistake}", pytrace=False) from None
+
+
+@contextmanager
+def started(fixture: str, **arguments: Any) -> Iterator[Ottla]:  # Any: as a test gives them
+    """A broker for a fixture; if it does not start, `in_few_lines` says why."""
+    with ExitStack() as stack:
+        with in_few_lines(fixture):
+            broker = stack.enter_context(Ottla(**arguments))
+        yield broker
+
+
+def parameters_of_ottla() -> list[str]:
+    """The keywords that a broker is started with."""
+    return list(signature(Ottla).parameters)
+
+
+def keywords_of(
+    test: pytest.Item, marker_name: str, known: Sequence[str] | None = None
+) -> dict[str, Any]:  # Any: as a test gives them
+    """The keywords of a marker, none without it; a wrong one fails the test with one line.
+
+    Args:
+        known: the keywords that exist; None: all are taken.
+    """
+    marker = test.get_closest_marker(marker_name)
+    if marker is None:
+        return {}
+    place = f"@pytest.mark.{marker_name}"
+    if marker.args:
+        pytest.fail(f"{place}: {marker.args[0]!r}: keywords were expected", pytrace=False)
+    for keyword in marker.kwargs:
+        if known is not None and keyword not in known:
+            similar = get_close_matches(keyword, known, 1)
+            meant = f"did you mean {similar[0]}?" if similar else f"keywords: {', '.join(known)}"
+            pytest.fail(f"{place}: there is no keyword {keyword}; {meant}", pytrace=False)
+    return dict(marker.kwargs)
 
 
 class SessionBroker:

@@ -18,17 +18,17 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, Self
+
+from ottla.scratch import Scratch
 
 __all__ = ["Template", "TemplateBroker", "TemplateFailed", "start_at"]
 
@@ -149,7 +149,8 @@ class Template:
 
     def __init__(self, *, idle_s: float = 0.0) -> None:
         # Private: a process that may connect runs brokers as this user.
-        self._directory = Path(tempfile.mkdtemp(prefix="ottla-template-"))
+        self._scratch = Scratch.make("ottla-template-")
+        self._directory = self._scratch.path
         self.path = self._directory / "socket"
         command = [sys.executable, "-P", "-m", "ottla", "template", "--until-stdin-ends"]
         command += ["--socket", str(self.path), "--idle-s", str(idle_s)]
@@ -199,7 +200,7 @@ class Template:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._scratch.remove()
 
     def __enter__(self) -> Self:
         return self

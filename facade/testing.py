@@ -5,9 +5,9 @@
 
 The `with` begins when the broker answers (about 0.15 s for the first, less for others: see
 `broker_process.py`), and its end leaves nothing behind. The broker watches a pipe or socket that
-the test's process holds, so it also ends if that is killed; then the temporary directory stays, as
-the test may need it. `Ottla(nodes=3)` runs a cluster in one process, whose nodes a test can stop
-and start.
+the test's process holds, so it also ends if that is killed; then the temporary directory stays
+until the first broker of a later process. `Ottla(nodes=3)` runs a cluster in one process, whose
+nodes a test can stop and start.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import os
 import shutil
 import signal
 import socket
-import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ottla.broker_data import BrokerData
 from ottla.broker_process import BrokerProcess, start_process
 from ottla.lab_clock import Clock
 from ottla.ports import NO_BROKER, HeldPorts, closed_port, silent_port
+from ottla.scratch import Scratch
+from ottla.unittest_mixin import OttlaTestMixin
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -118,6 +119,9 @@ class Ottla(BrokerData):
             after a restart; or `manual:MS`, to begin there; or `system`.
         emulate: bugs of Kafka to rehearse: `["KAFKA-19999"]` (docs/LAB_BUGS.md).
 
+    Raises:
+        ValueError, TypeError: an argument is wrong; the text names it.
+
     Attributes:
         nodes: the nodes by id.
         clock: the broker's time.
@@ -136,12 +140,16 @@ class Ottla(BrokerData):
         clock: str = "system",
         emulate: Iterable[str] = (),
     ) -> None:
-        self._emulated = ",".join(emulate)
+        if not isinstance(nodes, int) or nodes < 1:
+            raise ValueError(f"nodes={nodes!r}: a number from 1 on was expected")
+        if not isinstance(settings or {}, Mapping):
+            raise TypeError(f"settings={settings!r}: a mapping was expected")
+        self._emulated = emulate if isinstance(emulate, str) else ",".join(emulate)
         self._log_level = log_level
         self._clock = clock
         self.clock = Clock(self, self._advanced)
         self._security: BrokerSecurity | None = None
-        if users or security != "PLAINTEXT":
+        if users or security != "PLAINTEXT" or mechanism != "PLAIN":
             from ottla.secured import BrokerSecurity
 
             self._security = BrokerSecurity(security, users or {}, mechanism)
@@ -418,8 +426,9 @@ class Ottla(BrokerData):
     def _directory(self) -> Path:
         """The temporary directory, made at its first use."""
         if self._scratch is None:
-            self._scratch = Path(tempfile.mkdtemp(prefix="ottla-"))
-            self._removal = weakref.finalize(self, _remove, self._scratch, os.getpid())
+            made = Scratch.make()
+            self._scratch = made.path
+            self._removal = weakref.finalize(self, made.remove)
         return self._scratch
 
     @property
@@ -521,11 +530,6 @@ class Ottla(BrokerData):
             return begin, log.read()
 
 
-def _remove(scratch: Path, pid: int) -> None:
-    if os.getpid() == pid:  # not in a process that was forked from it
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
 RunningBroker = Ottla
 """The former name of `Ottla`."""
 
@@ -541,35 +545,3 @@ def running_broker(
     """
     with Ottla(data_dir=data_dir, settings=settings, nodes=nodes) as broker:
         yield broker
-
-
-class OttlaTestMixin:
-    """Gives the tests of a `unittest.TestCase` one broker, `self.ottla`.
-
-        class TestOrders(OttlaTestMixin, unittest.TestCase):
-            ottla_settings = {"num.partitions": "3"}
-
-    Attributes:
-        ottla: the broker of the class.
-        ottla_settings: Kafka's broker settings by name, for all brokers of the class.
-        ottla_nodes: the number of nodes of each broker.
-    """
-
-    ottla: ClassVar[Ottla]
-    ottla_settings: ClassVar[Mapping[str, str]] = {}
-    ottla_nodes: ClassVar[int] = 1
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        """Start the broker of the class."""
-        super().setUpClass()  # type: ignore[misc]  # TestCase has it
-        cls.ottla = cls.enterClassContext(cls._new_ottla())  # type: ignore[attr-defined]  # as well
-
-    def fresh_ottla(self) -> Ottla:
-        """Start a broker for this test alone."""
-        started: Ottla = self.enterContext(self._new_ottla())  # type: ignore[attr-defined]  # as well
-        return started
-
-    @classmethod
-    def _new_ottla(cls) -> Ottla:
-        return Ottla(settings=cls.ottla_settings, nodes=cls.ottla_nodes)

@@ -39,7 +39,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         # Token providers are objects of the clients that ask for them.
         {
             *("aiokafka", "confluent_kafka", "kafka", "msgspec", "pyarrow", "pytest", "rich"),
-            *("typer", "yaml"),
+            *("structlog", "typer", "yaml"),
         },
     ),
     "spark": (

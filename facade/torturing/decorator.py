@@ -65,6 +65,7 @@ def torture(
         TypeError: the function is none of a module, or takes something else.
         ValueError: there is no such action.
     """
+    without = (without,) if isinstance(without, str) else without
     unknown = set(without) - ACTIONS.keys()
     if unknown:
         raise ValueError(f"torture: without {unknown.pop()}: it is none of {', '.join(ACTIONS)}")

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from ottla.admin_groups import coordinator_of, offsets_now
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.lab_client import Fault, LabRefused
 from ottla.ports import HeldPorts
 from ottla.protocol.api_keys import ApiKey
-from ottla.testing import BrokerFailed, Ottla
+from ottla.testing import BrokerFailed, Ottla, brokers
 from ottla.torturing.contract import Contract
 from ottla.torturing.inputs import Batch
 from ottla.torturing.schedule import BEFORE, FIRST_VERSIONS, Schedule, Step
@@ -62,7 +62,13 @@ class Stage:
         self._client: Client | None = None
         self._followed_s = 0.0
 
+    _last: ClassVar[Ottla | None] = None
+
     def __enter__(self) -> Self:
+        # A test that fails shows the log of its last run, and not those of dozens before it.
+        if Stage._last is not None:
+            brokers.discard(Stage._last)
+        Stage._last = self.broker
         self.broker.__enter__()
         for topic, partitions in (
             (self._contract.input, self._schedule.data.partitions),

@@ -359,6 +359,111 @@ def sections(output: str) -> dict[str, str]:
     return found
 
 
+MISTAKES = {
+    '@pytest.mark.ottla(setings={"num.partitions": "3"})': "setings; did you mean settings?",
+    '@pytest.mark.ottla({"num.partitions": "3"})': "keywords were expected",
+    '@pytest.mark.ottla(settings={"num.partition": "3"})': "did you mean num.partitions?",
+    '@pytest.mark.ottla(settings="num.partitions=3")': "a mapping was expected",
+    '@pytest.mark.ottla(nodes="3")': "nodes='3': a number from 1 on was expected",
+    "@pytest.mark.ottla(nodes=0)": "nodes=0: a number from 1 on was expected",
+    '@pytest.mark.ottla(clock="manuel")': "the clocks are system, manual and manual:MS",
+    '@pytest.mark.ottla(emulate="KAFKA-1")': "there is no bug KAFKA-1 to rehearse",
+    '@pytest.mark.ottla(security="SASL")': "security='SASL' must be one of PLAINTEXT, SSL",
+    '@pytest.mark.ottla(security="SASL_PLAINTEXT")': "SASL_PLAINTEXT needs users",
+    '@pytest.mark.ottla(mechanism="SCRAM")': "mechanism='SCRAM' must be one of PLAIN",
+    '@pytest.mark.ottla(log_level="debgu")': "--log-level debgu: the levels are trace",
+    "@pytest.mark.ottla_topic(3)": "keywords were expected",
+    "@pytest.mark.ottla_topic(partition=3)": "Unknown topic config name: partition",
+    "@pytest.mark.ottla_topic(partitions=0)": "INVALID_PARTITIONS",
+}
+
+
+def test_a_mistake_in_a_marker_is_a_line_or_two(pytester: pytest.Pytester) -> None:
+    tests = [
+        f"{marker}\ndef test_{number}(ottla_broker, ottla_topic):\n    pass\n"
+        for number, marker in enumerate(MISTAKES)
+    ]
+    pytester.makepyfile("\n\n".join(["import pytest", *tests]))
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-W", "default")
+    result.assert_outcomes(errors=len(MISTAKES))
+    output = result.stdout.str()
+    reports = re.split(r"^_+ ERROR at setup of test_\d+ _+$", output, flags=re.MULTILINE)[1:]
+    reports[-1] = reports[-1].partition("\n====")[0]
+    for (marker, said), report in zip(MISTAKES.items(), reports, strict=True):
+        lines = [line for line in report.splitlines() if line and "is listening on" not in line]
+        lines = [line for line in lines if not line.startswith("----")]
+        assert said in report, (marker, report)
+        assert len(lines) <= 2, (marker, report)
+
+
+def test_a_param_may_have_a_marker_of_a_broker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from broker_answers import setting
+
+        one = pytest.param("1", marks=pytest.mark.ottla(settings={"num.partitions": "1"}))
+        two = pytest.param("2", marks=pytest.mark.ottla(settings={"num.partitions": "2"}))
+
+        @pytest.mark.parametrize("count", [one, two])
+        def test_one(ottla_broker, count):
+            assert setting(ottla_broker, "num.partitions") == count
+        """
+    )
+    passes(pytester, 2)
+
+
+LOGS = """
+    import unittest
+    import pytest
+    from ottla.testing import OttlaTestMixin
+
+    class TestIt(OttlaTestMixin, unittest.TestCase):
+        def test_crashes(self):
+            self.fresh_ottla().faults.add("crash", point="prepare_append")
+            self.fail("as wanted")
+
+        def test_errs(self):
+            self.ottla.faults.add("delay", ms=1)
+            self.ottla.nodes[1].stop()
+            raise KeyError("as wanted")
+
+        def test_passes(self):
+            self.ottla.nodes[1].stop()
+            self.ottla.nodes[1].start()
+
+    if __name__ == "__main__":
+        unittest.main()
+"""
+STOPPED = re.compile(r"^\S+ \[info *\] a node stops", re.MULTILINE)
+
+
+def test_a_failing_unittest_shows_the_log_of_its_brokers(pytester: pytest.Pytester) -> None:
+    path = pytester.makepyfile(LOGS)
+    done = subprocess.run(
+        [sys.executable, str(path), "TestIt.test_errs"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    _, _, log = done.stderr.partition("Ottla's log (127.0.0.1:")
+    assert STOPPED.search(log), done.stderr
+    fine = subprocess.run(
+        [sys.executable, str(path), "TestIt.test_passes"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Ottla's log" not in fine.stderr
+
+
+def test_the_log_of_a_failing_test_has_the_form_of_a_terminal(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(LOGS)
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-k", "errs")
+    output = result.stdout.str()
+    assert STOPPED.search(output), output
+    assert '{"level"' not in output
+    assert output.count("Ottla's log") == 1
+
+
 def test_each_worker_of_xdist_has_a_broker_and_sends_its_log(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ottla
+from ottla.testing import brokers
 from ottla.torturing.decorator import PromiseBroken
 
 from . import app
@@ -38,6 +39,18 @@ def test_a_wrong_function_fails_with_the_scenario_and_its_timeline() -> None:
     assert "copy 1       torture-1 torture-output-0 seq 0" in text
     assert "<-- writes torture-output-0 at" in text
     assert "\nThe scenario, for replay=:\nversion: 1\n" in text
+
+
+@ottla.torture(runs=2, copies=1, without=ALONE)
+def copies_committed_records(bootstrap: str, transactional_id: str) -> None:
+    app.run(bootstrap, transactional_id, "none")
+
+
+def test_of_many_runs_only_the_last_ones_log_is_shown() -> None:
+    """The plugin has a section for each broker that is known."""
+    before = set(brokers)
+    copies_committed_records()
+    assert len(set(brokers) - before) == 1
 
 
 def test_the_test_takes_no_fixtures_and_keeps_its_name() -> None:
