@@ -19,7 +19,7 @@ from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import BatchHeader, headers_in
 from ottla.protocol.control import read_marker
-from ottla.protocol.errors import Code
+from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import Header, records_in
 
 _FETCH_BYTES: Final = 1 << 20
@@ -194,14 +194,19 @@ class RecordReader:
                 continue
             if self._isolation == Isolation.READ_COMMITTED and fate == Fate.ABORTED:
                 continue
-            records += [
-                ReadRecord(
-                    self._topic, answer.partition_index, *record, fate,
-                    header.producer_id, header.producer_epoch,
-                )
-                for record in records_in(data, at, header)
-                if record.offset >= position.offset
-            ]  # fmt: skip
+            producer = header.producer_id, header.producer_epoch
+            try:
+                records += [
+                    ReadRecord(self._topic, answer.partition_index, *record, fate, *producer)
+                    for record in records_in(data, at, header)
+                    if record.offset >= position.offset
+                ]
+            except Refused as broken:
+                if records:  # the broken batch comes first in the next answer
+                    position.offset = header.base_offset
+                    return records
+                place = f"{self._topic}-{answer.partition_index}"
+                raise ErrorAnswer(broken.code, place, broken.why) from None
         if batches:
             position.offset = batches[-1][1].next_offset
         return records

@@ -16,7 +16,14 @@ from .damage import Damage
 from .directory_names import PARTITION_METADATA, is_partition
 from .files import read_if_exists
 from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition
-from .log_directory import CLEAN_SHUTDOWN, LOG_STARTS, RECOVERY_POINTS, Offsets, read_checkpoint
+from .log_directory import (
+    CLEAN_SHUTDOWN,
+    CLEANED_OFFSETS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    Offsets,
+    read_checkpoint,
+)
 from .meta_properties import META_PROPERTIES, decode_uuid, encode_uuid, properties_of
 from .metadata_log import catalog_of
 from .metadata_snapshot import read_snapshot, snapshots_in
@@ -25,7 +32,7 @@ _CHECKPOINTS = (
     RECOVERY_POINTS,
     LOG_STARTS,
     "replication-offset-checkpoint",
-    "cleaner-offset-checkpoint",
+    CLEANED_OFFSETS,
 )
 
 
@@ -86,6 +93,7 @@ def inspect_directory(path: str) -> DirectoryReport:
     report.recovery_points = checkpoints[RECOVERY_POINTS]
     report.log_starts = checkpoints[LOG_STARTS]
     report.damages += _compare_with_catalog(files, report)
+    report.compacted |= {topic for topic, _ in checkpoints[CLEANED_OFFSETS]}  # earlier, too
     return report
 
 

@@ -20,7 +20,7 @@ from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
 from .damage import Damage
-from .files import RealFiles, read_if_exists
+from .files import Files, RealFiles, read_if_exists
 from .indexes import OffsetIndex, TimeIndex
 from .leader_epochs import FILE_NAME, NO_EPOCH, LeaderEpochs
 from .producers import ProducerStates
@@ -113,6 +113,7 @@ def inspect_partition(
     is_finished: bool = False,
     recovery_point: int = 0,
     may_have_gaps: bool = True,
+    files: Files | None = None,
 ) -> PartitionReport:
     """Read and check one partition.
 
@@ -120,15 +121,16 @@ def inspect_partition(
         is_finished: a broker stopped cleanly, so nothing may be torn.
         recovery_point: everything before this offset was synced.
         may_have_gaps: whether the topic may have been compacted.
+        files: the file layer; None: the files of the operating system, opened for reading only.
 
     Raises:
         OSError: a file cannot be read, or was removed meanwhile.
     """
-    files = ReadOnlyFiles()
+    files = files or ReadOnlyFiles()
     report = PartitionReport(os.path.basename(directory), directory)
     names = files.names_in(directory)
     bases = sorted(_offsets(names, LOG))
-    checks = _Checks(files, report)
+    checks = _Checks(files, report, may_have_gaps=may_have_gaps)
     for at, base_offset in enumerate(bases):
         is_last = at + 1 == len(bases)
         end_offset = base_offset if is_last else bases[at + 1]
@@ -154,8 +156,9 @@ def _offsets(names: list[str], suffix: str) -> list[int]:
 class _Checks:
     """Reads the segments of a partition in order, and compares the files beside them."""
 
-    def __init__(self, files: ReadOnlyFiles, report: PartitionReport) -> None:
+    def __init__(self, files: Files, report: PartitionReport, *, may_have_gaps: bool) -> None:
         self._files = files
+        self._may_have_gaps = may_have_gaps
         self._report = report
         self._states = ProducerStates()
         self._aborted = AbortedTransactions()
@@ -190,7 +193,7 @@ class _Checks:
                 self._report.torn_bytes = segment.size_bytes - unverified.cut_at
         self._offset_index(found, headers, is_last=is_last)
         self._time_index(found, headers, is_last=is_last)
-        self._transaction_index(found, is_last=is_last)
+        self._transaction_index(found, headers, is_last=is_last)
         found.damages = self._report.damages[reported:]
         self._report.segments.append(found)
         self._report.open_transactions = {
@@ -280,7 +283,9 @@ class _Checks:
             why = "the last entry does not have the largest timestamp"
             self._damage(path, (len(entries) - 1) * 12, found.base_offset, why)
 
-    def _transaction_index(self, found: SegmentReport, *, is_last: bool) -> None:
+    def _transaction_index(
+        self, found: SegmentReport, headers: dict[int, BatchHeader], *, is_last: bool
+    ) -> None:
         path = found.segment.path(TRANSACTION_INDEX)
         content = read_if_exists(self._files, path)
         expected = self._aborted.ended_in(found.base_offset, found.next_offset)
@@ -294,14 +299,34 @@ class _Checks:
             if known is None or known.first_offset > entry.first_offset:
                 self._damage(path, 0, entry.last_offset, "an aborted transaction is missing")
         for entry in listed.values():
-            if (
-                entry.first_offset >= self._report.segments[0].base_offset
-                if (self._report.segments)
-                else entry.first_offset >= found.base_offset
-            ):
-                self._damage(
-                    path, 0, entry.last_offset, "an entry is for a transaction that was not aborted"
-                )
+            if not self._may_be_aborted(entry, found, headers):
+                why = "an entry is for a transaction that was not aborted"
+                self._damage(path, 0, entry.last_offset, why)
+
+    def _may_be_aborted(
+        self, entry: AbortedTransaction, found: SegmentReport, headers: dict[int, BatchHeader]
+    ) -> bool:
+        """Whether a transaction whose records are not there may have been aborted.
+
+        They may be before the log's start. Compaction removes them, the marker's record if no
+        other remains, and later the marker.
+        """
+        first = self._report.segments[0] if self._report.segments else found
+        if not self._may_have_gaps:
+            return entry.first_offset < first.base_offset
+        place = next(
+            (each for each in headers.items() if each[1].base_offset == entry.last_offset), None
+        )
+        if place is None:
+            return _holder(headers, entry.last_offset) is None
+        position, header = place
+        if not header.is_control or header.producer_id != entry.producer_id:
+            return False
+        try:
+            marker = read_marker(found.segment.batch_at(position, header), 0, header)
+        except Refused:  # compaction removed its record
+            return True
+        return marker is not None and not marker.commit
 
     def _snapshot(self, offset: int) -> ProducerStates | None:
         path = f"{self._report.directory}/{file_name(offset, SNAPSHOT)}"
@@ -326,6 +351,8 @@ class _Checks:
             last = self._latest.get(entry.producer_id)
             if last is None or entry.last_offset < 0 or last[0] >= offset:
                 continue
+            if self._may_have_gaps and last[0] < entry.last_offset:
+                continue  # compaction keeps only the last batch of a producer
             if last != (entry.last_offset, entry.last_sequence):
                 why = f"the state of producer {entry.producer_id} differs from the data"
                 self._damage(path, 0, offset, why)

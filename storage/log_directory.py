@@ -243,6 +243,7 @@ class LogDirectory:
             leader_epoch=leader_epoch,
             is_new=is_new,
             has_all_writes=self._has_all_writes,
+            was_compacted=key in self._cleaned_up_to,
         )
         log = self._logs[key] = PartitionLog(
             self._services, topic, partition, config=config, stop=stop, now_ms=now_ms

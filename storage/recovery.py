@@ -66,6 +66,7 @@ class Stop:
         leader_epoch: the partition's epoch in the metadata; None: unknown.
         is_new: the directory was just created and is empty; nothing is read.
         has_all_writes: the machine has run on since: all that was written is in the files.
+        was_compacted: offsets may be missing, whatever the topic's policy is now.
     """
 
     clean: bool
@@ -75,6 +76,7 @@ class Stop:
     leader_epoch: int | None = None
     is_new: bool = False
     has_all_writes: bool = False
+    was_compacted: bool = False
 
 
 def load(
@@ -336,7 +338,7 @@ def _mark_unverified(
         segment.unverified = Unverified(
             segment,
             is_last=is_last,
-            may_have_gaps=config.compacts,
+            may_have_gaps=config.compacts or stop.was_compacted,
             end_offset=end_offset,
             report=report,
             torn_from=None if stop.clean or is_resumed else stop.recovery_point,

@@ -41,7 +41,13 @@ def open_log(
     files.make_directory(f"data/{topic}-0")
     opening = {
         name: settings.pop(name)
-        for name in ("recovery_point", "log_start_offset", "leader_epoch", "has_all_writes")
+        for name in (
+            "recovery_point",
+            "log_start_offset",
+            "leader_epoch",
+            "has_all_writes",
+            "was_compacted",
+        )
         if name in settings
     }
     report = settings.pop("report", ignore_damage)

@@ -8,10 +8,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ottla.protocol.batch import build, read_header
 from ottla.protocol.records import Record
+from ottla.storage.inspection import inspect_partition
 from ottla.storage.log import PartitionLog
 from tests.storage.compacting import committed, compacted, open_compacted, packed, values
 from tests.storage.disk import Disk
-from tests.storage.logs import NOW_MS, end_of, everything
+from tests.storage.logs import DIRECTORY, NOW_MS, end_of, everything
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"a key that is longer than a digest", b"d"])
 CODECS = st.sampled_from(["uncompressed", "gzip", "snappy", "lz4", "zstd"])
@@ -100,6 +101,7 @@ class CompactedLog(RuleBasedStateMachine):
         if did is not None:
             self.cleaned_up_to = did.end_offset
             self.check_clean(did.end_offset)
+        self.check_healthy(is_finished=False)
 
     @rule(wait_ms=st.sampled_from([10, RETENTION_MS + 1]))
     def wait(self, wait_ms: int) -> None:
@@ -108,6 +110,7 @@ class CompactedLog(RuleBasedStateMachine):
     @rule(clean=st.booleans())
     def restart(self, clean: bool) -> None:
         self.log.close(clean=clean)
+        self.check_healthy(is_finished=clean)
         self.disk = self.disk.after_kill()
         self.log = self.opened(clean=clean)
 
@@ -123,6 +126,13 @@ class CompactedLog(RuleBasedStateMachine):
             assert not read.records
 
     # Invariants
+
+    def check_healthy(self, *, is_finished: bool) -> None:
+        """`ottla log verify` finds nothing."""
+        report = inspect_partition(DIRECTORY, files=self.disk, is_finished=is_finished)
+        found = [damage.why for damage in report.damages]
+        report.close()
+        assert found == []
 
     def check_clean(self, end_offset: int) -> None:
         """With room for all keys: of each one record is left, and none of what was aborted."""
