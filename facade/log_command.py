@@ -87,12 +87,12 @@ def _about_empty(empty: int) -> str:
 def verify(path: str, *, as_json: bool = False) -> int:
     """Check everything; return 1 if something is damaged, else 0. Raises NotADirectory."""
     if _is_one_partition(path):
-        reports: Iterable[PartitionReport] = [_inspected(path)]
+        reports: Iterable[PartitionReport] = [_inspected(path, reads_records=True)]
         damages = []
     else:
         directory = _directory(path)
         damages = list(directory.damages)
-        reports = map(directory.inspect, directory.partitions)
+        reports = (directory.inspect(name, reads_records=True) for name in directory.partitions)
     partitions = batches = size_bytes = torn_bytes = 0
     for report in reports:
         partitions += 1
@@ -123,8 +123,8 @@ def _is_one_partition(path: str) -> bool:
         raise NotADirectory(f"cannot read {path}: {error.strerror}") from None
 
 
-def _inspected(path: str) -> PartitionReport:
-    return inspect_partition(os.path.normpath(path))
+def _inspected(path: str, *, reads_records: bool = False) -> PartitionReport:
+    return inspect_partition(os.path.normpath(path), reads_records=reads_records)
 
 
 def _directory(path: str) -> DirectoryReport:

@@ -77,7 +77,7 @@ def _records(payload: Bytes, header: BatchHeader, first: int = 0) -> Iterator[Re
             end = at + size
             if size < 0 or end > len(payload):
                 raise _Broken(f"its size is {size}, and {len(payload) - at} bytes are left")
-            record, at = _record(payload, at, header)
+            record, at = _record(payload, at, end, header)
             if at != end:
                 raise _Broken(f"its size is {size}, and its fields have {size + at - end} bytes")
         except IndexError:
@@ -143,32 +143,31 @@ def _filled(payload: bytes, size_bytes: int, opened: Iterator[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
-    """The record at a position, and the position behind it."""
+def _record(payload: Bytes, at: int, end: int, header: BatchHeader) -> tuple[Record, int]:
+    """The record at a position, which should end at `end`, and the position behind its fields."""
     at += 1  # attributes: unused
     timestamp_delta, at = read_signed(payload, at)
     offset_delta, at = read_size(payload, at)
-    key, at = _nullable_bytes(payload, at, "its key")
-    value, at = _nullable_bytes(payload, at, "its value")
+    key, at = _nullable_bytes(payload, at, end, "its key")
+    value, at = _nullable_bytes(payload, at, end, "its value")
     header_count, at = read_size(payload, at)
     if header_count < 0:
         raise _Broken(f"it has {header_count} headers")
     headers: list[Header] = []
     for _ in range(header_count):
-        name, at = _nullable_bytes(payload, at, _HEADER_KEY)
+        name, at = _nullable_bytes(payload, at, end, _HEADER_KEY)
         if name is None:
             raise _Broken("a header has no key")
-        content, at = _nullable_bytes(payload, at, _HEADER_VALUE)
+        content, at = _nullable_bytes(payload, at, end, _HEADER_VALUE)
         headers.append((name.decode(errors="replace"), content))
     offset = header.base_offset + offset_delta
     return Record(offset, header.time_ms(timestamp_delta), key, value, tuple(headers)), at
 
 
-def _nullable_bytes(payload: Bytes, at: int, field: str) -> tuple[bytes | None, int]:
+def _nullable_bytes(payload: Bytes, at: int, end: int, field: str) -> tuple[bytes | None, int]:
     size, at = read_size(payload, at)
     if size < 0:
         return None, at
-    if at + size > len(payload):
-        left = len(payload) - at
-        raise _Broken(f"{field} has {size} bytes, and {left} bytes are left")
+    if at + size > end:
+        raise _Broken(f"{field} has {size} bytes, and {max(end - at, 0)} bytes are left")
     return bytes(payload[at : at + size]), at + size

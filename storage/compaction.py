@@ -316,7 +316,11 @@ def _copied(
     if len(data) < _PACKED_IN_A_STEP_BYTES:
         payload.at_hand()
     copy = RecordCopy(header.record_count)
-    yield from copied(copy, copy.copy(stays, new_deltas), payload, take or _dropped)
+    try:
+        yield from copied(copy, copy.copy(stays, new_deltas), payload, take or _dropped)
+    except Refused as refused:  # stored by an earlier release, or by another program
+        why = f"{refused.why}, in the batch at offset {header.base_offset}"
+        raise Refused(refused.code, why) from None
 
 
 def _always(entry: Entry) -> bool:

@@ -55,14 +55,15 @@ class DirectoryReport:
     log_starts: Offsets = field(default_factory=dict)
     damages: list[Damage] = field(default_factory=list)
 
-    def inspect(self, name: str) -> PartitionReport:
-        """Read one partition. Raises OSError."""
+    def inspect(self, name: str, *, reads_records: bool = False) -> PartitionReport:
+        """Read one partition, each record too on request. Raises OSError."""
         topic, number = _split(name)
         report = inspect_partition(
             f"{self.path}/{name}",
             is_finished=self.is_finished,
             recovery_point=self.recovery_points.get((topic, number), 0),
             may_have_gaps=topic in self.compacted,
+            reads_records=reads_records,
         )
         start = self.log_starts.get((topic, number), 0)
         if report.segments and start > report.end_offset:

@@ -16,6 +16,7 @@ from ..protocol.batch import BatchHeader
 from ..protocol.control import read_marker
 from ..protocol.errors import Refused
 from ..protocol.lazy_dataclass import dataclass
+from ..protocol.records import records_in
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
@@ -23,9 +24,12 @@ from .damage import Damage
 from .files import Files, RealFiles, read_if_exists
 from .indexes import OffsetIndex, TimeIndex
 from .leader_epochs import FILE_NAME, NO_EPOCH, LeaderEpochs
+from .payloads import Payload, feed
 from .producers import ProducerStates
+from .record_stream import RecordStream
 from .recovery import aborted_by
 from .segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, file_name
+from .steps import at_once
 from .unverified import Unverified
 
 _LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
@@ -113,6 +117,7 @@ def inspect_partition(
     is_finished: bool = False,
     recovery_point: int = 0,
     may_have_gaps: bool = True,
+    reads_records: bool = False,
     files: Files | None = None,
 ) -> PartitionReport:
     """Read and check one partition.
@@ -121,6 +126,7 @@ def inspect_partition(
         is_finished: a broker stopped cleanly, so nothing may be torn.
         recovery_point: everything before this offset was synced.
         may_have_gaps: whether the topic may have been compacted.
+        reads_records: whether each record is read, so that a broken one is damage.
         files: the file layer; None: the files of the operating system, opened for reading only.
 
     Raises:
@@ -130,7 +136,7 @@ def inspect_partition(
     report = PartitionReport(os.path.basename(directory), directory)
     names = files.names_in(directory)
     bases = sorted(_offsets(names, LOG))
-    checks = _Checks(files, report, may_have_gaps=may_have_gaps)
+    checks = _Checks(files, report, may_have_gaps=may_have_gaps, reads_records=reads_records)
     for at, base_offset in enumerate(bases):
         is_last = at + 1 == len(bases)
         end_offset = base_offset if is_last else bases[at + 1]
@@ -156,8 +162,11 @@ def _offsets(names: list[str], suffix: str) -> list[int]:
 class _Checks:
     """Reads the segments of a partition in order, and compares the files beside them."""
 
-    def __init__(self, files: Files, report: PartitionReport, *, may_have_gaps: bool) -> None:
+    def __init__(
+        self, files: Files, report: PartitionReport, *, may_have_gaps: bool, reads_records: bool
+    ) -> None:
         self._files = files
+        self._reads_records = reads_records
         self._may_have_gaps = may_have_gaps
         self._report = report
         self._states = ProducerStates()
@@ -187,6 +196,8 @@ class _Checks:
             headers[position] = header
             self._count(found, header)
             self._apply(segment, position, header)
+            if self._reads_records and header.record_count > 0:
+                self._read_records(segment, position, header)
         if is_last:
             self._check_snapshots_up_to(_LONG_MAX)
             if unverified.cut_at is not None:
@@ -229,6 +240,19 @@ class _Checks:
             ended = self._states.apply_marker(header, marker, header.base_offset)
             if ended is not None and not ended.committed:
                 self._aborted.add(aborted_by(ended, self._states))
+
+    def _read_records(self, segment: Segment, position: int, header: BatchHeader) -> None:
+        """Report a batch with a right CRC whose records no consumer can read."""
+        data = segment.batch_at(position, header)
+        stream = RecordStream(header.record_count)
+        try:
+            at_once(feed(stream, stream.check(), Payload(data, 0, header)))
+        except Refused as refused:
+            why = _why_broken(data, header) or f"{refused.why}"
+            end, after = position + header.size_bytes, header.next_offset
+            path = segment.path(LOG)
+            damage = Damage(path, position, end, header.base_offset, after, why)
+            self._report.damages.append(damage)
 
     # The files beside the data
 
@@ -378,6 +402,16 @@ class _Checks:
             for offset in set(_offsets(names, suffix)) - present:
                 path = f"{report.directory}/{file_name(offset, LOG)}"
                 self._damage(path, 0, offset, "the data file is missing, but its indexes exist")
+
+
+def _why_broken(data: bytes, header: BatchHeader) -> str | None:
+    """What a consumer meets in a batch: the first broken record, and its field."""
+    try:
+        for _ in records_in(data, 0, header):
+            pass
+    except Refused as refused:
+        return refused.why
+    return None
 
 
 def _holder(headers: dict[int, BatchHeader], offset: int) -> BatchHeader | None:

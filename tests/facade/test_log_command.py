@@ -19,6 +19,7 @@ from ottla.storage.log import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
 from tests.clocks import StillClock
+from tests.storage import broken_records
 from tests.storage.logs import NOW_MS, batch, config, end_of, in_transaction, sent_by
 
 
@@ -168,6 +169,29 @@ def test_damage_is_named_and_is_exit_status_1(
     main(["log", str(data)])
     if name.endswith(".log"):
         assert "DAMAGED" in capsys.readouterr().out
+
+
+def test_a_broken_record_in_a_whole_batch_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As an earlier release stored it: no consumer gets behind it."""
+    directory = made(tmp_path / "data")
+    log = directory.log_of("orders", 0)
+    assert log is not None
+    offset = log.log_end_offset
+    middle = broken_records.NAMED["a key longer than the batch"]
+    log.append(
+        bytearray(broken_records.batch(middle, codec=1)), now_ms=NOW_MS, origin=Origin.COORDINATOR
+    )
+    directory.close()
+    assert main(["log", "verify", str(tmp_path / "data")]) == 1
+    said = capsys.readouterr().out
+    assert (
+        f"record 7 of the batch at offset {offset} is broken: its key has 5000 bytes, and 4 bytes"
+        " are left"
+    ) in said
+    assert f"offsets {offset} to {offset + broken_records.COUNT - 1} are lost" in said
+    assert "data/orders-0/" in said
 
 
 def test_a_harmed_snapshot_or_transaction_index_is_named(

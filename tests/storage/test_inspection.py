@@ -119,4 +119,4 @@ def test_a_log_that_was_compacted_earlier_may_lack_offsets_at_the_end_of_a_segme
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
     log.segments[0].refuse_if_damaged()
     assert reported == []
-    assert COMPACT != log.config.cleanup_policy
+    assert log.config.cleanup_policy != COMPACT

@@ -15,12 +15,13 @@ from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import retention
-from ottla.storage.log import PartitionLog
+from ottla.storage.log import Origin, PartitionLog
 from ottla.storage.throttle import Throttle
 from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.refusing_files import RefusingFiles
 from tests.log_lines import LogLines
+from tests.storage import broken_records
 from tests.storage.compacting import values
 
 COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "segment_bytes": str(1 << 20)}
@@ -473,3 +474,31 @@ def test_the_throttle_rests_until_the_rate_is_right() -> None:
     throttle.count(100)
     assert throttle.pause_s(1000, 12.0) == 0, "slower than it may"
     assert throttle.pause_s(1000, 13.0) == 0
+
+
+def test_a_batch_with_a_broken_record_is_compacted_or_named_once(
+    tmp_path: Path, said: LogLines
+) -> None:
+    """An earlier release stored such batches."""
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            for number, middle in enumerate(broken_records.NAMED.values()):
+                topic = f"t{number}"
+                it.topic(topic, **COMPACT)
+                fill(it, topic, b"a", b"a")
+                sent = bytearray(broken_records.batch(middle, codec=number % 2))
+                it.log(topic).append(sent, now_ms=START_MS, origin=Origin.COORDINATOR)
+                fill(it, topic, b"a")
+            cleaner = it.cleaner()
+            for _ in range(2):
+                while await cleaner.clean_dirtiest():
+                    pass
+            errors = [fields for level, _, fields in said.lines if level == "error"]
+            named = [fields["topic"] for fields in errors]
+            clean = [name for name in map("t{}".format, range(number + 1)) if is_clean(it, name)]
+            assert sorted(named + clean) == sorted(f"t{each}" for each in range(number + 1))
+            assert named, "some cannot be read"
+            assert all("offset 2" in fields["reason"] for fields in errors)
+
+    asyncio.run(scene())
