@@ -11,7 +11,7 @@ import pytest
 from ottla.__main__ import main
 from ottla.storage.log import Origin
 from ottla.testing import Ottla, running_broker
-from tests.facade.test_log_command import made
+from tests.facade.made_directory import made
 from tests.storage import broken_records
 from tests.storage.logs import NOW_MS, batch
 
@@ -38,7 +38,7 @@ def broker(data: Path) -> Iterator[Ottla]:
         yield started
 
 
-def test_consume_shows_what_is_before_it_and_names_it(
+def test_consume_shows_the_records_before_it_and_names_it(
     broker: Ottla, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["-b", broker.bootstrap_servers, "--from", "beginning", "-p", "1", "--values"]
