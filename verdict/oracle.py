@@ -46,7 +46,7 @@ from .oracle_records import (
     Values,
 )
 from .oracle_transactions import Transactions
-from .oracle_verdict import Acknowledged, Known, Verdict
+from .oracle_verdict import Acknowledged, Known, Replaced, Verdict
 
 COMMITTED: Final = "committed"
 ABORTED: Final = "aborted"
@@ -97,6 +97,8 @@ class Oracle:
         self._waiting: dict[int, int] = {}  # value to writer: sends without an end or an offset
         self._acknowledged: dict[int, Acknowledged] = {}  # value: sends without an offset
         self._failed: set[int] = set()
+        self._replaced: dict[int, Replaced] = {}  # value: the log has another one at its offset
+        self._moved: set[int] = set()  # values that the log has at the offset of another one
         self._began: dict[str, int] = {}  # by process: line of its last begin
         self._plain_lines = array("i")
         self._sent: dict[tuple[str, str], _Position] = {}
@@ -159,7 +161,11 @@ class Oracle:
         for offset, value, fate in records:
             code = self._values.code(value)
             writer = self._found(code)
-            is_new = partition.value_at(offset) == NO_VALUE
+            before = partition.value_at(offset)
+            is_new = before == NO_VALUE
+            if not is_new and before != code:
+                self._replaced[before] = Replaced(partition.writer_at(offset), place, offset, code)
+                self._moved.add(code)
             if fate == ABORTED and writer == UNKNOWN and is_new:
                 writer = ABORTED_IN_LOG
             self._note(partition, offset, code, writer, line)
@@ -191,6 +197,8 @@ class Oracle:
         known = Known(
             self.partitions, self._transactions.all, self._plain_lines, self._acknowledged,
             self._failed, self._values,
+            {code: each for code, each in self._replaced.items() if code not in self._moved},
+            self._last_line + 1,
         )  # fmt: skip
         verdict = Verdict(known, self.findings)
         verdict.prove_by_reads()

@@ -141,6 +141,11 @@ class PartitionRecords:
             chunk.writers[at] = writer
         return known
 
+    def writer_at(self, offset: int) -> int:
+        """The writer of the value at an offset."""
+        chunk = self.chunks.get(offset >> BITS)
+        return UNKNOWN if chunk is None else chunk.writers[offset & MASK]
+
     def numbered(self) -> list[tuple[int, Chunk]]:
         """The first offset of each chunk, with the chunk, in order."""
         return [(number << BITS, self.chunks[number]) for number in sorted(self.chunks)]

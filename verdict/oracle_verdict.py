@@ -34,6 +34,15 @@ class Acknowledged(NamedTuple):
     line: int
 
 
+class Replaced(NamedTuple):
+    """A value with an offset at which the log has another value."""
+
+    writer: int
+    place: str
+    offset: int
+    other: int
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the history and the logs say.
@@ -42,6 +51,8 @@ class Known:
         plain_lines: the line of each send outside a transaction that succeeded.
         acknowledged: by value; only those that no reader has.
         failed: values of sends that failed.
+        replaced: values that are nowhere in the log; it has another one at their offset.
+        log_line: the line of reads by the log, behind all others.
     """
 
     partitions: Mapping[str, PartitionRecords]
@@ -50,6 +61,8 @@ class Known:
     acknowledged: Mapping[int, Acknowledged]
     failed: set[int]
     values: Values
+    replaced: Mapping[int, Replaced]
+    log_line: int
 
 
 class Verdict:
@@ -104,6 +117,8 @@ class Verdict:
             self._edges_of_reads(partition)
         for code, acknowledged in known.acknowledged.items():
             self._judge_acknowledged(code, acknowledged)
+        for code, replaced in known.replaced.items():
+            self._judge_replaced(code, replaced)
         judge_cycles(self._writes, self._reads, known.transactions, self._findings)
 
     def _add(self, anomaly: str, text: str, place: str, offset: int, line: int = 0) -> None:
@@ -189,9 +204,14 @@ class Verdict:
         chunk, at = _cell(partition, offset)
         shown = self._known.values.shown(chunk.values[at])
         writer = chunk.writers[at]
+        if chunk.values[at] in self._known.replaced:
+            return  # it is lost
         if chunk.seen[at] and not (kind & Gaps.COMMITTED and not chunk.reads[at]):
             anomaly = INT_POLL_SKIP if kind & Gaps.INSIDE else POLL_SKIP
-            self._add(anomaly, f"{shown} is passed over", partition.place, offset, line)
+            text = f"{shown} is passed over"
+            if chunk.reads[at] == self._known.log_line:
+                text += "; the log has it, and to all readers of the ledger it is a lost-write"
+            self._add(anomaly, text, partition.place, offset, line)
         elif writer >= 0 and self._part_is_read(writer):
             if writer not in self._torn:
                 self._torn.add(writer)
@@ -260,6 +280,14 @@ class Verdict:
                 self._add(TORN if torn else LOST, f"{shown} is not in the log", place, -1, line)
         elif partition.end_line > self._line(writer) and not self._is_held(partition):
             self._add(UNSEEN, f"{shown} is before no end that readers saw", place, -1, line)
+
+    def _judge_replaced(self, code: int, replaced: Replaced) -> None:
+        """A value with an offset at which the log has another one."""
+        writer, place, offset, other = replaced
+        if writer <= FIRST_PLAIN or (writer >= 0 and self._fates[writer] == Fate.COMMITTED):
+            shown = self._known.values.shown
+            text = f"{shown(code)} is not in the log, which has {shown(other)} at its offset"
+            self._add(LOST, text, place, offset)
 
     def _edges_of_reads(self, partition: PartitionRecords) -> None:
         fates = self._fates

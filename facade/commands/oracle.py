@@ -16,6 +16,7 @@ from ottla.command_line import CannotRun
 from ottla.commands.options import AsJson, client_of, guarded
 from ottla.oracle_logs import NoLog, PartitionLog, logs_of_cluster, logs_of_directory
 from ottla.tables import Table, counted, json_line, line, table
+from ottla.trace_view import BrokenTrace, of_one_broker, read_trace
 from ottla.verdict.history import BrokenHistory, read_history
 from ottla.verdict.oracle import Oracle
 from ottla.verdict.oracle_anomalies import ANOMALIES
@@ -36,6 +37,9 @@ def _oracle(
     history: Annotated[
         str, typer.Option("--history", metavar="FILE", help="The ledger; -: standard input.")
     ] = "",
+    trace: Annotated[
+        str, typer.Option("--trace", metavar="FILE", help="Instead: a trace of all its clients.")
+    ] = "",
     data_dir: Annotated[
         str, typer.Option("--data-dir", metavar="DIR", help="With the logs of this directory.")
     ] = "",
@@ -54,8 +58,10 @@ def _oracle(
     docs/ORACLE.md describes the ledger. Exit status 1 if there are anomalies, 2 if the oracle
     cannot run.
     """
-    if not history:
-        raise CannotRun("oracle: expected --history FILE")
+    if bool(history) == bool(trace):
+        raise CannotRun("oracle: expected --history FILE, or --trace FILE")
+    if trace and not (data_dir or bootstrap):
+        raise CannotRun("oracle --trace: expected the logs, too: --data-dir or --bootstrap")
     if data_dir and bootstrap:
         raise CannotRun("oracle: expected --data-dir DIR or --bootstrap HOST:PORT, not both")
     unknown = sorted(set(allow or ()) - set(ANOMALIES))
@@ -64,24 +70,24 @@ def _oracle(
     oracle = Oracle(allow or ())
     gc.disable()  # nothing here is in circles, and visiting what is remembered takes a third more
     try:
-        operations = _folded(oracle, history)
+        operations = _traced(oracle, trace) if trace else _folded(oracle, history)
         places = [place for place in sorted(oracle.partitions) if _PLACE.fullmatch(place)]
         if data_dir:
-            _see_logs(oracle, logs_of_directory(data_dir, places))
+            _see_logs(oracle, logs_of_directory(data_dir, places), by_place=bool(trace))
         elif bootstrap:
             with client_of(bootstrap) as client:
-                _see_logs(oracle, logs_of_cluster(client, places))
+                _see_logs(oracle, logs_of_cluster(client, places), by_place=bool(trace))
         findings = oracle.finish()
-    except (BrokenHistory, NoLog, UnicodeDecodeError) as wrong:
+    except (BrokenHistory, BrokenTrace, NoLog, UnicodeDecodeError) as wrong:
         raise CannotRun(f"oracle: {wrong}") from None
     except OSError as wrong:
-        raise CannotRun(f"oracle: {history}: {wrong.strerror or wrong}") from None
+        raise CannotRun(f"oracle: {history or trace}: {wrong.strerror or wrong}") from None
     finally:
         gc.enable()
     if not oracle.compared and not findings.anomalies:
         raise CannotRun(
-            f"oracle: {history} has nothing to compare: no records that were read, no positions of "
-            "a group; --data-dir or --bootstrap reads the logs"
+            f"oracle: {history or trace} has nothing to compare: no records that were read, no"
+            " positions of a group; --data-dir or --bootstrap reads the logs"
         )
     (_as_json if as_json else _as_text)(findings, operations)
     return 1 if findings.anomalies else 0
@@ -96,8 +102,22 @@ def _folded(oracle: Oracle, history: str) -> int:
     return number
 
 
-def _see_logs(oracle: Oracle, logs: Iterable[PartitionLog]) -> None:
+def _traced(oracle: Oracle, trace: str) -> int:
+    """Pass what the clients of a trace did; a record's value is its place."""
+    from ottla.torturing.ledger import operations_of
+
+    with nullcontext(sys.stdin) if trace == "-" else Path(trace).open(encoding="utf-8") as lines:
+        events = list(of_one_broker(read_trace(lines)))
+    number = 0
+    for number, operation in enumerate(operations_of(events), 1):  # noqa: B007
+        oracle.see(operation)
+    return number
+
+
+def _see_logs(oracle: Oracle, logs: Iterable[PartitionLog], *, by_place: bool) -> None:
     for place, start, records, end, found in logs:
+        if by_place:
+            records = (each._replace(value=f"{place}@{each.offset}") for each in records)
         oracle.see_log(place, start, records, end)
         oracle.see_audit(place, found)
 

@@ -27,9 +27,9 @@ ottla museum run aiokafka-storage-error --client-version 0.12.0
 
 `run` installs the affected and the fixed version of the client into `~/.cache/ottla/museum`
 (`XDG_CACHE_HOME` replaces `~/.cache`; `ottla museum clear` removes them), from the registries for
-which pip, npm, go and mvn are configured. It runs the program with both, each time on a broker of its own, and prints what was
-seen and the lines of the trace that show it; `--traces DIR` keeps the traces. Faults are those of
-the lab ([LAB.md](LAB.md)): they fire at a request, not after a time.
+which pip, npm, go and mvn are configured. It runs the program with both, each time on a broker of
+its own, and prints what was seen and the lines of the trace that show it; `--traces DIR` keeps the
+traces. Faults are those of the lab ([LAB.md](LAB.md)): they fire at a request, not after a time.
 
 | status | |
 |---|---|

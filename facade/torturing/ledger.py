@@ -40,7 +40,7 @@ def judge_ledger(events: Sequence[Event], output: Iterable[ReadRecord]) -> list[
         output: all records of the output, with their fates.
     """
     oracle = Oracle()
-    for operation in _Ledger(events).operations():
+    for operation in operations_of(events):
         oracle.see(operation)
     logs: dict[str, list[ReadRecord]] = {}
     for record in output:
@@ -53,6 +53,15 @@ def judge_ledger(events: Sequence[Event], output: Iterable[ReadRecord]) -> list[
         Violation(each.anomaly, f"{each.place} at {each.offset}: {each.text}")
         for each in oracle.finish().anomalies
     ]
+
+
+def operations_of(events: Sequence[Event]) -> Iterator[Operation]:
+    """What the clients of a trace did, with the place of each record (`orders-0@5`) as its value.
+
+    Args:
+        events: of a trace of Ottla, which has what the broker changed.
+    """
+    return _Ledger(events).operations()
 
 
 def _value(place: str, offset: int) -> Value:
