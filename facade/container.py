@@ -163,7 +163,8 @@ def _settings_of(file: Path) -> dict[str, str]:
     try:
         return read_properties(file.read_text())
     except (OSError, ValueError) as error:
-        raise CannotStart(f"cannot read {file}: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise CannotStart(f"cannot read {file}: {why}") from None
 
 
 def _listeners(settings: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self
@@ -54,6 +55,7 @@ class Ledger:
         self._file = Path(path).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115  # close()
         self._lock = Lock()
         self._numbers = count(1)
+        self._run = token_hex(4)
 
     def __enter__(self) -> Self:
         return self
@@ -71,8 +73,8 @@ class Ledger:
         self._file.close()
 
     def name(self, kind: str) -> str:
-        """A name that no other client and no other operation has."""
-        return f"{kind}-{next(self._numbers)}"
+        """A name that no other client and no other operation has, in other files neither."""
+        return f"{kind}-{self._run}-{next(self._numbers)}"
 
     def write(self, process: str, op: str, kind: str, **fields: object) -> None:
         """Write a line."""

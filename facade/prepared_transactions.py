@@ -62,7 +62,7 @@ def complete(
     known = looked_up(client, transactional_id)
     state = "not known" if known is None else known.state
     if known is None or (state != "Ongoing" and _DECIDED.get(state) is not commit):
-        failed(f"{transactional_id} has no transaction to complete: it is {state}", as_json=as_json)
+        failed(f"{transactional_id} has no transaction to complete: it is {state}")
         return 1
     if state == "Ongoing":
         offered = _versions(client, known.coordinator)

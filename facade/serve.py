@@ -83,7 +83,8 @@ def broker_config(
         try:
             settings |= read_properties(given.config.read_text())
         except (OSError, ValueError) as error:
-            raise CannotRun(f"cannot read {given.config}: {error}") from None
+            why = getattr(error, "strerror", None) or error
+            raise CannotRun(f"cannot read {given.config}: {why}") from None
     if given.environment:
         settings |= _known_variables()
     if given.listen is not None or "listeners" not in settings:

@@ -186,7 +186,7 @@ def abort(client: Client, transactional_id: str, *, as_json: bool = False) -> in
     known = looked_up(client, transactional_id)
     if known is None or known.state not in OPEN:
         state = "not known" if known is None else known.state
-        failed(f"{transactional_id} has no open transaction: it is {state}", as_json=as_json)
+        failed(f"{transactional_id} has no open transaction: it is {state}")
         return 1
     epoch = fence(client, transactional_id, timeout_ms=known.timeout_ms)
     decided = known.state == "PrepareCommit"
@@ -223,10 +223,7 @@ def abort_on_partition(
         if each.producer_id == producer_id and each.current_txn_start_offset >= 0
     ]
     if not hanging:
-        failed(
-            f"producer {producer_id} has no open transaction on {topic}-{partition}",
-            as_json=as_json,
-        )
+        failed(f"producer {producer_id} has no open transaction on {topic}-{partition}")
         return 1
     marker = {
         "producer_id": producer_id,
@@ -287,12 +284,9 @@ def _watch_as_json(client: Client, every_s: float, times: int | None) -> int:
     return 0
 
 
-def failed(text: str, *, as_json: bool) -> None:
-    """Say why nothing was done; on standard error if the output is JSON."""
-    if as_json:
-        told(f"ottla: {text}")
-    else:
-        line(text)
+def failed(text: str) -> None:
+    """Say why nothing was done, on standard error."""
+    told(f"ottla: {text}")
 
 
 def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
