@@ -32,6 +32,7 @@ from ottla.verdict.history import (
     FAIL,
     INFO,
     INIT,
+    NOWHERE,
     OK,
     POLL,
     READ_COMMITTED,
@@ -272,7 +273,10 @@ def _records(messages: Iterable[Message]) -> Records:
     found: Records = {}
     for each in messages:
         place = f"{each.topic()}-{each.partition()}"
-        found.setdefault(place, []).append((each.offset(), value_of(each.value())))
+        offset = each.offset()
+        found.setdefault(place, []).append(
+            (NOWHERE if offset is None else offset, value_of(each.value()))
+        )
     return found
 
 
