@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 from typer.main import get_command
@@ -58,9 +58,9 @@ def with_option(option: str) -> list[str]:
     app = get_command(made(COMMANDS))
     found = []
     for words in commands():
-        command = app
+        command: Any = app  # Any: groups and commands of click
         for word in words:
-            command = command.commands[word]  # type: ignore[attr-defined]  # a group
+            command = command.commands[word]
         if any(option in each.opts for each in command.params):
             found.append(" ".join(words))
     return found

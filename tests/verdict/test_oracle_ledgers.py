@@ -56,16 +56,19 @@ def copy(ledger: Ledger, broker: Ottla, topics: tuple[str, str], *, skips: int =
         assert message is not None
         assert message.error() is None
         producer.begin_transaction()
-        value = message.value().decode()
+        data, offset = message.value(), message.offset()
+        assert data is not None
+        assert offset is not None
+        value = data.decode()
         producer.produce(topics[1], f"{value}#{aborts}", partition=0)
         if aborts:
             aborts -= 1
             producer.flush(TIMEOUT_S)
             producer.abort_transaction(TIMEOUT_S)
-            consumer.seek(TopicPartition(topics[0], 0, message.offset()))
+            consumer.seek(TopicPartition(topics[0], 0, offset))
             continue
         copied += 1
-        behind = [TopicPartition(topics[0], 0, message.offset() + 1)]
+        behind = [TopicPartition(topics[0], 0, offset + 1)]
         metadata = consumer.consumer.consumer_group_metadata()
         producer.send_offsets_to_transaction(behind, metadata, TIMEOUT_S, group_id=group)
         producer.commit_transaction(TIMEOUT_S)
