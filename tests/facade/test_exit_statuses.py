@@ -18,7 +18,7 @@ from ottla.__main__ import main
 from ottla.commands.app import COMMANDS, made
 from ottla.testing import Ottla
 
-from .test_help import commands
+from .command_names import commands
 
 NOWHERE: Final = "127.0.0.1:1"
 ARGUMENTS: Final = {

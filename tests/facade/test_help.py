@@ -6,22 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from ottla.__main__ import main
 from ottla.command_line import SERVE_OPTIONS, TEMPLATE_OPTIONS, Option
-from ottla.commands.app import COMMANDS, made
+from ottla.commands.app import COMMANDS
+
+from .command_names import commands
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-def commands() -> list[tuple[str, ...]]:
-    """The words of each command that runs something."""
-    found: list[tuple[str, ...]] = []
-    for name, command in get_command(made(COMMANDS)).commands.items():  # type: ignore[attr-defined]  # a group
-        inner = getattr(command, "commands", None)
-        found += [(name,)] if inner is None else [(name, each) for each in inner]
-    return found
 
 
 def help_of(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
