@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from .progress import lag
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = ["FORMAT", "lag", "register"]
 
 FORMAT: Final = "kafka-log"
 """The name of the data source."""
@@ -22,12 +26,10 @@ def register(spark: SparkSession) -> None:
     Raises:
         SparkUnavailable: pyarrow or numpy is missing.
     """
-    from ..connector import SparkUnavailable
+    from ..connector import SparkUnavailable, without
 
     try:
         from .source import KafkaLog
-    except ImportError as missing:
-        raise SparkUnavailable(
-            f"{FORMAT} needs {missing.name}: pip install 'ottla[spark]'"
-        ) from None
+    except ModuleNotFoundError as missing:
+        raise SparkUnavailable(without(missing, FORMAT)) from None
     spark.dataSource.register(KafkaLog)

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .files import Store, store_of
+from .files import Store, read_whole, store_of
 
 _PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _SEGMENT: Final = re.compile(r"(\d{20})\.(\w+)")
 _CHECKPOINT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint")
+_METADATA_FILE: Final = "partition.metadata"
+_TOPIC_ID: Final = re.compile(rb"^topic_id: *(\S+)", re.MULTILINE)
 METADATA_TOPIC: Final = "__cluster_metadata"
 
 
@@ -63,6 +65,7 @@ class Partition:
 
     Attributes:
         snapshots: offsets of its producer snapshots, rising.
+        has_id: whether there is a file with the topic's id.
     """
 
     topic: str
@@ -70,6 +73,7 @@ class Partition:
     directory: str
     segments: tuple[Segment, ...]
     snapshots: tuple[int, ...] = ()
+    has_id: bool = False
 
 
 def partitions_in(path_or_uri: str) -> Iterator[Partition]:
@@ -99,10 +103,28 @@ def partitions_in(path_or_uri: str) -> Iterator[Partition]:
                     continue
 
 
+def topic_id_in(store: Store, directory: str) -> str:
+    """The id of the topic whose partition a directory has; empty if it is not known."""
+    found = _TOPIC_ID.search(read_whole(store, f"{directory}/{_METADATA_FILE}") or b"")
+    return "" if found is None else found[1].decode(errors="replace")
+
+
+def topic_id_of(partition: Partition) -> str:
+    """The id of a partition's topic; empty if it is not known."""
+    if not partition.has_id:
+        return ""
+    return topic_id_in(_store_of(partition), partition.directory)
+
+
+def _store_of(partition: Partition) -> Store:
+    if partition.segments:
+        return partition.segments[0].store
+    return store_of(partition.directory)[0]
+
+
 def list_again(partition: Partition) -> Partition:
     """The partition as it is now. Raises FileNotFoundError if it was deleted."""
-    first = partition.segments[0] if partition.segments else None
-    store = first.store if first is not None else store_of(partition.directory)[0]
+    store = _store_of(partition)
     named = _PARTITION.fullmatch(partition.directory.rpartition("/")[2])
     assert named is not None
     return _partition(store, partition.directory, named, store.entries(partition.directory))
@@ -133,4 +155,5 @@ def _partition(
         for at, base in enumerate(bases)
     )
     snapshots = tuple(sorted(base for base, files in sizes.items() if "snapshot" in files))
-    return Partition(topic, partition, directory, segments, snapshots)
+    has_id = any(name == _METADATA_FILE for name, _ in entries)
+    return Partition(topic, partition, directory, segments, snapshots, has_id)

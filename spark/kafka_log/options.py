@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from .positions import EARLIEST
 from .schemas import COLUMNS, TOPICS, Level
 
 END: Final = 1 << 62
@@ -16,7 +18,8 @@ END: Final = 1 << 62
 OPTIONS: Final[Mapping[str, str]] = {
     "path": "the log directory, the argument of `load`; several separated by commas",
     "level": "the kind of rows: `records` (default) or another level",
-    "topic": "names of topics, separated by commas, or a pattern with `*`",
+    "topic": "names of topics, separated by commas, or patterns with `*`; a name that is not "
+    "there is an error",
     "partition": "numbers of partitions and ranges, such as `0,4-7`",
     "offsets": "offsets FIRST-END, END excluded; either may be left out",
     "time": "times FROM/TO, TO excluded; ISO 8601 in UTC, or ms since 1970; either may be left out",
@@ -25,7 +28,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "control records",
     "damaged": "records of a batch whose CRC is wrong: `skip` (default, a warning in the "
     "executor's log) or `include` (with `crc_ok` false)",
-    "failOnDataLoss": "whether a segment that was deleted before it was read is an error; "
+    "failOnDataLoss": "whether records that were deleted before they were read are an error; "
     "default `false`, for a stream `true`",
     "minSplitBytes": "segments are split at index entries into parts of at least this size; "
     "default 64 MiB",
@@ -33,7 +36,9 @@ OPTIONS: Final[Mapping[str, str]] = {
     "maxBytesPerBatch": "bytes of keys and values of an Arrow batch, about; default 16 MiB",
     "maxOffsetsPerTrigger": "a stream reads about so many offsets at once (PySpark 4.2)",
     "maxBytesPerTrigger": "a stream reads about so many bytes at once (PySpark 4.2)",
-    "startingOffsets": "a stream begins at `earliest` (default) or `latest`",
+    "startingOffsets": "`earliest` (default), for a stream also `latest`, or an offset for each "
+    'partition: `{"orders": {"0": 23, "1": -2}}`, -2 for the beginning, -1 for the end',
+    "endingOffsets": "where a batch read ends: `latest` (default), or JSON as above",
 }
 """Each option and its meaning."""
 
@@ -49,12 +54,15 @@ class Options:
         topic: a pattern of whole names, None for all.
         partitions: ranges of numbers, both ends included; empty for all.
         first_offset, end_offset, from_ms, to_ms: END and -END stand for no limit.
+        topic_names: those of `topic` that have no `*`.
         fail_on_data_loss: None if it is not given.
+        starting_offsets, ending_offsets: by "TOPIC-PARTITION"; None if they are not given.
     """
 
     path: str
     level: Level = Level.RECORDS
     topic: str | None = None
+    topic_names: tuple[str, ...] = ()
     partitions: tuple[tuple[int, int], ...] = ()
     first_offset: int = 0
     end_offset: int = END
@@ -70,6 +78,8 @@ class Options:
     max_offsets_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
     from_latest: bool = False
+    starting_offsets: Mapping[str, int] | None = None
+    ending_offsets: Mapping[str, int] | None = None
 
     def wants(self, topic: str, partition: int) -> bool:
         """Whether a partition is to be read."""
@@ -92,17 +102,21 @@ def parse(given: Mapping[str, str]) -> Options:
         known = names.get(name.lower())
         if known is None:
             raise ValueError(f"kafka-log has no option {name!r}; it has {', '.join(OPTIONS)}")
+        if not str(value).strip() and known != "path":
+            raise ValueError(f"{known} is empty: leave the option out, or give it a value")
         values[known] = str(value)
     if not values.get("path"):
         raise ValueError('kafka-log needs a directory: spark.read.format("kafka-log").load(DIR)')
     level = _level(values.get("level", "records"))
+    topic, topic_names = _topics(level, values.get("topic"))
     first_offset, end_offset = _offsets(values.get("offsets", "-"))
     from_ms, to_ms = _times(values.get("time", "/"))
     fail = values.get("failOnDataLoss")
     return Options(
         path=values["path"],
         level=level,
-        topic=_topics(values.get("topic")),
+        topic=topic,
+        topic_names=topic_names,
         partitions=_partitions(values.get("partition", "")),
         first_offset=first_offset,
         end_offset=end_offset,
@@ -119,7 +133,9 @@ def parse(given: Mapping[str, str]) -> Options:
         max_bytes_per_batch=_size(values, "maxBytesPerBatch") or 16 << 20,
         max_offsets_per_trigger=_size(values, "maxOffsetsPerTrigger"),
         max_bytes_per_trigger=_size(values, "maxBytesPerTrigger"),
-        from_latest=_one_of(values, "startingOffsets", {"earliest": False, "latest": True}),
+        from_latest=values.get("startingOffsets", "").strip().lower() == "latest",
+        starting_offsets=_positions(level, values, "startingOffsets"),
+        ending_offsets=_positions(level, values, "endingOffsets"),
     )
 
 
@@ -130,11 +146,17 @@ def _level(text: str) -> Level:
         raise ValueError(f"level is {text!r}; levels are {', '.join(Level)}") from None
 
 
-def _topics(text: str | None) -> str | None:
+def _topics(level: Level, text: str | None) -> tuple[str | None, tuple[str, ...]]:
     if text is None:
-        return None
-    each = (re.escape(name.strip()).replace(r"\*", ".*") for name in text.split(","))
-    return "|".join(each)
+        return None, ()
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError(f"topic is {text!r}, with an empty name")
+    pattern = "|".join(re.escape(name).replace(r"\*", ".*") for name in names)
+    only = TOPICS.get(level)
+    if only is not None and re.fullmatch(pattern, only) is None:
+        raise ValueError(f"level {level} reads {only} alone, and topic is {text!r}")
+    return pattern, tuple(name for name in names if "*" not in name)
 
 
 def _partitions(text: str) -> tuple[tuple[int, int], ...]:
@@ -142,9 +164,12 @@ def _partitions(text: str) -> tuple[tuple[int, int], ...]:
     for part in filter(None, (each.strip() for each in text.split(","))):
         first, dash, last = part.partition("-")
         try:
-            found.append((int(first), int(last) if dash else int(first)))
+            range_ = int(first), int(last) if dash else int(first)
         except ValueError:
             raise ValueError(f"partition is {text!r}, not such as 0,4-7") from None
+        if range_[0] > range_[1]:
+            raise ValueError(f"partition is {text!r}: {part} ends before it begins")
+        found.append(range_)
     return tuple(found)
 
 
@@ -152,14 +177,44 @@ def _offsets(text: str) -> tuple[int, int]:
     found = _RANGE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"offsets is {text!r}, not FIRST-END")
-    return int(found[1] or 0), int(found[2] or END)
+    first, end = int(found[1] or 0), int(found[2] or END)
+    if first > end:
+        raise ValueError(f"offsets is {text!r}: it ends before it begins")
+    return first, end
+
+
+def _positions(level: Level, values: Mapping[str, str], name: str) -> Mapping[str, int] | None:
+    text = values.get(name)
+    if text is None or text.strip().lower() in ("earliest", "latest"):
+        if name == "endingOffsets" and text is not None and "earliest" in text.lower():
+            raise ValueError("endingOffsets is earliest: a batch read would have no rows")
+        return None
+    if level in (Level.TRANSACTIONS, Level.DAMAGE):
+        raise ValueError(f"level {level} has no {name}: it is read from its beginning to its end")
+    try:
+        found = {
+            f"{topic}-{int(partition)}": int(offset)
+            for topic, offsets in json.loads(text).items()
+            for partition, offset in offsets.items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        found = {"": EARLIEST - 1}
+    if not found or min(found.values()) < EARLIEST:
+        raise ValueError(
+            f"{name} is {text!r}, not earliest, latest or JSON such as"
+            ' {"orders": {"0": 23, "1": -2}}'
+        )
+    return found
 
 
 def _times(text: str) -> tuple[int, int]:
     first, slash, end = text.partition("/")
     if not slash:
         raise ValueError(f"time is {text!r}, not FROM/TO")
-    return _ms(first.strip(), -END), _ms(end.strip(), END)
+    from_ms, to_ms = _ms(first.strip(), -END), _ms(end.strip(), END)
+    if from_ms > to_ms:
+        raise ValueError(f"time is {text!r}: it ends before it begins")
+    return from_ms, to_ms
 
 
 def _ms(text: str, missing: int) -> int:

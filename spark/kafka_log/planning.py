@@ -16,7 +16,7 @@ import numpy as np
 from ...protocol.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, read_header
 from ...storage.indexes import TIME_ENTRY
 from .files import OpenFile, read_whole
-from .listing import Partition, Segment
+from .listing import Partition, Segment, partitions_in
 from .options import END, Options
 from .schemas import Level
 
@@ -41,6 +41,23 @@ class Task:
     first_offset: int = 0
     end_offset: int = END
     following: tuple[Segment, ...] = ()
+
+
+def chosen_partitions(options: Options) -> list[Partition]:
+    """The partitions that are to be read.
+
+    Raises:
+        OSError: a directory cannot be read.
+        ValueError: a topic is named that is not there.
+    """
+    found = list(partitions_in(options.path))
+    there = {each.topic for each in found}
+    missing = [name for name in options.topic_names if name not in there]
+    if missing:
+        known = ", ".join(sorted(there)[:10]) or "no topic"
+        more = ", ..." if len(there) > 10 else ""
+        raise ValueError(f"{options.path} has no topic {', '.join(missing)}; it has {known}{more}")
+    return [each for each in found if options.wants(each.topic, each.partition)]
 
 
 def tasks_of(partition: Partition, options: Options) -> Iterator[Task]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -38,7 +38,28 @@ _log = logging.getLogger(__name__)
 
 
 class DataLoss(Exception):
-    """A segment was deleted before it was read."""
+    """Records were deleted before they were read."""
+
+
+_NAMED: Final = 5
+
+
+def lost(what: Sequence[str], *, is_error: bool) -> None:
+    """Raise or log that records were deleted before they were read.
+
+    Args:
+        what: a sentence for each partition; nothing happens without one.
+
+    Raises:
+        DataLoss: `is_error`.
+    """
+    if not what:
+        return
+    more = f"; and {len(what) - _NAMED} more partitions" if len(what) > _NAMED else ""
+    why = "; ".join(what[:_NAMED]) + more
+    if is_error:
+        raise DataLoss(f"{why}; failOnDataLoss=false goes on without them")
+    _log.warning("%s", why)
 
 
 def read_task(task: Task, options: Options, schema: StructType) -> Iterator[pa.RecordBatch]:
@@ -63,9 +84,7 @@ def opened(task: Task, options: Options) -> OpenFile | None:
         except FileNotFoundError:
             continue
     why = f"{segment.path} was deleted before it was read"
-    if options.fail_on_data_loss:
-        raise DataLoss(f"{why}; failOnDataLoss=false goes on without it")
-    _log.warning("%s", why)
+    lost([why], is_error=bool(options.fail_on_data_loss))
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,13 @@ from pyspark.sql.datasource import (
 )
 
 from . import FORMAT
-from .listing import partitions_in
+from .ends import Ends, name_of
+from .listing import Partition
 from .options import Options, parse
-from .planning import Task, tasks_of
+from .planning import Task, chosen_partitions, tasks_of
+from .positions import EARLIEST, LATEST, chosen_offsets
 from .pushdown import PushFilters, narrowed
-from .reading import read_task
+from .reading import lost, read_task
 from .schemas import COLUMNS, Level, struct_type
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ class KafkaLog(DataSource):
         checked(options, schema)
         if options.level in (Level.DAMAGE, Level.TRANSACTIONS):
             raise ValueError(f"level {options.level} is read in batches, not as a stream")
+        if "endingOffsets" in self.options:  # names of Spark's options have no case
+            raise ValueError("endingOffsets is for batch reads: a stream has no end")
         return LogStreamReader(options, schema)
 
 
@@ -70,7 +74,10 @@ class LogReader(DataSourceReader):
 
     def __init__(self, options: Options, schema: StructType) -> None:
         checked(options, schema)
-        self._options = options
+        if options.from_latest:
+            raise ValueError("startingOffsets is latest: a batch read would have no rows")
+        self._given = options
+        self._options = options  # narrowed by filters of the query
         self._schema = schema
         if hasattr(DataSourceReader, "pushFilters"):
             filters = PushFilters(DataSourceReader.pushFilters, self._push)
@@ -81,12 +88,44 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One input for each task."""
+        chosen = chosen_partitions(self._given)
+        names = {name_of(each) for each in chosen}
+        first, end = (
+            {} if offsets is None else chosen_offsets(option, offsets, names)
+            for option, offsets in (
+                ("startingOffsets", self._given.starting_offsets),
+                ("endingOffsets", self._given.ending_offsets),
+            )
+        )
         return [
             LogInput(task)
-            for partition in partitions_in(self._options.path)
+            for partition in chosen
             if self._options.wants(partition.topic, partition.partition)
-            for task in tasks_of(partition, self._options)
+            for task in tasks_of(partition, self._ranged(partition, first, end))
         ]
+
+    def _ranged(
+        self, partition: Partition, first: Mapping[str, int], end: Mapping[str, int]
+    ) -> Options:
+        """The options with the offsets that are given for a partition."""
+        options, name = self._options, name_of(partition)
+        if name not in first and name not in end:
+            return options
+        begins = partition.segments[0].base_offset if partition.segments else 0
+        ends = Ends().end_of(name, partition)
+        start, stop = first.get(name, EARLIEST), end.get(name, LATEST)
+        named = {EARLIEST: begins, LATEST: ends}
+        start, stop = named.get(start, start), named.get(stop, stop)
+        if start < begins or max(start, stop) > ends:
+            lost(
+                [f"{name} has offsets {begins} to {ends}, and {start} to {stop} were asked for"],
+                is_error=bool(options.fail_on_data_loss),
+            )
+        return replace(
+            options,
+            first_offset=max(options.first_offset, start),
+            end_offset=min(options.end_offset, stop),
+        )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""

@@ -1,28 +1,38 @@
 """`spark.readStream.format("kafka-log")`: follows a directory that grows.
 
-An offset of the stream has the next offset of each partition, by "TOPIC-PARTITION". A batch of the
-stream ends where a batch of the log does. Under read_committed it ends before the first open
+An offset of the stream has the next offset of each partition (`positions`). A batch of the stream
+ends where a batch of the log does. What is deleted before it was read is an error, on either side
+of a range, and also if it is a whole topic. Under read_committed it ends before the first open
 transaction, as a consumer does. From PySpark 4.2 on the stream has admission control, and a trigger
 AvailableNow reads to the end that the log had at its start.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from .blocks import Block
 from .columns import last_offsets
+from .ends import Ends, name_of
 from .fates import blocks_of, open_at
-from .listing import Partition, partitions_in
-from .options import END, Options
-from .planning import position_before, tasks_of
-from .reading import DataLoss, read_task
+from .listing import Partition, partitions_in, topic_id_in, topic_id_of
+from .options import Options
+from .planning import chosen_partitions, position_before, tasks_of
+from .positions import (
+    EARLIEST,
+    LATEST,
+    Extent,
+    Positions,
+    chosen_offsets,
+    continued,
+    is_another,
+)
+from .reading import lost, read_task
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -37,39 +47,27 @@ except ImportError:  # an older PySpark: a stream reads all that is there
     limits = None  # type: ignore[assignment]  # tested before each use
     _AvailableNow = object
 
-_log = logging.getLogger(__name__)
-
-Offsets = dict[str, int]
+Json = dict[str, Any]
+"""`Positions.as_json`. Any: numbers, and the ids of topics."""
 
 
 class StreamInput(InputPartition):
-    """A task of a batch of the stream."""
-
-
-class _Ends:
-    """The ends of logs, found again from where they were last found.
+    """A task of a batch of the stream.
 
     Attributes:
-        at: by partition: the position in the last segment behind the batches that were seen.
+        topic_id: of the topic whose records are wanted; empty if it is not known.
     """
 
-    def __init__(self) -> None:
-        self._seen: dict[str, tuple[int, int, int]] = {}
+    def __init__(self, task: Task, topic_id: str) -> None:
+        super().__init__(task)
+        self.topic_id = topic_id
 
-    def end_of(self, name: str, partition: Partition) -> int:
-        """The offset behind the last whole batch."""
-        if not partition.segments:
-            return 0
-        segment = partition.segments[-1]
-        base, position, offset = self._seen.get(name, (-1, 0, 0))
-        if base != segment.base_offset or position > segment.size_bytes:
-            position, offset = position_before(segment, END), segment.base_offset
-        for block in blocks_of(segment, position, check_crc=True):
-            if isinstance(block, Block):
-                offset = max(offset, int(last_offsets(block.headers)[-1]) + 1)
-                position = block.end
-        self._seen[name] = (segment.base_offset, position, offset)
-        return offset
+
+class _Log(NamedTuple):
+    """A partition in the directory."""
+
+    partition: Partition
+    topic_id: str
 
 
 class LogStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]  # a class of 4.2
@@ -78,65 +76,128 @@ class LogStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[mi
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        self._ends = _Ends()
-        self._target: Offsets | None = None
+        self._ends = Ends()
+        self._target: Positions | None = None
+        self._is_strict = options.fail_on_data_loss is not False
 
-    def _partitions(self) -> dict[str, Partition]:
-        return {
-            f"{each.topic}-{each.partition}": each
-            for each in partitions_in(self._options.path)
-            if self._options.wants(each.topic, each.partition)
-        }
+    def _logs(self) -> dict[str, _Log]:
+        """The partitions of the stream, by name."""
+        found: dict[str, _Log] = {}
+        topic_ids: dict[str, str] = {}
+        for each in partitions_in(self._options.path):
+            if not self._options.wants(each.topic, each.partition):
+                continue
+            if not topic_ids.get(each.topic):
+                topic_ids[each.topic] = topic_id_of(each)
+            found[name_of(each)] = _Log(each, topic_ids[each.topic])
+        return found
 
-    def _available(self) -> Offsets:
+    def _extent(self, name: str, log: _Log) -> Extent:
+        segments = log.partition.segments
+        begins = segments[0].base_offset if segments else 0
+        return Extent(begins, self._ends.end_of(name, log.partition, log.topic_id), log.topic_id)
+
+    def _available(self, logs: Mapping[str, _Log]) -> Positions:
         """The end of each partition, before its first open transaction under read_committed."""
         found = {}
-        for name, partition in self._partitions().items():
-            end = self._ends.end_of(name, partition)
+        for name, log in logs.items():
+            end = self._ends.end_of(name, log.partition, log.topic_id)
             if self._options.read_committed:
-                end = min([end, *open_at(partition).values()])
+                end = min([end, *open_at(log.partition).values()])
             found[name] = min(end, self._options.end_offset)
-        return found
+        return Positions(found, _topic_ids(logs))
 
-    def initialOffset(self) -> Offsets:  # PySpark's name
+    def initialOffset(self) -> Json:  # PySpark's name
         """Where a new query begins."""
+        chosen_partitions(self._options)  # a topic that is named is there
+        logs = self._logs()
         if self._options.from_latest:
-            return self._available()
-        return {
-            name: max(each.segments[0].base_offset, self._options.first_offset)
-            for name, each in self._partitions().items()
-            if each.segments
+            return self._available(logs).as_json()
+        given = self._options.starting_offsets
+        at = {
+            name: max(log.partition.segments[0].base_offset, self._options.first_offset)
+            for name, log in logs.items()
+            if log.partition.segments
         }
+        if given is not None:
+            ends = self._available(logs).at if LATEST in given.values() else {}
+            for name, offset in chosen_offsets("startingOffsets", given, set(logs)).items():
+                at[name] = {EARLIEST: at.get(name, 0), LATEST: ends.get(name, 0)}.get(
+                    offset, offset
+                )
+        return Positions(at, _topic_ids(logs)).as_json()
 
     # Any: the limits of PySpark 4.2, which older ones do not have
-    def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:
-        """Where the next batch ends; without arguments (PySpark before 4.2) all that is there."""
-        ends = self._available() if self._target is None else self._target
+    def latestOffset(self, start: Json | None = None, limit: Any = None) -> Json:
+        """Where the next batch ends; without arguments (PySpark before 4.2) all that is there.
+
+        Raises:
+            DataLoss: records behind `start` are gone, and the options make that an error.
+        """
+        logs = self._logs()
+        target = self._available(logs) if self._target is None else self._target
         if start is None:
-            return ends
-        # A partition that was deleted keeps its offset.
-        ends = {**start, **{name: max(end, start.get(name, 0)) for name, end in ends.items()}}
+            return target.as_json()
+        begun = self._continued(Positions.of(start), logs)
+        ends = dict(begun)
+        for name, end in target.at.items():
+            if name in logs:
+                ends[name] = max(end, begun.get(name, 0))
         is_rows = limits is not None and isinstance(limit, limits.ReadMaxRows)
         is_bytes = limits is not None and isinstance(limit, limits.ReadMaxBytes)
-        if not is_rows and not is_bytes:
-            return ends
-        amount = limit.max_rows if is_rows else limit.max_bytes
-        return self._limited(start, ends, amount, in_bytes=is_bytes)
+        if is_rows or is_bytes:
+            amount = limit.max_rows if is_rows else limit.max_bytes
+            ends = self._limited(logs, (begun, ends), amount, in_bytes=is_bytes)
+        return Positions(ends, _topic_ids(logs)).as_json()
 
-    def _limited(self, start: Offsets, ends: Offsets, amount: int, *, in_bytes: bool) -> Offsets:
+    def _continued(self, start: Positions, logs: Mapping[str, _Log]) -> dict[str, int]:
+        """Where the stream goes on in each partition that it has read; without those that are gone.
+
+        Raises:
+            DataLoss: as `latestOffset`; what is not an error is logged when the batch is planned.
+        """
+        begun: dict[str, int] = {}
+        losses = []
+        for name in start.at:
+            if name in logs:
+                extent = self._extent(name, logs[name])
+                begun[name], why = continued(name, start, extent, self._options.first_offset)
+            else:
+                why = self._gone(name)
+            losses += [why] if why else []
+        if self._is_strict:
+            lost(losses, is_error=True)
+        return begun
+
+    def _gone(self, name: str) -> str:
+        """The loss of a partition that is not there; empty if the options do not want it."""
+        topic, _, partition = name.rpartition("-")
+        return f"{name} is gone" if self._options.wants(topic, int(partition)) else ""
+
+    def _limited(
+        self,
+        logs: Mapping[str, _Log],
+        bounds: tuple[Mapping[str, int], Mapping[str, int]],
+        amount: int,
+        *,
+        in_bytes: bool,
+    ) -> dict[str, int]:
         """Ends at which about `amount` is read: each partition with news gets an equal share."""
-        partitions = self._partitions()
-        news = [name for name in sorted(ends) if ends[name] > start.get(name, 0)]
-        found = dict(start)
+        begun, ends = bounds
+        found = dict(begun)
+        starts = {name: begun.get(name, self._begins(log)) for name, log in logs.items()}
+        news = [name for name in sorted(ends) if name in logs and ends[name] > starts[name]]
         for index, name in enumerate(news):
             share = -(-amount // (len(news) - index))
-            if name in partitions:
-                end, used = _reached(
-                    partitions[name], (start.get(name, 0), ends[name]), share, in_bytes=in_bytes
-                )
-                found[name] = end
-                amount = max(amount - used, 1)
+            found[name], used = _reached(
+                logs[name].partition, (starts[name], ends[name]), share, in_bytes=in_bytes
+            )
+            amount = max(amount - used, 1)
         return found
+
+    def _begins(self, log: _Log) -> int:
+        segments = log.partition.segments
+        return max(segments[0].base_offset if segments else 0, self._options.first_offset)
 
     def getDefaultReadLimit(self) -> Any:  # Any: as in latestOffset
         """The limit of the options."""
@@ -146,45 +207,74 @@ class LogStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[mi
             return limits.ReadMaxRows(self._options.max_offsets_per_trigger)
         return limits.ReadAllAvailable()
 
-    def reportLatestOffset(self) -> Offsets:
+    def reportLatestOffset(self) -> Json:
         """The end of the log, for the progress of the query."""
-        return self._available()
+        return self._available(self._logs()).as_json()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Take the end that the log has now as the end of the query."""
-        self._target = self._available()
+        self._target = self._available(self._logs())
 
-    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """The tasks of a batch."""
-        return [
-            StreamInput(task)
-            for name, partition in self._partitions().items()
-            for task in self._tasks(partition, start.get(name), end.get(name, 0))
-        ]
+    def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
+        """The tasks of a batch.
 
-    def _tasks(self, partition: Partition, start: int | None, end: int) -> Iterator[Task]:
-        begins = partition.segments[0].base_offset if partition.segments else 0
-        if start is None:
-            start = begins
-        if start >= end:
-            return
-        if start < begins:
-            why = f"{partition.directory}: offsets {start} to {begins} were deleted unread"
-            if self._options.fail_on_data_loss is not False:
-                raise DataLoss(f"{why}; failOnDataLoss=false goes on behind them")
-            _log.warning("%s", why)
-        yield from tasks_of(partition, replace(self._options, first_offset=start, end_offset=end))
+        Raises:
+            DataLoss: records of the batch are gone, and the options make that an error.
+        """
+        first, last, logs = Positions.of(start), Positions.of(end), self._logs()
+        inputs: list[InputPartition] = []
+        losses: list[str] = []
+        for name in sorted({*first.at, *last.at}):
+            is_moved = first.at.get(name) != last.at.get(name)
+            if not is_moved and not is_another(first.id_of(name), last.id_of(name)):
+                continue
+            log = logs.get(name)
+            if log is None or name not in last.at:
+                losses.append(self._gone(name))
+            elif is_another(last.id_of(name), log.topic_id):
+                losses.append(f"{name}: the topic was deleted and made again since the batch began")
+            else:
+                extent = self._extent(name, log)
+                at, why = continued(name, first, extent, self._options.first_offset)
+                until = last.at[name]
+                losses.append(why)
+                if at < until and extent.ends < until:
+                    losses.append(f"{name}: offsets {extent.ends} to {until} of a batch are gone")
+                options = replace(self._options, first_offset=at, end_offset=until)
+                if at < until:
+                    tasks = tasks_of(log.partition, options)
+                    inputs += [StreamInput(task, log.topic_id) for task in tasks]
+        lost([why for why in losses if why], is_error=self._is_strict)
+        return inputs
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+        """The rows of one task.
+
+        Raises:
+            DataLoss: the file was deleted, and the options make that an error.
+        """
+        assert isinstance(partition, StreamInput)
         task: Task = partition.value
         options = replace(
             self._options,
             first_offset=task.first_offset,
             end_offset=task.end_offset,
-            fail_on_data_loss=self._options.fail_on_data_loss is not False,
+            fail_on_data_loss=self._is_strict,
         )
-        yield from read_task(task, options, self._schema)
+        batches = read_task(task, options, self._schema)
+        first = next(batches, None)  # the file is open, and stays so if the topic is deleted
+        segment = task.segment
+        if is_another(partition.topic_id, topic_id_in(segment.store, segment.directory)):
+            why = f"{segment.path} was deleted before it was read, and its topic made again"
+            lost([why], is_error=self._is_strict)
+            return
+        if first is not None:
+            yield first
+            yield from batches
+
+
+def _topic_ids(logs: Mapping[str, _Log]) -> dict[str, str]:
+    return {log.partition.topic: log.topic_id for log in logs.values() if log.topic_id}
 
 
 def _reached(

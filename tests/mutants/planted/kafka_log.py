@@ -10,6 +10,7 @@ _LARGE: Final = ("tests/spark/kafka_log/test_large.py",)
 _RECORDS: Final = ("tests/spark/kafka_log/test_records.py",)
 _DAMAGE: Final = ("tests/spark/kafka_log/test_damage.py",)
 _STREAMS: Final = ("tests/spark/kafka_log/test_streams.py",)
+_DATA_LOSS: Final = ("tests/spark/kafka_log/test_data_loss.py",)
 _LEVELS: Final = ("tests/spark/kafka_log/test_levels.py",)
 
 MUTANTS: Final = (
@@ -88,7 +89,7 @@ MUTANTS: Final = (
     Mutant(
         "a-committed-stream-passes-open-transactions",
         "spark/kafka_log/stream.py",
-        "end = min([end, *open_at(partition).values()])",
+        "end = min([end, *open_at(log.partition).values()])",
         "pass",
         "records of open transactions are skipped for ever",
         _STREAMS,
@@ -116,5 +117,45 @@ MUTANTS: Final = (
         "(last >= limit) | (last < base)",
         "a batch twice in the log is not named",
         _DAMAGE,
+    ),
+    Mutant(
+        "a-log-that-is-shorter-than-the-stream-lost-nothing",
+        "spark/kafka_log/positions.py",
+        "if extent.ends < at and first_offset < at:",
+        "if False:",
+        "records of a topic that was made again are skipped",
+        _DATA_LOSS,
+    ),
+    Mutant(
+        "a-topic-is-known-by-its-name",
+        "spark/kafka_log/positions.py",
+        "return bool(known_id and topic_id) and known_id != topic_id",
+        "return False",
+        "records of a topic that was made again are skipped",
+        _DATA_LOSS,
+    ),
+    Mutant(
+        "a-deleted-topic-lost-nothing",
+        "spark/kafka_log/stream.py",
+        'return f"{name} is gone" if',
+        'return "" if',
+        "a stream of a deleted topic waits for ever",
+        _DATA_LOSS,
+    ),
+    Mutant(
+        "a-batch-may-end-behind-its-log",
+        "spark/kafka_log/stream.py",
+        "if at < until and extent.ends < until:",
+        "if False:",
+        "a batch that is planned again lacks records",
+        _DATA_LOSS,
+    ),
+    Mutant(
+        "the-first-offset-is-for-the-first-partitions",
+        "spark/kafka_log/positions.py",
+        "begins = max(extent.begins, first_offset)",
+        "begins = extent.begins",
+        "partitions that appear later have records that are not wanted",
+        _DATA_LOSS,
     ),
 )

@@ -10,6 +10,7 @@ import pytest
 
 from ottla.protocol.batch import TRANSACTIONAL, Compression, read_header
 from ottla.protocol.records import records_in
+from ottla.spark.kafka_log.options import OPTIONS
 
 from .logs import Pair, batch, end_marker, rows, segment
 
@@ -107,7 +108,7 @@ def test_a_segment_is_split_at_index_entries(tmp_path: Path) -> None:
         ({"partition": "1-4"}, []),
         ({"partition": "0"}, list(range(9))),
         ({"topic": "t*"}, list(range(9))),
-        ({"topic": "x,y"}, []),
+        ({"topic": "x*,y*"}, []),
         ({"time": "1700000000001/"}, [1]),
         ({"time": "/2000"}, []),
         ({"time": "2023-01-01/2024-01-01"}, list(range(9))),
@@ -134,6 +135,64 @@ def test_a_batch_has_a_row_with_its_header(tmp_path: Path) -> None:
     assert (first["producer_id"], first["base_sequence"], first["last_sequence"]) == (1, 0, 1)
     assert first["size"] == found[1]["position"]
     assert all(row["crc_ok"] for row in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"offsets": "20-10"}, "ends before it begins"),
+        ({"time": "2000/1000"}, "ends before it begins"),
+        ({"partition": "0,7-4"}, "7-4 ends before it begins"),
+        ({"topic": "t,nope"}, "no topic nope; it has t"),
+        ({"topic": "t,"}, "an empty name"),
+        ({"topic": "orders", "level": "offsets"}, "reads __consumer_offsets alone"),
+        ({"startingOffsets": "latest"}, "would have no rows"),
+        ({"endingOffsets": "earliest"}, "would have no rows"),
+        ({"endingOffsets": "late"}, "not earliest, latest or JSON"),
+        ({"startingOffsets": '{"t": {"0": -3}}'}, "not earliest, latest or JSON"),
+        ({"startingOffsets": '{"t": [0]}'}, "not earliest, latest or JSON"),
+        ({"startingOffsets": '{"t": {"1": 0}}'}, "startingOffsets lacks t-0"),
+        ({"endingOffsets": '{"t": {"0": -1, "1": 0}}'}, "endingOffsets names t-1"),
+        ({"startingOffsets": '{"t": {"0": 0}}', "level": "damage"}, "has no startingOffsets"),
+        *(({name: " "}, f"{name} is empty") for name in OPTIONS if name != "path"),
+    ],
+)
+def test_options_that_would_select_nothing_are_errors(
+    options: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    segment(tmp_path / "t-0", 0, transactions())
+    with pytest.raises(ValueError, match=said):
+        rows(tmp_path, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "offsets"),
+    [
+        ({"startingOffsets": '{"t": {"0": 6}}'}, [6, 7, 8]),
+        ({"startingOffsets": '{"t": {"0": -2}}', "endingOffsets": '{"t": {"0": 2}}'}, [0, 1]),
+        ({"startingOffsets": "earliest", "endingOffsets": "latest"}, list(range(9))),
+        ({"endingOffsets": '{"t": {"0": -1}}', "offsets": "7-"}, [7, 8]),
+        ({"startingOffsets": '{"t": {"0": 7}}', "endingOffsets": '{"t": {"0": 20}}'}, [7, 8]),
+    ],
+)
+def test_offsets_in_json_are_those_of_sparks_source(
+    options: dict[str, str], offsets: Sequence[int], tmp_path: Path
+) -> None:
+    segment(tmp_path / "t-0", 0, transactions())
+    assert [row["offset"] for row in rows(tmp_path, **options)] == list(offsets)
+
+
+def test_offsets_in_json_that_are_gone_are_data_loss(tmp_path: Path) -> None:
+    from ottla.spark.kafka_log.reading import DataLoss
+
+    segment(tmp_path / "t-0", 10, [batch(10, [(b"k", b"v")])])
+    for options in (
+        {"startingOffsets": '{"t": {"0": 4}}'},
+        {"endingOffsets": '{"t": {"0": 12}}'},
+    ):
+        assert [row["offset"] for row in rows(tmp_path, **options)] == [10]
+        with pytest.raises(DataLoss, match="has offsets 10 to 11"):
+            rows(tmp_path, failOnDataLoss="true", **options)
 
 
 @pytest.mark.parametrize("given", ["offsets", "time", "level", "damaged", "nothing"])
