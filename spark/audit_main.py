@@ -24,7 +24,6 @@ LOCAL: Final = "local[*]"
 CLEAN: Final = 0
 FINDINGS: Final = 1
 CANNOT_RUN: Final = 2
-_MISSING: Final = "it needs `pip install 'ottla[spark]'`: {} is missing"
 
 
 class AuditFailed(Exception):
@@ -80,8 +79,6 @@ def start_session(master: str) -> SparkSession:
         )
     except SparkUnavailable as missing:
         raise AuditFailed(str(missing)) from None
-    except ModuleNotFoundError as missing:
-        raise AuditFailed(_MISSING.format(missing.name)) from None
 
 
 def copy_of(
@@ -93,8 +90,14 @@ def copy_of(
     try:
         from .audit_run import Copy
     except ModuleNotFoundError as missing:
-        raise AuditFailed(_MISSING.format(missing.name)) from None
+        raise _without(missing) from None
     return Copy(input_topic, output_topic, key, output_key, group)
+
+
+def _without(missing: ModuleNotFoundError) -> AuditFailed:
+    from .connector import without
+
+    return AuditFailed(without(missing, "it"))
 
 
 def audit(
@@ -116,8 +119,8 @@ def audit(
     Raises:
         AuditFailed: there is no Spark, or the logs cannot be read.
     """
-    found = logs()
     try:
+        found = logs()
         spark = start(master)
         try:
             report = _run(spark, found, copy, outputs.parquet, check_crc=check_crc)
@@ -125,6 +128,8 @@ def audit(
             spark.stop()
     except AuditFailed:
         raise
+    except ModuleNotFoundError as missing:
+        raise _without(missing) from None
     except Exception as wrong:  # a traceback has exit status 1, which means findings
         raise AuditFailed(f"{type(wrong).__name__}: {wrong}".splitlines()[0]) from wrong
     _write(report, outputs)

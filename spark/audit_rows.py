@@ -2,13 +2,13 @@
 
 The files are found, divided and read by `kafka_log`, in blocks whose headers are columns. A log
 over the wire comes as the same blocks. It imports neither PySpark nor the broker, so executors
-start fast.
+start fast; and numpy only where rows are read by columns, so that `logs_of` runs without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..audit.coordinator import STATE_TOPIC
 from ..audit.decode import coordinator_records, offset_records
@@ -19,15 +19,15 @@ from ..audit.whole import Logs
 from ..protocol.batch import LOG_OVERHEAD, BatchHeader, read_header
 from ..protocol.errors import Refused
 from ..storage.directory_inspection import catalog_in, may_be_compacted
-from .audit_pieces import pieces, rows_in
-from .kafka_log.blocks import BLOCK_BYTES, Block, Gap, walk
-from .kafka_log.fates import whole_range
+from .audit_small import NO_PARTITIONS, read_logs
 from .kafka_log.files import LocalStore, store_of
 from .kafka_log.listing import METADATA_TOPIC, partitions_in
 from .kafka_log.options import Options
-from .kafka_log.planning import Task, tasks_of
-from .kafka_log.reading import opened
 from .kafka_log.schemas import Level
+
+if TYPE_CHECKING:
+    from .kafka_log.blocks import Block, Gap
+    from .kafka_log.planning import Task
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class LogPart(NamedTuple):
         return self.task is None or self.task.segment.is_last
 
 
-Read = Callable[[LogPart, bool], Iterator[Block | Gap]]
+Read = Callable[[LogPart, bool], "Iterator[Block | Gap]"]
 """Reads the batches of a part, in order, with or without a check of their CRCs."""
 
 
@@ -84,6 +84,8 @@ def parts_in(directory: str) -> list[LogPart]:
     Raises:
         NoLogs: there is no such directory, or it has no partition.
     """
+    from .kafka_log.planning import Task, tasks_of
+
     options = Options(directory, Level.BATCHES)
     found: list[LogPart] = []
     partitions = 0
@@ -103,7 +105,7 @@ def parts_in(directory: str) -> list[LogPart]:
     except ValueError as wrong:
         raise NoLogs(str(wrong)) from None
     if not partitions:
-        raise NoLogs(f"{directory} has no partitions: the data directory of a broker was expected")
+        raise NoLogs(NO_PARTITIONS.format(directory))
     return found
 
 
@@ -121,6 +123,10 @@ def metadata_of(directory: str) -> Metadata:
 
 def file_blocks(part: LogPart, check_crc: bool) -> Iterator[Block | Gap]:
     """The batches of a data file, and the bytes between that are none; none of a deleted file."""
+    from .kafka_log.blocks import BLOCK_BYTES, walk
+    from .kafka_log.fates import whole_range
+    from .kafka_log.reading import opened
+
     task = part.task
     assert task is not None
     if task.end <= task.start:
@@ -143,6 +149,8 @@ def log_pieces(
     Args:
         check_crc: compare each batch with its CRC.
     """
+    from .audit_pieces import pieces
+
     blocks = read(part, check_crc)
     return pieces(blocks, part.task, part.base_offset, is_last=part.is_last)
 
@@ -161,13 +169,23 @@ def offset_rows(part: LogPart, *, read: Read = file_blocks) -> Iterator[OffsetRe
 
 def log_rows(part: LogPart, *, read: Read = file_blocks) -> Iterator[LogRow]:
     """The rows of a part and its index, in the order of the log."""
+    from .audit_pieces import rows_in
+
     for piece in log_pieces(part, read=read):
         yield from rows_in(part.topic, part.partition, part.base_offset, piece)
 
 
 def logs_of(directory: str) -> Logs:
     """All rows of a small directory, for `ottla.audit.whole`. Raises NoLogs, OSError."""
-    return rows_of(parts_in(directory), metadata_of(directory))
+    metadata = metadata_of(directory)
+    try:
+        logs = read_logs(directory)
+    except OSError as wrong:
+        raise NoLogs(f"{directory}: {wrong.strerror or wrong}") from None
+    except ValueError as wrong:
+        raise NoLogs(str(wrong)) from None
+    logs.compacted, logs.next_producer_id = metadata
+    return logs
 
 
 def rows_of(parts: Iterable[LogPart], metadata: Metadata, read: Read = file_blocks) -> Logs:
@@ -192,6 +210,8 @@ def _records(
     read: Read,
 ) -> Iterator[T]:
     """Decoded records of each valid batch."""
+    from .kafka_log.blocks import Gap
+
     for block in read(part, True):
         if isinstance(block, Gap):
             continue

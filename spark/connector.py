@@ -36,6 +36,11 @@ class SparkUnavailable(Exception):
     """Spark cannot run here; the message names the missing part and the remedy."""
 
 
+def without(missing: ModuleNotFoundError, what: str = "Spark") -> str:
+    """The line that names a library that is missing, and the extra that has it."""
+    return f"{what} needs {missing.name}: pip install 'ottla[spark]'"
+
+
 @dataclass(frozen=True, slots=True)
 class Companions:
     """The versions that one version of the connector was built with."""
@@ -77,6 +82,14 @@ def connector_jars() -> ConnectorJars:
     jars = _jars_in(kept)
     found = re.search(r"(\d[\d.]*\d)\.jar$", jars[0].name)
     return ConnectorJars(jars, f"connector {found[1] if found else version}, {how}")
+
+
+def jars() -> str:
+    """The connector's jars, for the setting `spark.jars` of a session of your own.
+
+    Raises SparkUnavailable as `connector_jars`.
+    """
+    return ",".join(str(path) for path in connector_jars().paths)
 
 
 def connector_versions(version: str) -> list[str]:

@@ -46,14 +46,10 @@ def _demo(
         raise CannotRun(
             f"the demo's clients do not log in: omit --bootstrap, or unset {COMMAND_CONFIG}"
         )
+    from ottla.demo import run_demo
+
     if bootstrap:
         client_of(bootstrap).close()
-    try:
-        from ottla.demo import run_demo
-    except ModuleNotFoundError as error:
-        raise CannotRun(
-            f"the demo needs `pip install 'ottla[spark]'`: {error.name} is missing"
-        ) from None
     return run_demo(
         bootstrap=bootstrap or None, kill=kill, transactions=transactions, as_json=as_json
     )

@@ -14,6 +14,7 @@ import typer
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.command_config import command_security
 from ottla.command_line import DEFAULT_LISTEN, CannotRun
+from ottla.extras import missing_extra
 from ottla.security.client_security import UNSECURED
 from ottla.tables import told
 
@@ -49,6 +50,10 @@ def guarded(function: Callable[P, int]) -> Callable[P, None]:
                 sys.stdout.flush()
         except CannotRun as error:
             status = _said(error, 2)
+        except ModuleNotFoundError as error:
+            if not (needed := missing_extra(error)):
+                raise
+            status = _said(f"{function.__name__.lstrip('_')}: {needed}", 2)
         except (ErrorAnswer, NoAnswer) as error:
             status = _said(error, 1)
         except KeyboardInterrupt:
@@ -82,7 +87,7 @@ def _timeout_s() -> float:
     return timeout_s
 
 
-def _said(error: Exception, status: int) -> int:
+def _said(error: Exception | str, status: int) -> int:
     told(f"ottla: {error}")
     return status
 

@@ -14,7 +14,15 @@ from ottla.audit.rules import RULES, Finding, Severity
 from ottla.audit.whole import Outcome, audit
 from ottla.protocol.batch import read_header
 from ottla.protocol.records import Record, records_in
-from ottla.spark.audit_rows import LogPart, file_blocks, log_rows, logs_of, parts_in
+from ottla.spark.audit_rows import (
+    LogPart,
+    file_blocks,
+    log_rows,
+    logs_of,
+    metadata_of,
+    parts_in,
+    rows_of,
+)
 from ottla.spark.kafka_log.blocks import Block
 from tests.audit.planted import FAULTS, INPUT, OUTPUT, clean, planted
 from tests.audit.world import World
@@ -58,7 +66,10 @@ def batches_of(part: LogPart) -> Iterator[tuple[Batch, list[Record]]]:
 
 
 def audited(directory: Path) -> Outcome:
-    outcome = audit(logs_of(str(directory)))
+    logs = logs_of(str(directory))
+    # The rows in plain Python are those that Spark distributes.
+    assert rows_of(parts_in(str(directory)), metadata_of(str(directory))) == logs
+    outcome = audit(logs)
     rows = sorted(keys_of(directory), key=lambda row: row.key)
     for key, copies in groupby(rows, key=lambda row: row.key):
         fold = KeyFold(key)
