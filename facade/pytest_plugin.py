@@ -2,8 +2,7 @@
 
 `ottla` is one broker for the session (with xdist, one for each worker); tests use topics of
 different names, and `ottla_topic` is a new one. A test that kills, restarts or configures a broker
-takes `ottla_broker`, which belongs to this test alone. `spark_kafka` is a Spark session for
-`ottla`.
+takes `ottla_broker`, which belongs to this test alone. `ottla.pytest_spark` has those for Spark.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
     from ottla.pytest_support import SessionBroker
-    from ottla.spark.spark_kafka import SparkKafka
     from ottla.testing import Ottla
+
+pytest_plugins = ["ottla.pytest_spark"]
 
 _SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
 _LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
@@ -162,23 +162,6 @@ def ottla_topic(request: pytest.FixtureRequest) -> str:
         with in_few_lines("ottla_topic"):
             broker.create_topic(topic, partitions=partitions, configs=configs)
     return topic
-
-
-@pytest.fixture(scope="session")
-def spark_kafka(ottla: Ottla, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkKafka]:
-    """A Spark session with the Kafka connector, and functions that read and write `ottla`."""
-    from ottla.spark.connector import SparkUnavailable
-    from ottla.spark.session import session
-    from ottla.spark.spark_kafka import SparkKafka
-
-    try:
-        made = session("ottla-tests", log_path=tmp_path_factory.mktemp("spark") / "spark.log")
-    except SparkUnavailable as missing:
-        pytest.fail(f"spark_kafka: {missing}", pytrace=False)
-    try:
-        yield SparkKafka(made, ottla.bootstrap_servers)
-    finally:
-        made.stop()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

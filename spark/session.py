@@ -12,11 +12,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
-from .connector import ConnectorJars, SparkUnavailable, connector_jars, need_java
-from .kafka_log import register
+from .connector import ConnectorJars, SparkUnavailable, connector_jars, need_java, without
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,13 @@ _SETTINGS = {
     "spark.default.parallelism": "2",
 }
 
+_with_formats: Final[WeakSet[SparkSession]] = WeakSet()
+ADDED: Final = frozenset({
+    "spark.jars", "spark.jars.packages", "spark.jars.repositories", "spark.jars.excludes",
+    "spark.sql.extensions",
+})  # fmt: skip
+"""Settings that are lists: what is given is added to what is there."""
+
 
 def session(
     app_name: str,
@@ -46,37 +54,107 @@ def session(
 ) -> SparkSession:
     """A session with Kafka topics, log directories (`kafka-log`) and `kafka-exactly-once`.
 
-    `settings` override the defaults. The JVM's output goes to `log_path`, or to standard error
-    without it. Raises SparkUnavailable if Java or the connector's jars are missing.
+    If this process has a session already, it is that one, as it is: Spark has one for a process,
+    and most of its settings are fixed when it starts.
+
+    Args:
+        settings: go before the defaults; those in `ADDED` are added to what the connector needs.
+        log_path: gets the JVM's output, which else goes to standard error.
+
+    Raises:
+        SparkUnavailable: Java, a library or the connector's jars are missing; or the session that
+            runs has no connector, or other settings than the given ones.
     """
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as missing:
+        raise SparkUnavailable(without(missing)) from None
+    made = running_session()
+    if made is not None:
+        check_session(made, settings or {}, with_connector=with_connector)
+        register_formats(made)
+        return made
     need_java()
     if master.startswith("local"):
         # Else Spark starts the first python3 of the PATH for its tasks, which may lack packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jars = connector_jars() if with_connector else ConnectorJars((), "not used")
     _log.info("Spark's Kafka connector: %s", jars.how)
-    from pyspark.sql import SparkSession
-
     builder = SparkSession.Builder().appName(app_name).master(master)
+    for name, value in chosen_settings(jars, settings or {}).items():
+        builder = builder.config(name, value)
+    with _stderr_to(log_path):
+        made = builder.getOrCreate()
+    register_formats(made)
+    return made
+
+
+def chosen_settings(jars: ConnectorJars, settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a new session: Ottla's, then the given ones; lists of `ADDED` are joined."""
     warehouse = Path(tempfile.gettempdir()) / f"ottla-warehouse-{os.getuid()}"
     chosen = {
         **_SETTINGS,
         "spark.sql.warehouse.dir": str(warehouse),
         "spark.jars": ",".join(str(path) for path in jars.paths),
-        **(settings or {}),
     }
-    for name, value in chosen.items():
-        builder = builder.config(name, value)
-    with _stderr_to(log_path):
-        made = builder.getOrCreate()
-    try:
-        register(made)
-    except SparkUnavailable as missing:
-        _log.info("%s", missing)
-    from .exactly_once.data_source import register as register_sink
+    for name, value in settings.items():
+        before = chosen.get(name, "")
+        chosen[name] = f"{before},{value}" if name in ADDED and before and value else value
+    return chosen
 
-    register_sink(made)
-    return made
+
+def running_session() -> SparkSession | None:
+    """The Spark session of this process; None if none runs."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:
+        return None
+    active = SparkSession.getActiveSession()
+    return SparkSession.Builder().getOrCreate() if active is None else active
+
+
+def check_session(
+    made: SparkSession, settings: Mapping[str, str], *, with_connector: bool = True
+) -> None:
+    """Raise SparkUnavailable if a session lacks the connector, or one of some settings."""
+    runs = f"the Spark session that runs already ({made.sparkContext.appName})"
+    for name, value in settings.items():
+        found = made.conf.get(name, None)
+        is_there = found == value
+        if name in ADDED:
+            is_there = set(value.split(",")) <= set((found or "").split(","))
+        if not is_there:
+            raise SparkUnavailable(
+                f"{runs} has {name}={found or 'no value'}, and {value} is wanted: set it there, or"
+                " stop that session before"
+            )
+    if not with_connector:
+        return
+    from pyspark.errors import PySparkException
+
+    try:  # nothing connects before the rows are read
+        reader = made.read.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:9")
+        reader.option("subscribe", "any").load()
+    except PySparkException:
+        raise SparkUnavailable(
+            f"{runs} has no Kafka connector: give it the jars when it is made,"
+            " .config('spark.jars', ottla.spark.connector.jars())"
+        ) from None
+
+
+def register_formats(spark: SparkSession) -> None:
+    """Make `kafka-log` and `kafka-exactly-once` known to a session, where their libraries are."""
+    if spark in _with_formats:
+        return
+    _with_formats.add(spark)
+    for module in ("kafka_log", "exactly_once.data_source"):
+        try:
+            import_module(f".{module}", __package__).register(spark)
+        except SparkUnavailable as missing:
+            _log.warning("%s", missing)
+        except ModuleNotFoundError as missing:
+            _log.warning("%s", without(missing, module.partition(".")[0]))
 
 
 @contextmanager

@@ -1,13 +1,12 @@
 """Helpers for tests of Spark pipelines on a broker of Ottla or Apache Kafka.
 
 `produce` and `topic` move rows into and out of topics, with the fate of each record; `run_until`
-waits for a query without sleeps; `kill_in_batch` kills a broker in the middle of a batch;
-`assert_exactly_once` compares the output of a pipeline with its input.
+waits for a query without sleeps; `kill_in_batch` kills a broker in the middle of a batch, and
+`assert_killed` fails if it has not; `assert_exactly_once` compares output and input of a pipeline.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import tempfile
@@ -18,24 +17,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import udf
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+from .connector import without
+
+try:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.functions import udf
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+        StreamingQueryListener,
+    )
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(without(missing, __name__), name=missing.name) from None
 
 from ..security.client_properties import security_of
 from .exactly_once.wire import EARLIEST, LATEST, Wire, patiently
+from .kafka_log.progress import offsets_in
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 
 _SCHEMA: Final = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp,"
@@ -167,14 +172,16 @@ class _Progress(StreamingQueryListener):
 
 
 def run_until(query: StreamingQuery, offsets: Offsets, *, timeout_s: float = 60.0) -> None:
-    """Return when a query has committed a batch that reaches these offsets of its Kafka sources.
+    """Return when a query has committed a batch that reaches these offsets of its sources.
+
+    The sources are those of Kafka, or `kafka-log`. It works from any thread and session.
 
     Raises:
         AssertionError: it does not within `timeout_s`, or it stopped before.
         StreamingQueryException: the query failed.
     """
     listener = _Progress(str(query.id))
-    streams = _session_of(query).streams
+    streams = _streams_of(query)
     streams.addListener(listener)
     deadline = time.monotonic() + timeout_s
     try:
@@ -191,12 +198,11 @@ def run_until(query: StreamingQuery, offsets: Offsets, *, timeout_s: float = 60.
         streams.removeListener(listener)
 
 
-def _session_of(query: StreamingQuery) -> SparkSession:
-    from pyspark.sql import SparkSession
+def _streams_of(query: StreamingQuery) -> StreamingQueryManager:
+    """The queries of the session that started this one, whatever session this thread has."""
+    from pyspark.sql.streaming.query import StreamingQueryManager
 
-    session = SparkSession.getActiveSession()
-    assert session is not None, f"{_name(query)} has no session"
-    return session
+    return StreamingQueryManager(query._jsq.sparkSession().streams())
 
 
 def _name(query: StreamingQuery) -> str:
@@ -208,13 +214,7 @@ def _reached(query: StreamingQuery) -> dict[str, dict[int, int]]:
     progress = query.lastProgress
     found: dict[str, dict[int, int]] = {}
     for source in () if progress is None else progress["sources"]:
-        end = source["endOffset"]
-        decoded = json.loads(end) if isinstance(end, str) else end
-        if not isinstance(decoded, dict):
-            continue
-        for name, partitions in decoded.items():
-            if isinstance(partitions, dict):
-                found[name] = {int(number): int(offset) for number, offset in partitions.items()}
+        found |= offsets_in(source["endOffset"])
     return found
 
 
@@ -227,23 +227,53 @@ def _reaches(query: StreamingQuery, offsets: Offsets) -> bool:
     )
 
 
+class _Kill(NamedTuple):
+    """A kill that was ordered.
+
+    Attributes:
+        row: the one that kills.
+        file: is there until a task takes the order, and has another name when the process is dead.
+    """
+
+    row: int
+    file: Path
+
+    @property
+    def done(self) -> Path:
+        return self.file.with_suffix(".done")
+
+
+_kills: Final[list[_Kill]] = []
+
+
 def kill_in_batch(frame: DataFrame, pid: int, *, row: int = 1) -> DataFrame:
     """The same rows; the first task that comes to a row kills a process (SIGKILL), once.
+
+    A test of pytest that ordered a kill, and has passed without one, fails. Elsewhere
+    `assert_killed` does it.
 
     Args:
         frame: the rows of a query, batch or streaming; the task runs on this machine.
         pid: for example `broker.pid` of `ottla.testing`. The test starts the broker again.
-        row: the number of rows that the task passes on before.
+        row: the row of a task that kills, counted from 1 in each task.
+
+    Raises:
+        ValueError: `row` is below 1.
     """
-    handle, name = tempfile.mkstemp(prefix="ottla-kill-")
+    if row < 1:
+        raise ValueError(f"row is {row}: rows are counted from 1")
+    handle, name = tempfile.mkstemp(prefix="ottla-kill-", suffix=".ordered")
     os.close(handle)
+    order = _Kill(row, Path(name))
+    _kills.append(order)
     passed = 0
 
     def passes() -> bool:
         nonlocal passed
         passed += 1
-        if passed == row and _taken(Path(name)):
+        if passed == row and _taken(order.file):
             os.kill(pid, signal.SIGKILL)
+            order.done.touch()
         return True
 
     # Nondeterministic: Spark may neither drop the call nor repeat it.
@@ -256,6 +286,25 @@ def _taken(file: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def assert_killed() -> None:
+    """Fail if a kill that was ordered by `kill_in_batch` has not happened; then forget all orders.
+
+    Raises:
+        AssertionError: no task had so many rows, or the query did not run.
+    """
+    missing = []
+    while _kills:
+        order = _kills.pop()
+        if not order.done.exists():
+            missing.append(order.row)
+        for file in (order.file, order.done):
+            file.unlink(missing_ok=True)
+    assert not missing, (
+        f"kill_in_batch(row={missing[0]}) has killed nothing: no task came to its row {missing[0]};"
+        " take a smaller row, or a frame of one partition: frame.coalesce(1)"
+    )
 
 
 def assert_exactly_once(

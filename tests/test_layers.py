@@ -38,8 +38,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         # Token providers are objects of the clients that ask for them.
         {
-            *("aiokafka", "confluent_kafka", "kafka", "msgspec", "pyarrow", "pytest", "rich"),
-            *("structlog", "typer", "yaml"),
+            *("aiokafka", "confluent_kafka", "kafka", "msgspec", "pyarrow", "pyspark", "pytest"),
+            *("rich", "structlog", "typer", "yaml"),
         },
     ),
     "spark": (

@@ -75,7 +75,8 @@ PLACES = {
     "security/certificates.py": "certs",
     "security/key_stores.py": "serve with a PKCS12 store",
     "security/signed_tokens.py": "serve with signed tokens",
-    "facade/pytest_plugin.py": "",  # pytest loads it
+    "facade/pytest_plugin.py": "",  # pytest loads it, and the next one
+    "facade/pytest_spark.py": "",
 }
 PROGRAMS = {
     "ottla.spark.session": "from ottla.spark.session import session; session('t')",
@@ -116,7 +117,7 @@ def test_a_command_without_its_extra_is_one_line_and_status_2(name: str, tmp_pat
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_without_an_extra_is_told_which(name: str, tmp_path: Path) -> None:
+def test_a_program_without_an_extra_names_it(name: str, tmp_path: Path) -> None:
     blocked = "cryptography" if name == "certificates" else SPARK
     ended = run(WITHOUT + PROGRAMS[name], blocked, [], tmp_path)
     extra = "tls" if name == "certificates" else "spark"

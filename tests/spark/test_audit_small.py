@@ -66,7 +66,7 @@ def test_damage_between_segments_and_an_unreadable_index_are_the_same_rows(tmp_p
 
 
 @pytest.mark.parametrize("name", [".", "missing"])
-def test_what_has_no_logs_is_named(name: str, tmp_path: Path) -> None:
+def test_a_directory_without_logs_is_named(name: str, tmp_path: Path) -> None:
     for read in (logs_of, parts_in):
         with pytest.raises(NoLogs, match=str(tmp_path)):
             read(str(tmp_path / name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,9 @@ def test_a_query_runs_until_it_has_read_all_produced_records(
 ) -> None:
     topic = f"run-until-{secrets.token_hex(4)}"
     ottla.create_topic(topic, partitions=2)
+    other = spark.newSession()
     query = (
-        spark.readStream.format("kafka")
+        other.readStream.format("kafka")
         .option("kafka.bootstrap.servers", ottla.bootstrap_servers)
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
@@ -49,8 +51,10 @@ def test_a_query_runs_until_it_has_read_all_produced_records(
     )
     try:
         values = [f"{number}" for number in range(20)]
-        run_until(query, produce(ottla.bootstrap_servers, topic, [(each, each) for each in values]))
-        found = spark.table(str(query.name)).select("value")
+        ends = produce(ottla.bootstrap_servers, topic, [(each, each) for each in values])
+        with ThreadPoolExecutor(1) as another:  # which has no active session
+            another.submit(run_until, query, ends).result(60)
+        found = other.table(str(query.name)).select("value")
         assert_exactly_once([each.encode() for each in values], found)
         with pytest.raises(AssertionError, match="is not at"):
             run_until(query, {topic: {0: 1000}}, timeout_s=0.1)
