@@ -1,0 +1,408 @@
+"""Each number of each request at its extremes: an answer or a closed connection, and no fault.
+
+Requests are right otherwise, and meet a topic with records, a member of a group and an open
+transaction, so that handlers come to where they add numbers. Fields hold any value of their type:
+0, -1, the smallest and the largest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ottla.broker.principals import KafkaPrincipal
+from ottla.broker.requests import dispatch
+from ottla.broker.requests.context import ConnectionInfo, Disconnect
+from ottla.broker.requests.served_apis import HANDLERS
+from ottla.broker.settings.listeners import SecurityProtocol, ServedListener
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code, Malformed
+from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.one_node import OneNode, one_node, read
+from tests.library_classes import library_class
+from tests.log_lines import LogLines
+from tests.wire import batches
+from tests.wire.client import encode
+
+BITS: Final = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16}
+SETTINGS: Final = {
+    "group_initial_rebalance_delay_ms": "0",
+    "offsets_topic_num_partitions": "1",
+    "transaction_state_log_num_partitions": "1",
+    "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super_users": "User:a",
+    "delegation_token_secret_key": "secret",
+}
+ANY_TIME: Final = {
+    "message_timestamp_before_max_ms": str((1 << 63) - 1),
+    "message_timestamp_after_max_ms": str((1 << 63) - 1),
+}
+LIMIT_S: Final = 60
+TOPIC_ID_FROM: Final = 13
+
+# Right values of fields with one meaning; others get "x", 0 and False.
+VALUES: Final[dict[str, Any]] = {
+    "acks": -1, "batch_size": 10, "broker_id": 1, "broker_ids": [1], "client_software_name": "name",
+    "client_software_version": "1.0", "cluster_id": None, "coordinator_keys": ["group"],
+    "count": 5, "current_leader_epoch": -1, "entity_name": "user", "entity_type": "user",
+    "expiry_time_period_ms": 1_000, "feature": "metadata.version", "generation_id": 1,
+    "generation_id_or_member_epoch": 1, "group_id": "group", "group_ids": ["group"],
+    "group_instance_id": None, "groups": ["group"], "groups_names": ["other group"],
+    "host": "*", "index": 0, "instance_id": None, "iterations": 4_096,
+    "key": "group", "last_fetched_epoch": -1, "leader_epoch": 0, "log_start_offset": -1,
+    "max_bytes": 1 << 20, "max_lifetime_ms": 100_000, "max_wait_ms": 10, "mechanism": "PLAIN",
+    "member_epoch": 0, "min_bytes": 0, "num_partitions": 1, "offset": 0, "operation": 3,
+    "partition_max_bytes": 1 << 20, "path": "/nowhere", "permission_type": 3,
+    "principal": "User:a", "protocol_name": "range", "protocol_type": "consumer", "records": None,
+    "producer_id_filters": [1], "rebalance_timeout_ms": 10_000, "renew_period_ms": 1_000,
+    "replica_id": -1, "replicas": [1], "replication_factor": 1, "resource_name": "orders",
+    "resource_pattern_type": 3, "resource_type": 2, "resource_type_filter": 1,
+    "pattern_type_filter": 3, "response_partition_limit": 10, "retention_time_ms": -1,
+    "session_epoch": -1, "session_timeout_ms": 10_000, "state_filters": [], "states_filter": [],
+    "subscribed_topic_names": ["orders"], "subscribed_topic_regex": None, "server_assignor": None,
+    "timeout_ms": 1_000, "topic": "orders", "topic_name": "orders", "topic_names": ["orders"],
+    "transaction_timeout_ms": 10_000, "transactional_id": "shop", "transactional_ids": ["shop"],
+    "transactional_id_pattern": None, "types_filter": [], "v3_and_below_transactional_id": "shop",
+    "configuration_keys": None, "duration_filter": -1, "coordinator_epoch": 0,
+    "committed_leader_epoch": -1, "timestamp": -1, "upgrade_type": 1, "max_version_level": 1,
+}  # fmt: skip
+# Where a name has another meaning.
+OF_APIS: Final[dict[ApiKey, dict[str, Any]]] = {
+    ApiKey.CREATE_TOPICS: {"name": "new", "value": "1000", "assignments": [], "configs": []},
+    ApiKey.DELETE_TOPICS: {"topic_names": ["missing"], "name": "missing"},
+    ApiKey.CREATE_PARTITIONS: {"assignments": None},
+    ApiKey.ALTER_CONFIGS: {"name": "retention.ms", "value": "1000"},
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: {"name": "retention.ms", "value": "1000"},
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: {
+        "group_id": "consumers",
+        "member_id": "m",
+        "topic_partitions": [],
+        "rebalance_timeout_ms": 1_000,
+    },
+    ApiKey.JOIN_GROUP: {"name": "range", "metadata": bytes(10)},
+    ApiKey.DESCRIBE_CLUSTER: {"endpoint_type": 1},
+    ApiKey.ALTER_CLIENT_QUOTAS: {"key": "producer_byte_rate", "value": 1_000.0},
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: {
+        "name": "user",
+        "mechanism": 1,
+        "salt": b"salt",
+        "salted_password": bytes(32),
+        "deletions": [],
+    },
+    ApiKey.DELETE_RECORDS: {"offset": 1},
+    ApiKey.CREATE_DELEGATION_TOKEN: {"renewers": [], "owner_principal_type": None},
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: {"owners": None},
+    ApiKey.LEAVE_GROUP: {"member_id": "stranger"},
+    ApiKey.FIND_COORDINATOR: {"coordinator_keys": ["shop"], "key": "shop", "key_type": 1},
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: {"replica_id": -2},
+    ApiKey.DESCRIBE_QUORUM: {"topic_name": "__cluster_metadata"},
+    ApiKey.DELETE_ACLS: {"resource_name_filter": "never", "principal_filter": None},
+}
+
+
+def log_in(it: OneNode) -> None:
+    """Be a client that may do all; tokens are for clients with a login."""
+    listener = ServedListener("SASL", SecurityProtocol.SASL_PLAINTEXT, "broker", 9092)
+    it.connection = ConnectionInfo("here-there-1", "there:1", "there", listener)
+    it.connection.is_authenticated = True
+    it.connection.principal = KafkaPrincipal("User", "a")
+
+
+async def wait_for_coordinators(it: OneNode) -> None:
+    """Have the coordinators load their logs."""
+    for key_type, name in enumerate(("group", "shop")):
+        await it.ask(ApiKey.FIND_COORDINATOR, 4, coordinator_keys=[name], key_type=key_type)
+        await asyncio.sleep(1)  # the logs are made and loaded behind the answer
+
+
+class Scene:
+    """A node, with the state that requests are about."""
+
+    def __init__(self, it: OneNode) -> None:
+        self.it = it
+        self.topic_id = it.topic("orders", 2).topic_id
+        it.append("orders", b"a", b"b", b"c")
+        self.member_id = ""
+        self.hmac = bytes(64)
+        self.producer = 0, 0
+
+    async def prepare(self, key: ApiKey) -> None:
+        """Begin anew what an earlier request may have ended."""
+        ask = self.it.ask
+        if key in _OF_MEMBERS:
+            subscription = [{"name": "range", "metadata": bytes(10)}]
+            joined = await ask(
+                ApiKey.JOIN_GROUP, 3, group_id="group", session_timeout_ms=10_000,
+                rebalance_timeout_ms=1_000, member_id=self.member_id, protocol_type="consumer",
+                protocols=subscription,
+            )  # fmt: skip
+            self.member_id = joined["member_id"]
+            self.generation = joined["generation_id"]
+            await ask(
+                ApiKey.SYNC_GROUP, 2, group_id="group", generation_id=self.generation,
+                member_id=self.member_id,
+                assignments=[{"member_id": self.member_id, "assignment": b""}],
+            )  # fmt: skip
+        if key in _OF_TOKENS:
+            made = await ask(ApiKey.CREATE_DELEGATION_TOKEN, 1, renewers=[], max_lifetime_ms=9_000)
+            self.hmac = made["hmac"]
+        if key in _OF_PRODUCERS:
+            begun = await ask(
+                ApiKey.INIT_PRODUCER_ID, 4, transactional_id="shop", transaction_timeout_ms=10_000,
+                producer_id=-1, producer_epoch=-1,
+            )  # fmt: skip
+            self.producer = begun["producer_id"], begun["producer_epoch"]
+            if key is ApiKey.INIT_PRODUCER_ID:
+                return
+            await ask(
+                ApiKey.ADD_PARTITIONS_TO_TXN, 3, v3_and_below_transactional_id="shop",
+                v3_and_below_producer_id=self.producer[0],
+                v3_and_below_producer_epoch=self.producer[1],
+                v3_and_below_topics=[{"name": "orders", "partitions": [0, 1]}],
+            )  # fmt: skip
+            await ask(
+                ApiKey.ADD_OFFSETS_TO_TXN, 2, transactional_id="shop", group_id="group",
+                producer_id=self.producer[0], producer_epoch=self.producer[1],
+            )  # fmt: skip
+
+    def body(self, key: ApiKey, version: int) -> dict[str, Any]:
+        """A right body."""
+        return self._struct(key, library_class(key, "Request")._struct, version)
+
+    def _struct(self, key: ApiKey, struct: Any, version: int) -> dict[str, Any]:
+        return {
+            each.name: self._value(key, each, version)
+            for each in struct._fields
+            if each.for_version_q(version) and not each.tagged_field_q(version)
+        }
+
+    def _value(self, key: ApiKey, field: Any, version: int) -> Any:
+        named = OF_APIS.get(key, {})
+        if field.name in named:
+            return named[field.name]
+        if field.is_struct_array():
+            return [self._struct(key, field.array_of, version)]
+        if field.is_struct():
+            return self._struct(key, field, version)
+        if field.name in ("producer_id", "v3_and_below_producer_id"):
+            return self.producer[0]
+        if field.name in ("producer_epoch", "v3_and_below_producer_epoch"):
+            return self.producer[1]
+        if field.name == "member_id":
+            return self.member_id
+        if field.name.startswith("generation_id"):
+            return getattr(self, "generation", 1)
+        if field.name == "topic_id":
+            return self.topic_id
+        if field.name == "hmac":
+            return self.hmac
+        if field.type_str == "records":
+            return bytes(build([(None, b"v")], timestamp_ms=START_MS))
+        if field.name in VALUES:
+            return VALUES[field.name]
+        if field.name == "name":
+            return "orders"
+        return _usual(field.type_str)
+
+
+def _usual(kind: str) -> Any:
+    if kind.startswith("[]"):
+        return [_usual(kind[2:])]
+    match kind:
+        case "string":
+            return "x"
+        case "bytes":
+            return b""
+        case "bool":
+            return False
+        case "uuid":
+            return uuid.UUID(int=7)
+        case "float64":
+            return 1.0
+    return 0
+
+
+_OF_MEMBERS: Final = {
+    ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH, ApiKey.TXN_OFFSET_COMMIT, ApiKey.DESCRIBE_GROUPS, ApiKey.OFFSET_DELETE,
+}  # fmt: skip
+_OF_PRODUCERS: Final = {
+    ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN, ApiKey.WRITE_TXN_MARKERS, ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS, ApiKey.LIST_TRANSACTIONS,
+}  # fmt: skip
+
+_OF_TOKENS: Final = {
+    ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
+}  # fmt: skip
+
+Place = tuple[str | int, ...]
+
+
+def numbers_in(
+    struct: Any, body: Any, version: int, place: Place = ()
+) -> Iterator[tuple[Place, str]]:
+    """Place and type of each whole number in a body."""
+    for each in struct._fields:
+        if each.name not in body or body[each.name] is None:
+            continue
+        here, value = (*place, each.name), body[each.name]
+        if each.is_struct_array():
+            for index, element in enumerate(value):
+                yield from numbers_in(each.array_of, element, version, (*here, index))
+        elif each.is_struct():
+            yield from numbers_in(each, value, version, here)
+        elif each.type_str.removeprefix("[]") in BITS or each.type_str == "float64":
+            is_list = each.type_str.startswith("[]")
+            if not is_list or value:
+                yield (*here, 0) if is_list else here, each.type_str.removeprefix("[]")
+
+
+def extremes(kind: str) -> tuple[float, ...]:
+    """Values at the edges of a type."""
+    if kind == "float64":
+        return 0.0, -1.0, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), 5e-324
+    if kind == "uint16":
+        return 0, 1, 0xFFFF
+    largest = (1 << BITS[kind] - 1) - 1
+    return 0, -1, largest, -largest - 1
+
+
+def put(body: Any, place: Place, value: float) -> None:
+    for step in place[:-1]:
+        body = body[step]
+    body[place[-1]] = value
+
+
+async def sent(it: OneNode, key: ApiKey, version: int, body: dict[str, Any]) -> str:
+    """The result of a request: an answer that can be read, none, or a closed connection."""
+    name = library_class(key, "Request").__name__.removesuffix("Request")
+    frame = encode(name, version, body, correlation_id=7)[4:]
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            answer = await it.answer_to(bytes(frame))
+        read(key, version, answer)
+    except (Malformed, Disconnect):
+        return "closed"
+    except TimeoutError:
+        return "waits"
+    return "answered"
+
+
+CASES: Final = [
+    (key, version)
+    for key, served in HANDLERS.items()
+    for version in range(max(served.lowest, served.closed_below), served.highest + 1)
+]
+
+
+@pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name.lower())
+def test_a_request_with_an_extreme_number_is_answered_or_closes_its_connection(
+    key: ApiKey, tmp_path: Path, log_lines: LogLines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults: list[str] = []
+    unexpected = dispatch._unexpected
+
+    def noted(context: Any, bug: Exception) -> Any:
+        faults.append(f"{type(bug).__name__}: {bug}")
+        return unexpected(context, bug)
+
+    monkeypatch.setattr(dispatch, "_unexpected", noted)
+
+    @in_virtual_time
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, found: faults.append(str(found)))
+        async with one_node(tmp_path, **SETTINGS) as it:
+            log_in(it)
+            there = Scene(it)
+            await wait_for_coordinators(it)
+            for version in [version for one, version in CASES if one is key]:
+                struct = library_class(key, "Request")._struct
+                await there.prepare(key)
+                body = there.body(key, version)
+                assert await sent(it, key, version, body) != "closed", "a right one"
+                for place, kind in list(numbers_in(struct, body, version)):
+                    for value in extremes(kind):
+                        await there.prepare(key)
+                        body = there.body(key, version)
+                        put(body, place, value)
+                        await sent(it, key, version, body)
+                        assert faults == [], (version, place, value)
+                for which in range(4):  # all at once
+                    await there.prepare(key)
+                    body = there.body(key, version)
+                    for place, kind in list(numbers_in(struct, body, version)):
+                        put(body, place, extremes(kind)[which % len(extremes(kind))])
+                    await sent(it, key, version, body)
+                    assert faults == [], (version, which)
+            await asyncio.sleep(LIMIT_S)
+            assert faults == [], "later"
+        async with one_node(tmp_path, **SETTINGS) as it:  # its records are replayed
+            log_in(it)
+            await wait_for_coordinators(it)
+            assert faults == [], "after a restart"
+
+    scene()
+    errors = [line for line in log_lines.lines if line[0] == "error"]
+    assert errors == []
+
+
+FIELDS: Final = {
+    "base_offset": "int64", "leader_epoch": "int32", "attributes": "int16",
+    "last_offset_delta": "int32", "timestamp": "int64", "max_timestamp": "int64",
+    "producer_id": "int64", "epoch": "int16", "sequence": "int32", "count": "int32",
+    "length": "int32",
+}  # fmt: skip
+DELTAS: Final = (0, 1, -1, (1 << 63) - 1, -(1 << 63), (1 << 31) - 1, -(1 << 31))
+
+
+@pytest.mark.parametrize("settings", [{}, ANY_TIME, {"message_timestamp_type": "LogAppendTime"}])
+def test_a_batch_with_extreme_numbers_is_answered(
+    settings: dict[str, Any], tmp_path: Path, log_lines: LogLines
+) -> None:
+    @in_virtual_time
+    async def scene() -> None:
+        async with one_node(tmp_path, **SETTINGS) as it:
+            log_in(it)
+            it.topic("orders", **settings)
+            sendings: list[dict[str, Any]] = [
+                {name: value} for name, kind in FIELDS.items() for value in extremes(kind)
+            ]
+            sendings += [
+                {"producer_id": 1, "epoch": epoch, "sequence": sequence}
+                for epoch in extremes("int16")
+                for sequence in extremes("int32")
+            ]
+            sendings += [
+                {"timestamp": time_ms, "timestamp_deltas": [delta, 0], "max_timestamp": time_ms}
+                for time_ms in extremes("int64")
+                for delta in DELTAS
+            ]
+            for fields in sendings:
+                data = batches.batch([b"a", b"b"], **{"timestamp": START_MS, **fields})
+                part = {"index": 0, "records": data}
+                answer = await it.ask(
+                    ApiKey.PRODUCE, 9, transactional_id=None, acks=-1, timeout_ms=1_000,
+                    topic_data=[{"name": "orders", "partition_data": [part]}],
+                )  # fmt: skip
+                ((told,),) = (each["partition_responses"] for each in answer["responses"])
+                assert told["error_code"] != Code.TOPIC_AUTHORIZATION_FAILED, fields
+            for time_ms in (-3, -2, -1, 0, 1, (1 << 63) - 1, -(1 << 63)):
+                asked = {"partition_index": 0, "timestamp": time_ms, "current_leader_epoch": -1}
+                topics = [{"name": "orders", "partitions": [asked]}]
+                await it.ask(
+                    ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics
+                )
+        async with one_node(tmp_path, **SETTINGS) as it:  # all is read again
+            it.log("orders").max_timestamp()
+
+    scene()
+    assert [line for line in log_lines.lines if line[0] == "error"] == []
