@@ -166,6 +166,10 @@ def _set_up_log(given: argparse.Namespace) -> None:
     """Set levels and format: from variables, then from options. Raises CannotRun."""
     import os
 
+    from ottla.variables import say_unread_variables
+
+    say_unread_variables(os.environ)
+
     from ottla.broker.log_names import DEFAULT_LEVELS, levels_from_environment, read_levels
     from ottla.broker.log_output import AUTO, FORMATS, set_format, set_levels
 

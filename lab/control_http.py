@@ -175,12 +175,16 @@ class _Request(BaseHTTPRequestHandler):
         self.close_connection, closes = True, self.close_connection
         if "Transfer-Encoding" in self.headers:
             raise Failure(411, "a body needs a Content-Length")
-        text = self.headers.get("Content-Length", "0")
-        if not text.isascii() or not text.isdecimal():
-            raise Failure(400, "Content-Length must be a number")
-        if int(text[:20]) > MOST_BODY_BYTES:
+        texts = {each.strip() for each in self.headers.get_all("Content-Length") or ["0"]}
+        text = texts.pop()
+        if texts or not text.isascii() or not text.isdecimal():
+            raise Failure(
+                400, "Content-Length must be a number, and the same one if it is repeated"
+            )
+        digits = text.lstrip("0") or "0"
+        if len(digits) > len(str(MOST_BODY_BYTES)) or int(digits) > MOST_BODY_BYTES:
             raise Failure(413, f"a body has at most {MOST_BODY_BYTES} bytes")
-        data = self.rfile.read(int(text))
+        data = self.rfile.read(int(digits))
         self.close_connection = closes
         return data
 

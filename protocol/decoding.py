@@ -32,16 +32,21 @@ _FORMATS: Final = {
 COPIED_BYTES: Final = 1 << 14
 """Records up to this size are copied, so that a request that waits holds no larger buffer."""
 
+MOST_IN_A_HEADER: Final = 1000
 _NO_ID: Final = bytes(16)
 _CHEAPER_BITS: Final = 5  # a number in an array costs a thirtieth of a struct or string
 
 
 def skip_tagged_fields(data: memoryview, position: int) -> int:
-    """The position behind tagged fields, all of them unknown.
+    """The position behind the tagged fields of a header, all of them unknown.
 
     If they are cut, it lies beyond the data, or the function raises as those of `compiled` do.
+    There may be 1,000: a header is read before anything is known about the request.
     """
-    return _tagged_fields(None, data, position, {}, None)
+    try:
+        return _tagged_fields(None, data, position, {}, [MOST_IN_A_HEADER])
+    except TooManyElements:
+        raise Malformed(f"a header has more than {MOST_IN_A_HEADER} tagged fields") from None
 
 
 def compiled(message: Any, version: int, cls: Any, *, flexible: bool) -> Decoder:
@@ -260,6 +265,12 @@ def _tagged_fields(
 ) -> int:
     """Set the known fields and skip the others; return the position behind them."""
     count, position = read_unsigned(data, position)
+    if count > (len(data) - position) // 2:  # each has a tag and a size
+        raise Malformed("tagged fields are cut")
+    if left and count > len(known):
+        left[0] -= count - len(known)
+        if left[0] < 0:
+            raise TooManyElements
     for _ in range(count):
         tag, position = read_unsigned(data, position)
         size, position = read_unsigned(data, position)

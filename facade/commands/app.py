@@ -10,6 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
+from ottla.variables import say_unread_variables
+
 COMMANDS: Final = (
     "serve", "demo", "topics", "produce", "consume", "groups", "acls", "quotas",
     "txn", "log", "audit", "oracle",
@@ -29,6 +31,8 @@ _COMPLETION: Final = "_OTTLA_COMPLETE"  # set by the completion scripts of shell
 def run(words: Sequence[str]) -> int:
     """Run one command, or print help; return the exit status."""
     completes = _COMPLETION in os.environ
+    if not completes:
+        say_unread_variables(os.environ)
     if not words and not completes:
         with_help = made(COMMANDS)
         _ended(with_help, ["--help"], to_errors=True)

@@ -59,9 +59,9 @@ _QUOTA_NAMES: Final = frozenset(
         "consumer_byte_rate",
         "request_percentage",
         "controller_mutation_rate",
-        "connection_creation_rate",
     }
 )
+_OF_IPS: Final = "connection_creation_rate"
 
 Entities = list[tuple[str, str | None]]
 """Types of entities with their names: "" is the default entity, None any."""
@@ -279,38 +279,58 @@ def _alter(client: Client, given: argparse.Namespace, entities: Entities) -> Non
 def _alter_quotas(
     client: Client, entities: Entities, added: Mapping[str, str], removed: Sequence[str]
 ) -> None:
+    kind = _checked_kind(entities, added, removed)
     passwords = {key: value for key, value in added.items() if key in MECHANISMS}
     forgotten = [key for key in removed if key in MECHANISMS]
     if passwords or forgotten:
         name = entities[0][1]
-        if [kind for kind, _ in entities] != ["users"] or not name:
+        if not name:
             raise ValueError(
                 "The use of --entity-default or --user-defaults is not allowed with User SCRAM"
                 " Credentials using --bootstrap-server."
             )
+        if len(passwords) + len(forgotten) < len(added) + len(removed):
+            raise ValueError(
+                f"Cannot alter both quota and SCRAM credential configs simultaneously for '{kind}'"
+                " using --bootstrap-server."
+            )
         parsed = {key: _password(key, value) for key, value in passwords.items()}
         admin_configs.alter_passwords(client, name, parsed, forgotten)
+        return
     changes: dict[str, float | None] = {}
     for key, value in added.items():
-        if key not in MECHANISMS:
-            try:
-                changes[key] = float(value)
-            except ValueError:
-                raise ValueError(
-                    f"Cannot parse quota configuration value for {key}: {value}"
-                ) from None
-    kind = entities[0][0]
-    unknown = [key for key in changes if key not in _QUOTA_NAMES]
-    if unknown:
-        raise ValueError(
-            f"Only quota configs can be added for '{kind}' using --bootstrap-server. Unexpected"
-            f" config names: Set({', '.join(unknown)})"
-        )
-    _check_removed(client, entities, [key for key in removed if key not in MECHANISMS])
-    changes |= {key: None for key in removed if key not in MECHANISMS}
+        try:
+            changes[key] = float(value)
+        except ValueError:
+            raise ValueError(f"Cannot parse quota configuration value for {key}: {value}") from None
+    _check_removed(client, entities, removed)
+    changes |= dict.fromkeys(removed)
     if changes:
         entity = {_QUOTAS[kind][0]: name or None for kind, name in entities}
         admin_configs.alter_quotas(client, entity, changes)
+
+
+def _checked_kind(entities: Entities, added: Mapping[str, str], removed: Sequence[str]) -> str:
+    """The type that errors name. Raises ValueError for settings that it does not have."""
+    kinds = [kind for kind, _ in entities]
+    kind = "clients" if len(kinds) > 1 else kinds[0]
+    known, what = {*_QUOTA_NAMES}, "quota"
+    if kind == "users":
+        known, what = known | {*MECHANISMS}, "quota and SCRAM credential"
+    elif kind == "ips":
+        known, what = {_OF_IPS}, "connection quota"
+    for names, done, listed in ((added, "added", "Set"), (removed, "deleted", "ArrayBuffer")):
+        unknown = [key for key in names if key not in known]
+        if unknown and kind == "ips":
+            done, shown = "added", ",".join(unknown)  # Kafka says so of deleted ones, too
+        else:
+            shown = f"{listed}({', '.join(unknown)})"
+        if unknown:
+            raise ValueError(
+                f"Only {what} configs can be {done} for '{kind}' using --bootstrap-server."
+                f" Unexpected config names: {shown}"
+            )
+    return kind
 
 
 def _check_removed(client: Client, entities: Entities, removed: Sequence[str]) -> None:
@@ -332,8 +352,14 @@ def _password(mechanism: str, text: str) -> tuple[int, str]:
     """Iterations and password in `iterations=8192,password=secret`."""
     parts = dict(part.partition("=")[::2] for part in text.split(","))
     if "password" not in parts:
-        raise ValueError(f"A password must be specified for {mechanism}: {text}")
-    return int(parts.get("iterations", _DEFAULT_ITERATIONS)), parts["password"]
+        raise ValueError(f"Invalid credential property {mechanism.replace('-', '_')}={text}")
+    iterations = int(parts.get("iterations", _DEFAULT_ITERATIONS))
+    if iterations < _DEFAULT_ITERATIONS:
+        raise ValueError(
+            f"Iterations {iterations} is less than the minimum {_DEFAULT_ITERATIONS} required for"
+            f" {mechanism}"
+        )
+    return iterations, parts["password"]
 
 
 def _added(given: argparse.Namespace) -> dict[str, str]:

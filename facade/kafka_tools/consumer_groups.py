@@ -107,6 +107,8 @@ def main(words: Sequence[str]) -> int:
 
 def _checked(given: argparse.Namespace) -> str:
     actions = [name for name in _ACTIONS if has(given, name)]
+    if "describe" in actions and not has(given, "group") and not given.all_groups:
+        raise WrongOptions("Option [describe] takes one of these options: [all-groups], [group]")
     if len(actions) != 1:
         names = ", ".join(f"--{name}" for name in _ACTIONS)
         raise WrongOptions(f"Command must include exactly one action: {names}")
@@ -117,10 +119,6 @@ def _checked(given: argparse.Namespace) -> str:
         raise WrongOptions('Missing required argument "[bootstrap-server]"')
     has_group, has_all = has(given, "group"), given.all_groups
     if action == "describe":
-        if not has_group and not has_all:
-            raise WrongOptions(
-                "Option [describe] takes one of these options: [group], [all-groups]"
-            )
         parts = [given.members, given.offsets, given.state is not None]
         if sum(parts) > 1:
             raise WrongOptions(
@@ -130,13 +128,13 @@ def _checked(given: argparse.Namespace) -> str:
         if given.state:
             raise WrongOptions("Option [describe] does not take a value for [state]")
     if action == "delete" and not has_group and not has_all:
-        raise WrongOptions("Option [delete] takes one of these options: [group], [all-groups]")
+        raise WrongOptions("Option [delete] takes one of these options: [all-groups], [group]")
     if action == "delete" and given.topic:
         raise WrongOptions(
             "The consumer does not support topic-specific offset deletion from a consumer group."
         )
     if action == "delete-offsets" and not (has_group and given.topic):
-        raise WrongOptions("Option [delete-offsets] takes the following options: [group], [topic]")
+        raise WrongOptions("Option [delete-offsets] takes the following options: [topic], [group]")
     if action == "reset-offsets":
         _check_reset(given)
     if has_group and has_all:
@@ -148,10 +146,10 @@ def _checked(given: argparse.Namespace) -> str:
 
 def _check_reset(given: argparse.Namespace) -> None:
     if given.dry_run and given.execute:
-        raise WrongOptions("Option [reset-offsets] only accepts one of [execute], [dry-run]")
+        raise WrongOptions("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.group and not given.all_groups:
         raise WrongOptions(
-            "Option [reset-offsets] takes one of these options: [group], [all-groups]"
+            "Option [reset-offsets] takes one of these options: [all-groups], [group]"
         )
     chosen = [name for name in TARGETS if has(given, name) or _is_zero(given, name)]
     if len(chosen) > 1:

@@ -150,14 +150,15 @@ def print_deleted(group_id: str, overall: int, codes: Mapping[Place, int]) -> No
         line("\nError: Encountered some partition-level error, see the follow-up details:")
     else:
         line(f"Request succeeded for deleting offsets from group {group_id}.")
-    _begin(f"{'TOPIC':<30} {'PARTITION':<15} {'STATUS':<15}")
+    width = max([15, *(len(topic) for topic, _ in codes)])
+    _begin(f"{'TOPIC':<{width}} {'PARTITION':<10} {'STATUS':<15}")
     for (topic, index), code in sorted(codes.items()):
         where = _NONE if index < 0 else str(index)
         shown = overall or code
         status = "Successful"
         if shown:
             status = f"Error: {exception_name(shown)}: {exception_message(shown)}"
-        _begin(f"{topic:<30} {where:<15} {status:<15}")
+        _begin(f"{topic:<{width}} {where:<10} {status:<15}")
     line("")
 
 

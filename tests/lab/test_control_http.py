@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,35 @@ def test_a_wrong_request_is_refused_with_a_sentence(
 def test_a_body_over_a_megabyte_is_refused_before_it_is_read(address: str) -> None:
     headers = {"Content-Type": "application/json", "Content-Length": "1000001"}
     assert send(address, "POST", "/faults", headers)[0] == 413
+
+
+@pytest.mark.parametrize("length", ["0" * 20 + "300000000", "9" * 5000, "0" * 4500 + "1000001"])
+def test_leading_zeros_hide_no_large_body(address: str, length: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Length": length}
+    assert send(address, "POST", "/faults", headers)[0] == 413
+
+
+@pytest.mark.parametrize("length", ["-1", "+5", "0x10", "1_0", "٣", "5, 6", ""])
+def test_a_length_that_is_no_number_is_refused(address: str, length: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Length": length}
+    with_length = {name: value.encode() for name, value in headers.items()}
+    assert send(address, "POST", "/faults", with_length)[0] == 400
+
+
+def test_two_lengths_are_refused(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), 30) as client:
+        head = f"POST /faults HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\n"
+        client.sendall(head.encode() + b"Content-Length: 3000000\r\n\r\n{}")
+        assert b" 400 " in client.recv(100)
+
+
+def test_a_head_without_an_end_is_refused(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    for line in (b"GET /" + b"a" * 70_000, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000):
+        with socket.create_connection((host, int(port)), 30) as client, suppress(OSError):
+            client.sendall(line + b"\r\n\r\n")
+            assert b" 4" in client.recv(100)
 
 
 def test_a_body_in_chunks_is_refused(address: str) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.decoding import TooManyElements
+from ottla.protocol.decoding import MOST_IN_A_HEADER, TooManyElements
 from ottla.protocol.errors import Malformed
 from ottla.protocol.messages import read_request, read_request_header
 from tests.library_classes import library_class
@@ -74,6 +74,48 @@ def test_many_numbers_are_many_elements_too() -> None:
     assert read_request(header, frame, most_elements=101)
     with pytest.raises(TooManyElements):
         read_request(header, frame, most_elements=100)
+
+
+def with_tags(frame: bytes, count: int, *, in_header: bool, said: int | None = None) -> memoryview:
+    """An ApiVersions request of version 3 with so many unknown tagged fields of no bytes."""
+    fields = b"\x64\0" * count
+    tags = varint(count if said is None else said) + fields
+    start = 8 + 2 + 4
+    head, body = frame[:start], frame[start + 1 : -1]
+    return memoryview(head + (tags + body + b"\0" if in_header else b"\0" + body + tags))
+
+
+def varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+VERSIONS_FRAME = request_frame(
+    ApiKey.API_VERSIONS, 3, {"client_software_name": "x", "client_software_version": "1"}
+)
+
+
+def test_unknown_tagged_fields_are_elements_too() -> None:
+    frame = with_tags(VERSIONS_FRAME, 100, in_header=False)
+    header = read_request_header(frame)
+    assert read_request(header, frame, most_elements=100)
+    with pytest.raises(TooManyElements):
+        read_request(header, frame, most_elements=99)
+
+
+def test_a_header_has_a_limited_number_of_tagged_fields() -> None:
+    assert read(with_tags(VERSIONS_FRAME, MOST_IN_A_HEADER, in_header=True))
+    with pytest.raises(Malformed, match="tagged fields"):
+        read(with_tags(VERSIONS_FRAME, MOST_IN_A_HEADER + 1, in_header=True))
+
+
+@pytest.mark.parametrize("in_header", [False, True])
+def test_more_tagged_fields_than_there_are_bytes_are_refused_at_once(in_header: bool) -> None:
+    with pytest.raises(Malformed, match="tagged fields are cut"):
+        read(with_tags(VERSIONS_FRAME, 3, in_header=in_header, said=2**31 - 1))
 
 
 # Valid requests
