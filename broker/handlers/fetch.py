@@ -32,6 +32,7 @@ from ..requests.dispatch import serves
 from ..requests.fetch_reads import (
     MANY,
     NO_EPOCH,
+    SET_ASIDE,
     Limits,
     PartitionRead,
     Reading,
@@ -419,7 +420,10 @@ def _with_news(
                 session.settle(part.key)
         if has_news:
             changed.append(part)
-    session.rotate([part.key for part in changed if len(part.records)])
+    if plan.is_incremental:
+        session.rotate([part.key for part in changed if len(part.records)])
+    else:  # a session begins in the order of its first answer
+        session.rotate([part.key for part in changed if part.error in SET_ASIDE])
     return changed
 
 

@@ -70,7 +70,7 @@ class PartitionRead(NamedTuple):
 MANY: Final = 64
 """A request for more partitions is read in slices, of at least so many."""
 
-_SET_ASIDE: Final = frozenset({
+SET_ASIDE: Final = frozenset({
     Code.TOPIC_AUTHORIZATION_FAILED, Code.UNKNOWN_TOPIC_ID, Code.UNKNOWN_TOPIC_OR_PARTITION,
 })  # fmt: skip
 """Errors that Kafka finds before it reads: they do not end the wait for other partitions."""
@@ -116,13 +116,14 @@ class Reading:
             (KafkaApis.handleFetchRequest).
     """
 
-    __slots__ = ("_limits", "_node", "_parts", "bytes_read", "ends_wait", "missing")
+    __slots__ = ("_limits", "_nameless", "_node", "_parts", "bytes_read", "ends_wait", "missing")
 
     def __init__(self, node: Node, limits: Limits) -> None:
         self._node = node
         self._limits = limits
         self._parts: list[PartitionRead] = []
         self.missing: list[PartitionRead] = []
+        self._nameless = 0
         self.bytes_read = 0
         self.ends_wait = False
 
@@ -165,7 +166,10 @@ class Reading:
 
     def _miss(self, key: PartitionKey, code: Code) -> None:
         part = PartitionRead(key, code, aborted=[])
-        if code in _SET_ASIDE:
+        if code == Code.UNKNOWN_TOPIC_ID:  # Kafka finds these before all others
+            self.missing.insert(self._nameless, part)
+            self._nameless += 1
+        elif code in SET_ASIDE:
             self.missing.append(part)
         else:
             self._parts.append(part)

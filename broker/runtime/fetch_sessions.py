@@ -51,10 +51,12 @@ class Cached:
 
     Attributes:
         name: of the topic; a topic requested by id keeps the name from the first request.
+        rank: its place in the order of the session.
     """
 
     wanted: Wanted
     name: str
+    rank: int = 0
     high_watermark: int = -1
     log_start_offset: int = -1
     last_stable_offset: int = -1
@@ -81,8 +83,8 @@ class Session:
     """
 
     __slots__ = (
-        "_read_all_ms", "changed", "committed", "created_ms", "epoch", "has_enough", "partitions",
-        "session_id", "unsettled", "used_ms", "uses_topic_ids", "waiting",
+        "_rank", "_read_all_ms", "changed", "committed", "created_ms", "epoch", "has_enough",
+        "partitions", "session_id", "unsettled", "used_ms", "uses_topic_ids", "waiting",
     )  # fmt: skip
 
     def __init__(self, session_id: int, *, uses_topic_ids: bool, now_ms: int) -> None:
@@ -97,6 +99,7 @@ class Session:
         self.waiting: asyncio.Future[bool] | None = None
         self.has_enough: HasEnough | None = None
         self._read_all_ms = now_ms
+        self._rank = 0
         self.committed = False
 
     def note(self, key: object, topic_partition: TopicPartition) -> asyncio.Future[bool] | None:
@@ -115,7 +118,7 @@ class Session:
         return self.waiting
 
     def keys_to_read(self, now_ms: int, *, committed: bool) -> list[PartitionKey]:
-        """The partitions that may have news, for a read that begins now.
+        """The partitions that may have news, in the order of the session, for a read now.
 
         Args:
             committed: whether only committed records are read; if that changes, all may have news.
@@ -126,7 +129,13 @@ class Session:
             self.unsettled = dict.fromkeys(self.partitions)
         else:  # a new dict, because a dict never shrinks
             self.unsettled = {**self.unsettled, **changed}
-        return list(self.unsettled)
+        if len(self.unsettled) < 2:
+            return list(self.unsettled)
+        return sorted(self.unsettled, key=self._rank_of)
+
+    def _rank_of(self, key: PartitionKey) -> int:
+        cached = self.partitions.get(key)
+        return 0 if cached is None else cached.rank
 
     def settle(self, key: PartitionKey) -> None:
         """Read a partition again only after a change: its last answer had all that it has."""
@@ -142,7 +151,8 @@ class Session:
         for key, name, asked in wanted:
             cached = self.partitions.get(key)
             if cached is None:
-                self.partitions[key] = Cached(asked, name)
+                self._rank += 1
+                self.partitions[key] = Cached(asked, name, self._rank)
             else:
                 cached.wanted = asked
             self.changed[key] = None
@@ -160,6 +170,8 @@ class Session:
         for key in answered:
             cached = self.partitions.pop(key, None)
             if cached is not None:
+                self._rank += 1
+                cached.rank = self._rank
                 self.partitions[key] = cached
                 self.unsettled.pop(key, None)
                 self.unsettled[key] = None
