@@ -116,6 +116,6 @@ def _write(found: Compared, out: Path | None, *, as_json: bool) -> None:
     line(title(journal))
     for each in journal.unique():
         field = each.fields[0]
-        line(
-            f"  {each.exchange.request.text} {field.path}: Ottla {field.ottla}, Kafka {field.kafka}"
-        )
+        ours, theirs = journal.names
+        values = f"{ours} {field.ottla}, {theirs} {field.kafka}"
+        line(f"  {each.exchange.request.text} {field.path}: {values}")

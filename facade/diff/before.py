@@ -21,6 +21,10 @@ _REBALANCE_DELAY: Final = "group.initial.rebalance.delay.ms"
 _GIVEN: Final = frozenset({Source.STATIC_BROKER_CONFIG, Source.DYNAMIC_BROKER_CONFIG})
 
 
+# A feature since Kafka 4.0, and settings without which Kafka does not start.
+_OF_KAFKA: Final = frozenset({"share.version", "process.roles", "zookeeper.connect"})
+
+
 class Side(NamedTuple):
     """What a side is and has.
 
@@ -29,6 +33,7 @@ class Side(NamedTuple):
         versions: the lowest and highest version of each API, by its key.
         names: of topics, groups and transactional ids.
         settings: those that are not defaults, of Kafka only.
+        is_kafka: whether it has what only an Apache Kafka has.
     """
 
     address: Address
@@ -37,6 +42,7 @@ class Side(NamedTuple):
     versions: dict[int, tuple[int, int]]
     names: frozenset[str]
     settings: dict[str, str]
+    is_kafka: bool
 
     @property
     def text(self) -> str:
@@ -63,13 +69,16 @@ def look_at(address: Address, *, name: str) -> Side:
                 ApiKey.API_VERSIONS,
                 {"client_software_name": "ottla", "client_software_version": "0"},
             )
+            settings = _settings(client, node_id)
+            supported = {each.name for each in answer.supported_features}
             return Side(
                 address,
                 node_id,
                 {each.name: each.max_version_level for each in answer.finalized_features},
                 {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys},
                 _names(client),
-                _settings(client, node_id),
+                settings,
+                bool(supported & _OF_KAFKA or settings.keys() & _OF_KAFKA),
             )
     except NoAnswer as failed:
         raise CannotRun(f"diff: {name} at {failed}") from None  # it begins with the address
@@ -80,30 +89,37 @@ def known_before(sides: tuple[Side, Side]) -> Known:
     return Known(sides[0].names ^ sides[1].names, set())
 
 
+def names_of(sides: tuple[Side, Side]) -> tuple[str, str]:
+    """What the sides are called: the second is Kafka only if it is one."""
+    return NAMES if sides[1].is_kafka else (NAMES[0], "the other broker")
+
+
 def notes_on(sides: tuple[Side, Side]) -> list[str]:
     """What differs before the first request, as notes."""
     found = []
-    for side, other, name in ((0, 1, NAMES[0]), (1, 0, NAMES[1])):
+    names = names_of(sides)
+    for side, other, name in ((0, 1, names[0]), (1, 0, names[1])):
         alone = sides[side].versions.keys() - sides[other].versions.keys()
         if alone:
             apis = ", ".join(sorted(_api(key) for key in alone))
             found.append(f"Only {name} serves {apis}. Clients of the mirror do not see them.")
-        names = sorted(
+        there = sorted(
             each for each in sides[side].names - sides[other].names if not each.startswith("__")
         )
-        if names:
-            some = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
+        if there:
+            some = ", ".join(there[:5]) + (f" and {len(there) - 5} more" if there[5:] else "")
             found.append(f"{name} has had {some} before; requests about them get other answers.")
     for key in sorted(sides[0].versions.keys() & sides[1].versions.keys()):
         versions = [side.versions[key] for side in sides]
         if versions[0] != versions[1]:
             texts = [f"{low} to {high}" for low, high in versions]
-            found.append(f"{_api(key)}: Ottla serves versions {texts[0]}, Kafka {texts[1]}.")
+            found.append(f"{_api(key)}: Ottla serves versions {texts[0]}, {names[1]} {texts[1]}.")
     for feature in sorted(sides[0].features.keys() | sides[1].features.keys()):
         levels = [side.features.get(feature, 0) for side in sides]
         if levels[0] != levels[1]:
             why = f": {NOT_SERVED[feature]}" if feature in NOT_SERVED else ""
-            found.append(f"{feature} is at level {levels[0]} on Ottla, {levels[1]} on Kafka{why}.")
+            text = f"{levels[0]} on Ottla, {levels[1]} on {names[1]}{why}"
+            found.append(f"{feature} is at level {text}.")
     return found
 
 

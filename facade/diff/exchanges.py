@@ -1,14 +1,15 @@
 """A request to both sides: sent in one order, asked again where a side is not ready, compared.
 
 The order of requests is the same on both sides: the next one goes out when both have answered,
-except for requests that wait for others (`WAITING` in `rules.py`).
+except for requests that wait for others (`WAITING` in `waits.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from ottla.diff.comparison import FieldDifference, Known, compared, errors_of, is_fetch
@@ -16,14 +17,17 @@ from ottla.diff.fetched import Fetched
 from ottla.diff.ids import Ids, Translation
 from ottla.diff.journal import Exchange, Journal, names_in
 from ottla.diff.messages import Fields, Request, read_request, with_correlation_id
-from ottla.diff.rules import SETTLING, TRANSIENT, WAITING
-from ottla.diff.sides import KAFKA, NAMES, OTTLA, SILENT, Address, Outcome, SideConnection
+from ottla.diff.rules import SETTLING, TRANSIENT
+from ottla.diff.sides import KAFKA, OTTLA, SILENT, Address, Outcome, SideConnection
+from ottla.diff.waits import SURE_S, WAITING, WAITS, Wait, different_moments, limit_ms
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.requests import request_frame
 
 Outcomes = tuple[Outcome, Outcome]
 Translations = tuple[Translation | None, Translation | None]
 Connections = Sequence[SideConnection]
+Times = tuple[float, float]
+Timed = asyncio.Task[tuple[Outcome, float]]
 
 _PAUSE_S: Final = 0.05
 _READY_S: Final = 6.0
@@ -43,6 +47,7 @@ class Exchanger:
         translations: of a client's requests, for Ottla and for Kafka; None: the client has the ids
             of that side.
         later_s: how much later than the other a side may answer.
+        neither_s: how long both sides may take, in addition to the limit of a request.
     """
 
     def __init__(
@@ -53,12 +58,15 @@ class Exchanger:
         journal: Journal,
         *,
         later_s: float = 15.0,
+        neither_s: float = 60.0,
     ) -> None:
         self.addresses = addresses
         self.ids = ids
         self.journal = journal
         self._known = known
         self._later_s = later_s
+        self._neither_s = neither_s
+        self._moments: Counter[tuple[str, ...]] = Counter()
         self._fetched = Fetched(ids)
         self._order = asyncio.Lock()
         self._settled_s = _SETTLED_S
@@ -106,42 +114,108 @@ class Exchanger:
             if not request.has_answer:
                 return None
             if not waits:
-                outcomes = await self._received(connections, request, gone)
-                outcomes = await self._ready(connections, request, frames, outcomes)
-                await self._after(request, outcomes)
+                outcomes, after_s = await self._received(connections, request, frames, gone)
+                ready = await self._ready(connections, request, frames, outcomes)
+                await self._after(request, ready)
         if waits:
-            outcomes = await self._received(connections, request, gone)
+            outcomes, after_s = await self._received(connections, request, frames, gone)
+            ready = outcomes
+            if WAITS[request.api] is Wait.MEMBERS:
+                ready = await self._ready(connections, request, frames, outcomes)
+        moments = self._different_moments(request, outcomes, after_s) if ready == outcomes else []
+        outcomes = ready
         found = self._differences(request, outcomes, is_final=settles)
         settles = settles or request.api in SETTLING
         if found and settles and not self.journal.is_known(request, found):
             outcomes, found = await self._settled(connections, request, frames, outcomes)
         # A recorded request has the ids of neither side; a report has those of Kafka then.
         asked = request if None in translations else read_request(frames[KAFKA])
-        self.journal.add(Exchange(number, connection, asked, outcomes), found)
+        self.journal.add(Exchange(number, connection, asked, outcomes), found + moments)
         return outcomes
 
     async def _received(
-        self, connections: Connections, request: Request, gone: asyncio.Event
-    ) -> Outcomes:
-        """Both answers. A side that is much later than the other counts as silent. Raises Gone."""
-        tasks = [asyncio.create_task(each.receive(request)) for each in connections]
+        self, connections: Connections, request: Request, frames: list[bytes], gone: asyncio.Event
+    ) -> tuple[Outcomes, Times]:
+        """Both answers, and the time that each took. Raises Gone.
+
+        A side that is much later than the other counts as silent, and so do both after a minute
+        more than the request allows.
+        """
+        tasks = [asyncio.create_task(_timed(each.receive(request))) for each in connections]
         left = asyncio.create_task(gone.wait())
+        wait_for_client = request.api in WAITING
+        limit_s = limit_ms(request) / 1000
+        ready_s = asyncio.get_running_loop().time() + _READY_S
         try:
-            wait_for_client = request.api in WAITING
-            first = [*tasks, left] if wait_for_client else tasks
-            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-            if wait_for_client and left.done() and not all(task.done() for task in tasks):
-                raise Gone
-            later_s = self._later_s + (request.fields or {}).get("max_wait_ms", 0) / 1000
-            await asyncio.wait(tasks, timeout=later_s)
+            while True:
+                first = [*tasks, left] if wait_for_client else tasks
+                await asyncio.wait(
+                    first,
+                    timeout=self._neither_s + limit_s,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if wait_for_client and left.done() and not all(task.done() for task in tasks):
+                    raise Gone
+                if asyncio.get_running_loop().time() > ready_s:
+                    break
+                if not await self._asks_again(connections, request, frames, tasks):
+                    break
+            if any(task.done() for task in tasks):
+                later_s = self._later_s + (request.fields or {}).get("max_wait_ms", 0) / 1000
+                await asyncio.wait(tasks, timeout=later_s)
         finally:
             left.cancel()
             for task, side in zip(tasks, connections, strict=True):
                 if not task.done():
                     task.cancel()
                     side.close()
-        ours, theirs = (task.result() if task.done() else SILENT for task in tasks)
-        return ours, theirs
+        results = [task.result() if task.done() else (SILENT, 0.0) for task in tasks]
+        (ours, ours_s), (theirs, theirs_s) = results
+        return (ours, theirs), (ours_s, theirs_s)
+
+    async def _asks_again(
+        self, connections: Connections, request: Request, frames: list[bytes], tasks: list[Timed]
+    ) -> bool:
+        """Whether a side is asked again that is not ready, while the other waits for members."""
+        done = [side for side in (OTTLA, KAFKA) if tasks[side].done()]
+        if WAITS.get(request.api) is not Wait.MEMBERS or len(done) != 1:
+            return False
+        (side,) = done
+        answer = tasks[side].result()[0].answer
+        codes = set(errors_of(answer)) & TRANSIENT if answer is not None else set()
+        if not codes:
+            return False
+        await asyncio.wait([tasks[1 - side]], timeout=_PAUSE_S)
+        if tasks[1 - side].done():
+            return False
+        self._note_again(side, request, codes)
+        tasks[side] = asyncio.create_task(_timed(connections[side].ask(request, frames[side])))
+        return True
+
+    def _note_again(self, side: int, request: Request, codes: set[str]) -> None:
+        name = self.journal.names[side]
+        self.journal.note(f"{name} was asked again: {request.api}, {', '.join(sorted(codes))}")
+
+    def _different_moments(
+        self, request: Request, outcomes: Outcomes, after_s: Times
+    ) -> list[FieldDifference]:
+        """The difference if both sides say the same at different moments.
+
+        A short one may be a pause of one broker: the first is a note.
+        """
+        answers = [each.answer for each in outcomes if each.answer is not None]
+        if len(answers) < 2 or set(errors_of(answers[0])) != set(errors_of(answers[1])):
+            return []
+        texts = different_moments(request, after_s)
+        if texts is None:
+            return []
+        self._moments[request.api, *texts] += 1
+        if abs(after_s[0] - after_s[1]) < SURE_S and self._moments[request.api, *texts] == 1:
+            ours, theirs = self.journal.names
+            said = f"{ours} answered {texts[0]}, {theirs} {texts[1]}"
+            self.journal.note(f"{request.api}: {said}; it counts if it comes again")
+            return []
+        return [FieldDifference("(moment)", "(moment)", *texts)]
 
     def _differences(
         self, request: Request, outcomes: Outcomes, *, is_final: bool = False
@@ -172,9 +246,7 @@ class Exchanger:
             if side is None:
                 break
             codes = set(errors_of(both[side].answer)) & TRANSIENT  # type: ignore[arg-type]  # it has one
-            self.journal.note(
-                f"{NAMES[side]} was asked again: {request.api}, {', '.join(sorted(codes))}"
-            )
+            self._note_again(side, request, codes)
             await asyncio.sleep(_PAUSE_S)
             both[side] = await connections[side].ask(request, frames[side])
         return both[OTTLA], both[KAFKA]
@@ -207,7 +279,9 @@ class Exchanger:
 
     async def _after(self, request: Request, outcomes: Outcomes) -> None:
         """Wait for what a request leaves to do, so that the next ones find both sides alike."""
-        fields = request.fields or {}
+        fields = request.fields
+        if fields is None:  # it could not be read
+            return
         if request.api_key is ApiKey.PRODUCE:
             self._remember(fields)
         if request.api_key is ApiKey.DELETE_TOPICS:  # a name may come again, with other records
@@ -242,6 +316,13 @@ class Exchanger:
                 self.written.add(name)
             elif topic.get("topic_id"):
                 self.written.add(topic["topic_id"])
+
+
+async def _timed(receiving: Coroutine[Any, Any, Outcome]) -> tuple[Outcome, float]:
+    """An answer, and the time that it took."""
+    loop = asyncio.get_running_loop()
+    begun_s = loop.time()
+    return await receiving, loop.time() - begun_s
 
 
 def _not_ready(request: Request, outcomes: list[Outcome]) -> int | None:

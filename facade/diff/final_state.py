@@ -13,9 +13,10 @@ from uuid import UUID
 
 from ottla.diff.exchanges import Exchanger, Outcomes, Translations
 from ottla.diff.messages import Fields, read_request
-from ottla.diff.sides import SideConnection
+from ottla.diff.sides import SILENT, SideConnection
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
+from ottla.protocol.codec import api_name
 from ottla.protocol.requests import request_frame
 
 CONNECTION: Final = 0
@@ -24,6 +25,10 @@ _MOST_ANSWERS: Final = 200  # of a partition
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _LATEST: Final = -1
 _EARLIEST: Final = -2
+
+
+class _NobodyAnswers(Exception):
+    """Neither side answers a request, so that nothing more can be compared."""
 
 
 class FinalState:
@@ -41,13 +46,23 @@ class FinalState:
         self._sent = 0
 
     async def compare(self) -> None:
-        """Compare topics, groups and transactional ids that the requests before have named."""
+        """Compare topics, groups and transactional ids that the requests before have named.
+
+        If neither side answers, that is the trouble of a run without differences, and a note else.
+        """
         try:
             for topic, partitions in await self._topics():
                 await self._offsets(topic, partitions)
                 for partition in partitions:
                     await self._log(topic, partition)
             await self._named()
+        except _NobodyAnswers as nobody:
+            journal = self._exchanger.journal
+            text = f"neither side answered the comparison of what is left ({nobody})"
+            if journal.differences:
+                journal.note(text)
+            else:
+                journal.trouble = text
         finally:
             for side in self._sides:
                 side.close()
@@ -64,6 +79,8 @@ class FinalState:
             settles=True,
         )
         assert outcomes is not None
+        if outcomes == (SILENT, SILENT):
+            raise _NobodyAnswers(f"{api_name(key)} {version}")
         return outcomes
 
     def _of_answering(self, outcomes: Outcomes) -> Fields:

@@ -9,11 +9,12 @@ from uuid import UUID
 
 from ottla.diff.comparison import FieldDifference
 from ottla.diff.messages import Request
-from ottla.diff.sides import Outcome
+from ottla.diff.sides import NAMES, Outcome
 
 _KEPT: Final = 5_000
 _KEPT_BYTES: Final = 64 * 1024 * 1024
 _CONTEXT: Final = 200
+_MOST_NOTES: Final = 1_000
 _NAMES: Final = frozenset({
     "name", "topic", "topic_name", "topic_names", "topic_id", "group_id", "transactional_id",
     "v3_and_below_transactional_id", "key", "coordinator_keys", "groups_names", "producer_id",
@@ -61,6 +62,7 @@ class Journal:
 
     Attributes:
         requests: how many were sent to both sides.
+        names: what the two sides are called.
         notes: what a reader should know, with how often it happened.
         trouble: why the run means nothing; empty if it does.
     """
@@ -71,6 +73,7 @@ class Journal:
         self._found: dict[Any, Difference] = {}
         self.requests = 0
         self.apis: dict[str, int] = {}
+        self.names = NAMES
         self.notes: dict[str, int] = {}
         self.trouble = ""
 
@@ -86,7 +89,8 @@ class Journal:
 
     def note(self, text: str) -> None:
         """Add a note, or count it again."""
-        self.notes[text] = self.notes.get(text, 0) + 1
+        if text in self.notes or len(self.notes) < _MOST_NOTES:
+            self.notes[text] = self.notes.get(text, 0) + 1
 
     def add(self, exchange: Exchange, fields: list[FieldDifference]) -> None:
         """Add an exchange and what differs in it."""

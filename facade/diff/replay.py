@@ -14,9 +14,9 @@ from ottla.diff.exchanges import Exchanger, Gone, Translations
 from ottla.diff.ids import Ids, Translation
 from ottla.diff.journal import Journal
 from ottla.diff.recorded import Recorded, Recording, of_report, of_trace
-from ottla.diff.rules import WAITING
 from ottla.diff.running import Compared, Plan, both_sides, facts_of
 from ottla.diff.sides import KAFKA, OTTLA, SideConnection
+from ottla.diff.waits import WAITING
 
 _ALONE_S: Final = 1.0
 _NOTHING: Final = Known(frozenset(), set())

@@ -13,13 +13,13 @@ from typing import Any, Final, NamedTuple
 from ottla.broker.requests.request_fields import shown
 from ottla.diff.journal import Difference, Exchange, Journal
 from ottla.diff.masking import answer_bytes, request_bytes
-from ottla.diff.sides import NAMES
 
 FORMAT: Final = 1
 FENCE: Final = "```json ottla-diff"
 _MOST_SHOWN: Final = 2000
 _MOST_DIFFERENCES: Final = 50
 _MOST_FRAME: Final = 4 * 1024 * 1024
+_MOST_ALL_FRAMES: Final = 32 * 1024 * 1024
 _MOST_LINE: Final = 160
 
 
@@ -37,9 +37,12 @@ class Facts(NamedTuple):
     answering: str
 
 
-def as_value(journal: Journal, facts: Facts) -> dict[str, Any]:
-    """The report as JSON's values."""
+def as_value(
+    journal: Journal, facts: Facts, most_of_frames: int = _MOST_ALL_FRAMES
+) -> dict[str, Any]:
+    """The report as JSON's values, with at most so many characters of frames."""
     found = journal.unique()
+    exchanges, left_out = _exchanges(found, facts, most_of_frames)
     return {
         "format": FORMAT,
         "same": not found,
@@ -50,18 +53,38 @@ def as_value(journal: Journal, facts: Facts) -> dict[str, Any]:
         "not_shown": max(0, len(found) - _MOST_DIFFERENCES),
         "notes": [{"text": text, "times": times} for text, times in journal.notes.items()],
         "answering": facts.answering,
-        "exchanges": [_frames(each, values=facts.values) for each in _all(found)],
+        "exchanges": exchanges,
+        "frames_left_out": left_out,
     }
 
 
-def as_markdown(journal: Journal, facts: Facts) -> str:
+def _exchanges(
+    found: list[Difference], facts: Facts, most: int
+) -> tuple[list[dict[str, Any]], int]:
+    """The frames that a replay needs, and the number of requests that are too many for a report.
+
+    What differs comes first, then the requests before it, the last one first.
+    """
+    differing = {each.exchange.number for each in found}
+    every = sorted(_all(found), key=lambda each: (each.number not in differing, -each.number))
+    taken, size = [], 0
+    for each in every:
+        frames = _frames(each, values=facts.values)
+        size += sum(len(frames[name] or "") for name in ("request", "ottla", "kafka"))
+        if size > most:
+            break
+        taken.append(frames)
+    return sorted(taken, key=lambda frames: int(frames["number"])), len(every) - len(taken)
+
+
+def as_markdown(journal: Journal, facts: Facts, most_of_frames: int = _MOST_ALL_FRAMES) -> str:
     """The report as a page."""
-    return "\n".join(_page(journal, facts)) + "\n"
+    value = as_value(journal, facts, most_of_frames)
+    return "\n".join(_page(journal, facts, value)) + "\n"
 
 
-def _page(journal: Journal, facts: Facts) -> Iterator[str]:
+def _page(journal: Journal, facts: Facts, value: dict[str, Any]) -> Iterator[str]:
     found = journal.unique()
-    value = as_value(journal, facts)
     yield f"# {title(journal)}"
     yield ""
     yield "| | |\n|---|---|"
@@ -70,7 +93,7 @@ def _page(journal: Journal, facts: Facts) -> Iterator[str]:
     yield f"| requests | {journal.requests} to both sides: {_cell(_counts(journal))} |"
     for number, each in enumerate(found[:_MOST_DIFFERENCES], 1):
         yield ""
-        yield from _section(number, each, facts)
+        yield from _section(number, each, facts, journal.names)
     if value["not_shown"]:
         yield f"\n{value['not_shown']} more requests with differences are not shown."
     if journal.notes:
@@ -81,6 +104,8 @@ def _page(journal: Journal, facts: Facts) -> Iterator[str]:
         yield "\n## Frames\n"
         yield "`ottla diff --replay THIS_FILE --with HOST:PORT` sends these requests again."
         yield "Frames come without sizes. Ids in requests are those of the side that answered."
+        if value["frames_left_out"]:
+            yield f"Those of {value['frames_left_out']} requests are left out: they are too large."
         yield ""
         yield FENCE
         yield json.dumps(value)
@@ -89,22 +114,23 @@ def _page(journal: Journal, facts: Facts) -> Iterator[str]:
 
 def title(journal: Journal) -> str:
     """The result in a line."""
+    both = " and ".join(journal.names)
     found = journal.unique()
     if not found:
-        return f"Ottla and Kafka gave the same answers to {journal.requests} requests"
+        return f"{both} gave the same answers to {journal.requests} requests"
     apis = list(dict.fromkeys(each.exchange.request.api for each in found))
-    return f"Ottla and Kafka differ in {', '.join(apis)}"
+    return f"{both} differ in {', '.join(apis)}"
 
 
 def _counts(journal: Journal) -> str:
     return ", ".join(f"{text} {times}" for text, times in sorted(journal.apis.items()))
 
 
-def _section(number: int, found: Difference, facts: Facts) -> Iterator[str]:
+def _section(number: int, found: Difference, facts: Facts, names: tuple[str, str]) -> Iterator[str]:
     exchange = found.exchange
     yield f"## {number}. {exchange.request.text}: {found.fields[0].kind}"
     yield ""
-    yield "| field | Ottla | Kafka |\n|---|---|---|"
+    yield f"| field | {names[0]} | {names[1]} |\n|---|---|---|"
     for field in found.fields:
         yield f"| `{field.path}` | {_cell(field.ottla)} | {_cell(field.kafka)} |"
     yield ""
@@ -112,9 +138,9 @@ def _section(number: int, found: Difference, facts: Facts) -> Iterator[str]:
     yield f"Request {exchange.number}, of connection {exchange.connection}.{again}"
     yield ""
     yield from _block("The request", _request(exchange))
-    for side, name in enumerate(NAMES):
-        yield from _block(f"{name}'s answer", _answer(exchange, side))
-    yield from _hex(exchange, facts)
+    for side, name in enumerate(names):
+        yield from _block(f"Answer of {name}", _answer(exchange, side))
+    yield from _hex(exchange, facts, names)
     if found.before:
         yield f"{len(found.before)} requests before it, on its connection or of the same names:\n"
         yield "```"
@@ -130,12 +156,11 @@ def _block(name: str, value: Any) -> Iterator[str]:
     yield f"{name}:\n\n```\n{text}\n```\n"
 
 
-def _hex(exchange: Exchange, facts: Facts) -> Iterator[str]:
+def _hex(exchange: Exchange, facts: Facts, names: tuple[str, str]) -> Iterator[str]:
     frames = _frames(exchange, values=facts.values)
-    for name in ("request", "ottla", "kafka"):
+    for name, whose in (("request", "the request"), ("ottla", names[0]), ("kafka", names[1])):
         text = frames[name]
         if text is not None and len(text) <= _MOST_SHOWN:
-            whose = "the request" if name == "request" else name.capitalize()
             yield f"Frame of {whose}: `{text}`\n"
 
 

@@ -82,9 +82,6 @@ Kafka's parts learn of changes one after the other, and clients move at differen
 rebalance, so two right answers may differ for some milliseconds.
 """
 
-WAITING: Final = frozenset({"Fetch", "JoinGroup", "SyncGroup"})
-"""Requests that a broker holds until others come, so that they keep no order with them."""
-
 SECRET: Final = frozenset({
     "SaslAuthenticate", "AlterUserScramCredentials", "CreateDelegationToken",
     "DescribeDelegationToken", "RenewDelegationToken", "ExpireDelegationToken",

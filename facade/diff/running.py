@@ -13,7 +13,14 @@ from typing import Final, NamedTuple
 from ottla import __version__
 from ottla.command_line import CannotRun
 from ottla.conform.program import NoProgram, Program, ended, filled
-from ottla.diff.before import Side, known_before, look_at, notes_on, settings_for_ottla
+from ottla.diff.before import (
+    Side,
+    known_before,
+    look_at,
+    names_of,
+    notes_on,
+    settings_for_ottla,
+)
 from ottla.diff.exchanges import Exchanger
 from ottla.diff.final_state import FinalState
 from ottla.diff.ids import Ids
@@ -61,7 +68,9 @@ def both_sides(plan: Plan, journal: Journal) -> Iterator[tuple[Side, Side]]:
     """Ottla and Kafka, as they are before the first request. Raises CannotRun."""
     kafka = look_at(plan.kafka, name="Kafka")
     if plan.ottla is not None:
-        yield look_at(plan.ottla, name="Ottla"), kafka
+        ours = look_at(plan.ottla, name="Ottla")
+        journal.names = names_of((ours, kafka))
+        yield ours, kafka
         return
     settings, refused = settings_for_ottla(kafka)
     if refused:
@@ -69,7 +78,9 @@ def both_sides(plan: Plan, journal: Journal) -> Iterator[tuple[Side, Side]]:
     try:
         with Ottla(settings=settings) as broker:
             host, port = broker.bootstrap.rsplit(":", 1)
-            yield look_at((host, int(port)), name="Ottla"), kafka
+            ours = look_at((host, int(port)), name="Ottla")
+            journal.names = names_of((ours, kafka))
+            yield ours, kafka
     except BrokerFailed as failed:
         raise CannotRun(f"diff: Ottla with the settings of Kafka: {failed}") from None
 
@@ -90,6 +101,7 @@ def facts_of(
     sides: tuple[Side, Side], answering: int, rows: Sequence[tuple[str, str]], *, values: bool
 ) -> Facts:
     """The facts of a report."""
+    names = names_of(sides)
     python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     differing = ", ".join(
         f"{name}={value}" for name, value in sorted(settings_for_ottla(sides[1])[0].items())
@@ -98,9 +110,9 @@ def facts_of(
         (
             *rows,
             ("Ottla", f"{__version__}, {python}; {sides[0].text}"),
-            ("Kafka", sides[1].text),
+            (names[1], sides[1].text),
             ("settings of both", differing),
-            ("clients got the answers of", NAMES[answering]),
+            ("clients got the answers of", names[answering]),
         ),
         values,
         NAMES[answering].lower(),

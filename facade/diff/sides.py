@@ -14,6 +14,7 @@ NAMES: Final = ("Ottla", "Kafka")
 Address = tuple[str, int]
 
 _MOST_BYTES: Final = 256 * 1024 * 1024
+_AGAIN_S: Final = 30.0
 
 
 class Outcome(NamedTuple):
@@ -87,8 +88,14 @@ class SideConnection:
         return Outcome(read_answer(request, frame))
 
     async def ask(self, request: Request, frame: bytes) -> Outcome:
-        """Send a frame and wait for its answer."""
-        return await self.receive(request) if await self.send(frame) else UNASKED
+        """Send a frame and wait for its answer, for 30 s at most."""
+        if not await self.send(frame):
+            return UNASKED
+        try:
+            return await asyncio.wait_for(self.receive(request), _AGAIN_S)
+        except TimeoutError:
+            self.close()
+            return SILENT
 
     def close(self) -> None:
         """Close it; the next request opens another one."""

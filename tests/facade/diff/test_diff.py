@@ -20,7 +20,8 @@ from ottla.diff.report import FENCE
 from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
 
-PROGRAM = str(Path(__file__).with_name("program.py"))
+from .comparing import diff, program
+
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 
 
@@ -35,17 +36,6 @@ def pair() -> Iterator[tuple[Ottla, Ottla]]:
 def _no_faults(pair: tuple[Ottla, Ottla]) -> Iterator[None]:
     yield
     pair[0].faults.clear()
-
-
-def diff(pair: tuple[Ottla, Ottla], report: Path, *words: str) -> int:
-    """The exit status of the command; the report is JSON if its name says so."""
-    first, second = (broker.bootstrap for broker in pair)
-    kind = ["--json"] if report.suffix == ".json" else []
-    return run(["diff", "--with", second, "--ottla", first, "--out", str(report), *kind, *words])
-
-
-def program(topic: str, *steps: str) -> list[str]:
-    return ["--", sys.executable, PROGRAM, topic, *steps]
 
 
 @pytest.mark.parametrize("answers", ["ottla", "kafka"])

@@ -15,7 +15,7 @@ from ottla.diff.ids import Ids
 from ottla.diff.journal import Exchange, Journal
 from ottla.diff.masking import answer_bytes, masked, request_bytes
 from ottla.diff.messages import Request, read_answer, read_request
-from ottla.diff.report import Facts, as_markdown
+from ottla.diff.report import Facts, as_markdown, as_value
 from ottla.diff.rules import SECRET
 from ottla.diff.sides import CLOSED, SILENT, UNASKED, Outcome
 from ottla.protocol import messages
@@ -131,3 +131,21 @@ def test_only_the_type_of_a_marker_is_compared() -> None:
 
     assert end(commit=True, coordinator_epoch=1) == end(commit=True, coordinator_epoch=2)
     assert end(commit=True, coordinator_epoch=1) != end(commit=False, coordinator_epoch=1)
+
+
+def test_a_report_has_a_limit_as_a_whole() -> None:
+    """What differs comes first, then the requests before it."""
+    journal, closed = Journal(), (CLOSED, CLOSED)
+    for _ in range(9):
+        sent = request(ApiKey.METADATA, 12, {"topics": [{"name": "t" * 400}]})
+        journal.add(Exchange(journal.number(), 1, sent, closed), [])
+    differs = [FieldDifference("error_code", "error_code", "NONE", "UNKNOWN_SERVER_ERROR")]
+    journal.add(Exchange(journal.number(), 1, sent, closed), differs)
+    value = as_value(journal, FACTS, most_of_frames=3_000)
+    assert [each["number"] for each in value["exchanges"]] == [8, 9, 10]
+    assert value["frames_left_out"] == 7
+    page = as_markdown(journal, FACTS, most_of_frames=3_000)
+    assert "Those of 7 requests are left out" in page
+    for number in range(2_000):
+        journal.note(f"{number}")
+    assert len(journal.notes) == 1_000
