@@ -1,8 +1,8 @@
 """When an answer comes: at once, at an event, or at the limit of the request.
 
-The requests of a case wait side by side, each on a connection of its own. Those that have an answer
-when the broker is quiet again had it at once. Then the event happens; the next answers, until the
-limit, come at the event.
+The requests of a case wait side by side, each on a connection of its own. Without an event, answers
+before the limit come at once. With one, those come at once that are there when the broker is quiet
+again; then the event happens, and the next answers, until the limit, come at the event.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from .broker import Broker, Topic
-from .client import Answer, Connection
+from .client import Answer, Closed, Connection, decode, encode
 
 AT_ONCE = "at once"
 AT_EVENT = "at the event"
 AT_LIMIT = "at the limit"
 NEVER = "never"
+CLOSED = "closed"
 
-LIMIT_MS = 1_500
+LIMIT_MS = 2_000
 """The limit of requests that wait."""
 
-_QUIET_S = 0.35
+_QUIET_S = 0.4
 _LATER_S = 3.0
 
 
@@ -43,15 +45,35 @@ class Moment(NamedTuple):
 
 
 class _Waiting:
+    """A request on its way; it is encoded before, and its answer decoded after all others came.
+
+    Both take long for the first of an API and version.
+    """
+
     def __init__(self, connection: Connection, ask: Ask) -> None:
         self.connection = connection
         self.ask = ask
-        self.moment: Moment | None = None
-        connection.send(*ask)
+        self.when = NEVER
+        self._request = encode(*ask, correlation_id=1)
+        self._frame: bytes | None = None
+        self.sent_s = 0.0
+
+    def send(self) -> None:
+        self.sent_s = time.monotonic()
+        self.connection.send_raw(self._request)
 
     def take(self, when: str) -> None:
-        answer = self.connection.receive(self.ask.api, self.ask.version)[1]
-        self.moment = Moment(when, answer)
+        try:
+            self._frame = self.connection.frame()
+            self.when = when
+        except Closed:
+            self.when = CLOSED
+
+    @property
+    def moment(self) -> Moment:
+        if self._frame is None:
+            return Moment(self.when, None)
+        return Moment(self.when, decode(self.ask.api, self.ask.version, self._frame))
 
 
 def moments_of(
@@ -68,20 +90,24 @@ def moments_of(
         event: what is done once those that are answered at once are answered.
         limit_ms: the limit of the requests themselves.
     """
-    started = time.monotonic()
     all_waiting = {name: _Waiting(broker.connect(), ask) for name, ask in asked.items()}
+    waiting = list(all_waiting.values())
+    started = time.monotonic()
+    for each in waiting:
+        each.send()
     broker.call("ApiVersions", 0)  # a busy machine takes longer, with these as with the others
     took_s = time.monotonic() - started
-    waiting = list(all_waiting.values())
-    waiting = _taken(waiting, AT_ONCE, time.monotonic() + _QUIET_S + 2 * took_s)
-    end = started + limit_ms / 1000
-    if event is not None:
-        event()
-        waiting = _taken(waiting, AT_EVENT, end - 0.05)
-    waiting = _taken(waiting, AT_LIMIT, end + _LATER_S)
-    for each in waiting:
-        each.moment = Moment(NEVER, None)
-    return {name: each.moment for name, each in all_waiting.items() if each.moment is not None}
+    end = waiting[0].sent_s + limit_ms / 1000 - 0.05
+    if event is None:
+        waiting = _taken(waiting, AT_ONCE, end)
+    else:
+        waiting = _taken(waiting, AT_ONCE, time.monotonic() + _QUIET_S + 2 * took_s)
+        with ThreadPoolExecutor(1) as pool:
+            happening = pool.submit(event)
+            waiting = _taken(waiting, AT_EVENT, end)
+            happening.result()
+    _taken(waiting, AT_LIMIT, end + _LATER_S)
+    return {name: each.moment for name, each in all_waiting.items()}
 
 
 def _taken(waiting: list[_Waiting], when: str, until_s: float) -> list[_Waiting]:

@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.requests.served_apis import HANDLERS
+from ottla.diff.waits import WAITS
+from ottla.protocol.codec import api_name
+
 from . import registry
+from .cases.moments import EMPTY
 from .client import Address
 
 CASES = registry.all_cases()
@@ -49,3 +54,13 @@ def test_each_listed_case_exists() -> None:
     names = {*registry.listed("not-yet.txt"), *(quirk.split("[")[0] for quirk in QUIRKS)}
     unknown = {name for name in names if not any(name.startswith(case) for case in CASES)}
     assert not unknown
+
+
+def test_the_moment_of_each_served_api_is_compared() -> None:
+    """`ottla diff` and the cases agree on which APIs wait."""
+    served = {api_name(key) for key in HANDLERS}
+    others = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetrySubscriptions",
+              "PushTelemetry"}  # fmt: skip
+    of_brokers = {name for name in served if "Share" in name}
+    assert served - others - of_brokers <= EMPTY.keys() | WAITS.keys()
+    assert not EMPTY.keys() & WAITS.keys()
