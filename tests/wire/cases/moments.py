@@ -28,8 +28,8 @@ EMPTY = {
     "Heartbeat": 4, "IncrementalAlterConfigs": 1, "InitProducerId": 4, "LeaveGroup": 4,
     "ListConfigResources": 0, "ListGroups": 4, "ListOffsets": 7, "ListPartitionReassignments": 0,
     "ListTransactions": 0, "Metadata": 12, "OffsetCommit": 8, "OffsetDelete": 0, "OffsetFetch": 7,
-    "OffsetForLeaderEpoch": 4, "Produce": 9, "RemoveRaftVoter": 0, "RenewDelegationToken": 2, "TxnOffsetCommit": 3,
-    "UnregisterBroker": 0, "UpdateFeatures": 1, "WriteTxnMarkers": 1,
+    "OffsetForLeaderEpoch": 4, "Produce": 9, "RemoveRaftVoter": 0, "RenewDelegationToken": 2,
+    "TxnOffsetCommit": 3, "UnregisterBroker": 0, "UpdateFeatures": 1, "WriteTxnMarkers": 1,
 }  # fmt: skip
 
 
