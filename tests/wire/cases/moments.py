@@ -114,7 +114,7 @@ def _offset(topic: str) -> dict[str, Any]:
 @case
 def moments__join_until_a_timeout_or_a_leave(broker: Broker) -> Any:
     groups = {name: broker.fresh("g") for name in ("timeout", "leave", "static")}
-    short = {"rebalance_timeout_ms": SHORT_MS}
+    short: dict[str, Any] = {"rebalance_timeout_ms": SHORT_MS}
     members = {
         name: Member.joined(broker, group, "i" if name == "static" else None,
                             version=5 if name == "static" else 3, **short)
@@ -122,12 +122,12 @@ def moments__join_until_a_timeout_or_a_leave(broker: Broker) -> Any:
     }  # fmt: skip
     for member in members.values():
         member.sync([(member.member_id, b"a")], version=3)
-    long = {"rebalance_timeout_ms": REBALANCE_MS}
+    long: dict[str, Any] = {"rebalance_timeout_ms": REBALANCE_MS}
     out = when(moments_of(broker, {"timeout": join_of(groups["timeout"], **short)},
                           limit_ms=SHORT_MS))  # fmt: skip
     out |= when(moments_of(broker, {"leave": join_of(groups["leave"], **long)},
                            lambda: members["leave"].leave_alone()))  # fmt: skip
-    again = {"instance": "i", "version": 5, **short}
+    again: dict[str, Any] = {"instance": "i", "version": 5, **short}
     waiting = {"static": join_of(groups["static"], **long)}
     static = members["static"].but(member_id="")
     out |= when(moments_of(broker, waiting, lambda: static.rejoin_raw(**again)))
