@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -148,6 +151,8 @@ def register_formats(spark: SparkSession) -> None:
     if spark in _with_formats:
         return
     _with_formats.add(spark)
+    if foreign := foreign_python(spark.sparkContext.master, spark.sparkContext.pythonExec):
+        warnings.warn(foreign, stacklevel=3)
     for module in ("kafka_log", "exactly_once.data_source"):
         try:
             import_module(f".{module}", __package__).register(spark)
@@ -155,6 +160,26 @@ def register_formats(spark: SparkSession) -> None:
             _log.warning("%s", missing)
         except ModuleNotFoundError as missing:
             _log.warning("%s", without(missing, module.partition(".")[0]))
+
+
+def foreign_python(master: str, python: str) -> str:
+    """Why the tasks of a local session cannot run Ottla's formats; empty if they can.
+
+    Args:
+        python: the program that runs the tasks: PYSPARK_PYTHON when the session was made, else the
+            first `python3` of the path.
+    """
+    found = shutil.which(python) or python
+    if not master.startswith("local") or Path(found).parent == Path(sys.executable).parent:
+        return ""
+    try:
+        subprocess.run([found, "-c", "import ottla"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return (
+            f"Spark's tasks run {found}, which has no ottla: kafka-log and kafka-exactly-once need"
+            " os.environ['PYSPARK_PYTHON'] = sys.executable before the session is made"
+        )
+    return ""
 
 
 @contextmanager

@@ -254,7 +254,8 @@ def kill_in_batch(frame: DataFrame, pid: int, *, row: int = 1) -> DataFrame:
 
     Args:
         frame: the rows of a query, batch or streaming; the task runs on this machine.
-        pid: for example `broker.pid` of `ottla.testing`. The test starts the broker again.
+        pid: for example `broker.pid` of `ottla.testing`. The test starts that broker again, by
+            `broker.kill()` and `broker.start()`.
         row: the row of a task that kills, counted from 1 in each task.
 
     Raises:

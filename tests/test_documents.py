@@ -45,7 +45,7 @@ A_CLASS = re.compile(r"[A-Z][a-z]\w*")
 A_SETTING = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)+(=.*)?")
 # Names with dots that are no settings of a broker: modules, files, settings of clients.
 NO_SETTINGS = re.compile(
-    r"interval\.ms|delivery\.timeout\.ms|isolation\.level|kafka\.|ottla\."
+    r"interval\.ms|delivery\.timeout\.ms|isolation\.level|kafka\.|ottla\.|spark\."
     r"|(meta|server)\.properties|(bootstrap|partition)\.|.*\.(py|sh|yml)"
 )
 TABLES = (BROKER_SETTINGS, TOPIC_SETTINGS, GROUP_SETTINGS)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ottla.spark.connector import ConnectorJars, SparkUnavailable
-from ottla.spark.session import check_session, chosen_settings, running_session, session
+from ottla.spark.session import (
+    check_session,
+    chosen_settings,
+    foreign_python,
+    running_session,
+    session,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 pytest_plugins = ["pytester"]
@@ -130,6 +136,19 @@ def test_a_session_without_the_connector_is_refused() -> None:
     with pytest.raises(SparkUnavailable, match=r"has no Kafka connector: .*connector.jars\(\)"):
         check_session(made, {})
     check_session(made, {}, with_connector=False)
+
+
+def test_a_python_of_tasks_without_ottla_is_named(tmp_path: Path) -> None:
+    own = Path(sys.executable)
+    assert foreign_python("local[2]", str(own)) == ""
+    assert foreign_python("spark://host:7077", "/no/such/python3") == ""
+    lacking = tmp_path / "python3"
+    lacking.write_text("#!/bin/sh\nexit 1\n")
+    lacking.chmod(0o755)
+    for python in (str(lacking), "/no/such/python3"):
+        assert f"Spark's tasks run {python}, which has no ottla" in foreign_python("local", python)
+    lacking.write_text(f'#!/bin/sh\nexec {own} "$@"\n')
+    assert foreign_python("local", str(lacking)) == ""
 
 
 def test_jars_and_packages_are_added_and_other_settings_replaced(tmp_path: Path) -> None:
