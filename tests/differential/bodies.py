@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..wire.client import APIS
+from ..wire.client import APIS, error_name
 
 LARGEST: Final = {"int8": 127, "int16": 32_767, "int32": 2**31 - 1, "int64": 2**63 - 1}
 HOW_MANY: Final = (0, 1, 1, 1, 2, 2, 3)
@@ -161,3 +161,24 @@ class Bodies:
             mine = [f"é{self.label}", "x" * 300 + self.label, f"wild-{self.label}"]
             return self.random.choice(mine if name.startswith("group") else ["", *mine])
         return self._makers.get(name, lambda: self.random.choice(["a", "consumer", ""]))()
+
+
+OF_ONE_BROKER: Final = frozenset(
+    {
+        "throttle_time_ms", "error_message", "host", "port", "cluster_id", "topic_id", "member_id",
+        "producer_id", "documentation", "broker_endpoints", "last_timestamp",
+    }
+)  # fmt: skip
+
+
+def comparable(answer: Any) -> Any:
+    """An answer without values of one broker, and with sorted lists."""
+    if isinstance(answer, dict):
+        return {
+            name: error_name(value) if name.endswith("error_code") else comparable(value)
+            for name, value in answer.items()
+            if name not in OF_ONE_BROKER
+        }
+    if isinstance(answer, list):
+        return sorted((comparable(each) for each in answer), key=repr)
+    return str(answer) if isinstance(answer, uuid.UUID) else answer

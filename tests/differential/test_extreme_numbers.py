@@ -20,8 +20,8 @@ from tests.library_classes import library_class
 
 from ..wire.broker import Broker
 from ..wire.client import Closed, NoAnswer
+from .bodies import comparable
 from .conftest import Pair
-from .test_random_bodies import comparable
 
 pytestmark = pytest.mark.kafka
 

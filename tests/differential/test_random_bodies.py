@@ -17,8 +17,8 @@ from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.codec import api_name
 
 from ..wire.broker import Broker
-from ..wire.client import TRANSIENT, Body, Closed, NoAnswer, error_name, until
-from .bodies import Bodies
+from ..wire.client import TRANSIENT, Body, Closed, NoAnswer, until
+from .bodies import Bodies, comparable
 from .conftest import Pair
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -36,26 +36,6 @@ APIS: Final = (
     "ListOffsets", "ListPartitionReassignments", "OffsetCommit", "OffsetDelete", "OffsetFetch",
     "OffsetForLeaderEpoch", "SyncGroup", "TxnOffsetCommit",
 )  # fmt: skip
-
-OF_ONE_BROKER: Final = frozenset(
-    {
-        "throttle_time_ms", "error_message", "host", "port", "cluster_id", "topic_id", "member_id",
-        "producer_id", "documentation", "broker_endpoints", "last_timestamp",
-    }
-)  # fmt: skip
-
-
-def comparable(answer: Any) -> Any:
-    """An answer without values of one broker, and with sorted lists."""
-    if isinstance(answer, dict):
-        return {
-            name: error_name(value) if name.endswith("error_code") else comparable(value)
-            for name, value in answer.items()
-            if name not in OF_ONE_BROKER
-        }
-    if isinstance(answer, list):
-        return sorted((comparable(each) for each in answer), key=repr)
-    return str(answer) if isinstance(answer, uuid.UUID) else answer
 
 
 def result_of(broker: Broker, api: str, version: int, body: Body) -> Any:
