@@ -145,6 +145,7 @@ class _Writer:
             "transactional.id": f"{topic}-writer",
             "transaction.timeout.ms": 60_000,
             "linger.ms": 5,
+            "partitioner": "murmur2_random",  # as Java's producers
             # A broker restarts in less than a second: retry often.
             "reconnect.backoff.max.ms": 500,
             # By default a client without any broker forgets them all and begins again with

@@ -35,6 +35,7 @@ except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(without(missing, __name__), name=missing.name) from None
 
 from ..security.client_properties import security_of
+from .exactly_once.producer_settings import JAVA_DEFAULTS
 from .exactly_once.wire import EARLIEST, LATEST, Wire, patiently
 from .kafka_log.progress import offsets_in
 
@@ -68,7 +69,8 @@ def produce(bootstrap_servers: Bootstrap, topic: str, rows: Rows, **kafka: str) 
     from confluent_kafka import Producer
 
     settings = {name.replace("_", "."): value for name, value in kafka.items()}
-    producer = Producer({**_settings(bootstrap_servers), "enable.idempotence": True, **settings})
+    # Keys are where Java's producers, and so Spark's own sink, put them.
+    producer = Producer({**JAVA_DEFAULTS, **_settings(bootstrap_servers), **settings})
     for key, value in _pairs(rows):
         producer.produce(topic, value, key)
     left = producer.flush(60)

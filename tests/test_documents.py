@@ -19,6 +19,7 @@ from ottla.broker.net import connection, held_memory
 from ottla.broker.runtime import authorizer, fetch_sessions, quotas
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS, FOREIGN
 from ottla.broker.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from ottla.spark.exactly_once.producer_settings import JAVA_DEFAULTS, RENAMED
 from ottla.storage import open_files
 
 from .project_files import FILES, ROOT, name
@@ -172,6 +173,7 @@ def test_every_command_of_make_that_a_document_names_exists(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
 def test_every_setting_that_a_document_names_is_kafkas(path: Path) -> None:
     known = {*FOREIGN, *NAMES, *(each for table in TABLES for each in table)}
+    known |= {*JAVA_DEFAULTS, *RENAMED, "buffer.memory"}
     named = {each.partition("=")[0] for each in spans(path) if A_SETTING.fullmatch(each)}
     assert {each for each in named - known if not NO_SETTINGS.match(each)} == set()
 

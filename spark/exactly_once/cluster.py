@@ -128,18 +128,18 @@ class Cluster:
 
         patiently(init)
 
-    def open_ids(self, prefix: str) -> list[str]:
-        """The transactional ids with this prefix that have an open transaction."""
-        return patiently(lambda: self._open_ids(prefix))
+    def open_ids(self) -> list[str]:
+        """All transactional ids that have an open transaction."""
+        return patiently(self._open_ids)
 
-    def _open_ids(self, prefix: str) -> list[str]:
-        found = []
+    def _open_ids(self) -> list[str]:
+        found: list[str] = []
         body = {"state_filters": ["Ongoing"], "producer_id_filters": []}
         for node_id in self.wire.node_ids():
             answer = self.wire.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
             check(answer.error_code, f"node {node_id}")
             found += [each.transactional_id for each in answer.transaction_states]
-        return sorted(name for name in found if name.startswith(prefix))
+        return sorted(found)
 
     def fate_in_log(self, task: Task) -> Fate:
         """The fate by the first marker behind the records of the task."""

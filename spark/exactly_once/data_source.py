@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from confluent_kafka import KafkaException, Producer
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
@@ -60,13 +61,20 @@ class KafkaExactlyOnce(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """The writer of `df.write`."""
-        options = _checked(self.options, schema, overwrite)
+        if overwrite:
+            raise ValueError(f"{FORMAT}: no topic is overwritten: use mode('append')")
+        options = _checked(self.options, schema)
         run_id = uuid.uuid4().hex
         return BatchWriter(options, schema, Origin(options.write_id or run_id, run_id))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
-        """The writer of `df.writeStream`."""
-        return StreamWriter(_checked(self.options, schema, overwrite), schema)
+        """The writer of `df.writeStream`.
+
+        Args:
+            overwrite: outputMode("complete"): each batch appends the whole result, as by Spark's
+                own sink.
+        """
+        return StreamWriter(_checked(self.options, schema), schema)
 
 
 class _Writer:
@@ -93,12 +101,13 @@ class _Writer:
         return Report(origin, TaskWriter(self._options, name).write(rows, task=index))
 
     def _driver(self, messages: Sequence[Any], batch_id: int) -> Driver | None:
-        """The driver of a batch; None if no task reported anything."""
+        """The driver of a batch; None if it is not known which query it is of."""
         reports = [each for each in messages if each is not None]
-        if not reports:
+        origin = reports[0].origin if reports else self._origin
+        if origin is None:
             return None
         tasks = [each.task for each in reports if each.task is not None]
-        return Driver(self._options, reports[0].origin, batch_id, tasks)
+        return Driver(self._options, origin, batch_id, tasks)
 
 
 class StreamWriter(_Writer, DataSourceStreamWriter):
@@ -138,16 +147,16 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(KafkaExactlyOnce)
 
 
-def _checked(options: Mapping[str, str], schema: StructType, overwrite: bool) -> SinkOptions:
-    """The options. Raises ValueError if the columns or the mode cannot be written."""
+def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:
+    """The options. Raises ValueError if they or the columns cannot be written.
+
+    Other columns are ignored, as Spark's own sink does: a copy of a topic has offset and timestamp.
+    """
     checked = SinkOptions.of(options)
-    if overwrite:
-        raise ValueError(f"{FORMAT} appends: mode('append'), outputMode('append') or 'update'")
+    _check_settings(checked)
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     for name, found in types.items():
-        if name not in _COLUMNS:
-            raise ValueError(f"{FORMAT}: column {name}: expected {', '.join(_COLUMNS)}")
-        if found not in _COLUMNS[name]:
+        if name in _COLUMNS and found not in _COLUMNS[name]:
             raise ValueError(f"{FORMAT}: column {name} is {found}, not {_COLUMNS[name][0]}")
     if "value" not in types:
         raise ValueError(f"{FORMAT} needs a column value")
@@ -155,6 +164,21 @@ def _checked(options: Mapping[str, str], schema: StructType, overwrite: bool) ->
         raise ValueError(f"{FORMAT} needs the option topic, or a column topic")
     _check_login(checked)
     return checked
+
+
+def _check_settings(options: SinkOptions) -> None:
+    """Let librdkafka read the settings; the producer connects to nothing.
+
+    Raises:
+        ValueError: a setting is unknown, or its value cannot be used.
+    """
+    settings = {**options.settings("checked", options.timeout_ms), **options.producer}
+    del settings["bootstrap.servers"]
+    try:
+        Producer(settings)
+    except KafkaException as refused:
+        names = ", ".join(f"kafka.{name}" for name in options.producer)
+        raise ValueError(f"{FORMAT}: of {names}: {refused.args[0].str()}") from None
 
 
 def _check_login(options: SinkOptions) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .fates import Fate
-from .tasks import Batch, Task, TransactionKey, committed, sum_of
+from .tasks import Batch, Task, TransactionKey, committed, content_of, sum_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,8 @@ def next_action(view: View) -> Action:
     if logged.batch_id > view.batch_id:
         reason = f"batch {logged.batch_id} was committed later: this driver was replaced"
         return _refused(view, reason, replay_helps=False)
+    if logged.is_done and logged.content() != content_of(view.reported):
+        return _refused(view, _is_another(view, logged), replay_helps=False)
     if logged.is_done:
         return Finish() if view.is_fenced else Fence(_others(view, logged), sweeps=True)
     return _finished(view, logged)
@@ -202,6 +204,14 @@ def without(fresh: Iterable[Task], kept: Iterable[Task]) -> tuple[Task, ...] | N
         else:
             rest.append(each)
     return None if have.total() else tuple(rest)
+
+
+def _is_another(view: View, logged: Batch) -> str:
+    return (
+        f"batch {logged.batch_id} of {view.query_id} is committed with {logged.content()}, and this"
+        f" one has {content_of(view.reported)}. Another write needs another writeId, another query"
+        " another checkpoint; a replay must have the same rows"
+    )
 
 
 def _fate(view: View, task: Task) -> Fate:

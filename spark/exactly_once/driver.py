@@ -22,6 +22,7 @@ from .decisions import (
     next_action,
 )
 from .fates import Fate, fate_of
+from .names import is_task_of, task_id
 from .options import SinkOptions
 from .steps import Step, reached
 from .task_writer import OutgoingRow, TaskWriter
@@ -50,7 +51,7 @@ class Origin(NamedTuple):
 
     def transactional_id(self, options: SinkOptions, task: int, attempt: int) -> str:
         """The transactional id of an attempt of a task."""
-        return f"{options.prefix}-{self.query_id}-{self.run_id}-{task}-{attempt}"
+        return task_id(options.prefix, self.query_id, self.run_id, task, attempt)
 
 
 class Driver:
@@ -102,8 +103,9 @@ class Driver:
     def abort(self) -> None:
         """Abort the reported transactions of a batch that failed, if a broker answers.
 
-        Spark also calls this after a commit() that failed: decided transactions stay. What is left
-        open here is aborted by the next commit().
+        So are those of tasks of the same run that did not report, because the query was stopped.
+        Spark also calls this after a commit() that failed or was interrupted: a decided batch is
+        finished. What is left open here is ended by the next commit().
         """
         with Wire(self._options.bootstrap_servers, self._options.security()) as wire:
             try:
@@ -113,11 +115,21 @@ class Driver:
                 return
             log = WriteAheadLog(self._options, self._origin.query_id, wire)
             logged = log.read()
-            known = {each.transaction for each in logged.tasks} if logged else set()
+            waiting = () if logged is None or logged.is_done else logged.tasks
+            decided = {each.transaction.transactional_id for each in waiting}
             cluster = Cluster(wire)
-            for each in self._reported:
-                if each.transaction not in known:
-                    cluster.fence(each.transaction.transactional_id)
+            for each in waiting:
+                cluster.commit(each.transaction)
+            names = [each.transaction.transactional_id for each in self._reported]
+            names += [name for name in self._open_ids(cluster) if self._is_of_this_run(name)]
+            for name in dict.fromkeys(names):
+                if name not in decided:
+                    cluster.fence(name)
+
+    def _is_of_this_run(self, transactional_id: str) -> bool:
+        """Whether the id may be of this run; of any run, if no task has reported its run."""
+        run_id = self._origin.run_id
+        return not run_id or f"-{run_id}-" in transactional_id
 
     def _after(self, action: Action, view: View, cluster: Cluster, log: WriteAheadLog) -> View:
         """Carry out an action; the view with its result."""
@@ -179,12 +191,16 @@ class Driver:
     def _fence(self, cluster: Cluster, tasks: Sequence[Task], *, sweeps: bool) -> None:
         names = [each.transaction.transactional_id for each in tasks]
         if sweeps:
-            prefix = f"{self._options.prefix}-{self._origin.query_id}-"
-            own = f"{prefix}driver"
-            names += [name for name in cluster.open_ids(prefix) if name != own]
+            names += self._open_ids(cluster)
         for name in dict.fromkeys(names):
             cluster.fence(name)
         self._reach(Step.OTHERS_FENCED)
+
+    def _open_ids(self, cluster: Cluster) -> list[str]:
+        """The transactional ids of all open transactions of the query's tasks."""
+        prefix, query_id = self._options.prefix, self._origin.query_id
+        found = cluster.open_ids()
+        return [name for name in found if is_task_of(name, prefix, query_id)]
 
     def _reach(self, step: Step) -> None:
         reached(step, self._options.steps_directory)

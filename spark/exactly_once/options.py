@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Final, Self
 
 from ...security.client_properties import ClientProperties
 from ...security.client_security import ClientSecurity
 from .client_settings import is_security, librdkafka_security
+from .producer_settings import JAVA_DEFAULTS, librdkafka_settings, number_of
 
 _DEFAULT_TIMEOUT_MS: Final = 900_000
-_DEFAULT_ANSWER_MS: Final = 60_000
+_BLOCK_MS: Final = 60_000
 _MOST_MARGIN_MS: Final = 60_000
 _KAFKA: Final = "kafka."
-_OTHERS: Final = frozenset(
-    {
-        "bootstrap.servers", "transactional.id", "enable.idempotence", "acks",
-        "transaction.timeout.ms", "statistics.interval.ms",
-    }
-)  # fmt: skip
+_NAMES: Final = {
+    name.lower(): name
+    for name in ("topic", "transactionalIdPrefix", "walTopic", "commitMargin", "writeId")
+}
+_UNSHOWN: Final = frozenset({"stepsdirectory", "checkpointlocation"})  # for tests; Spark's own
+_MOST_TIMEOUT_MS: Final = (1 << 31) - 1
 _PLAINTEXT: Final = ClientProperties("PLAINTEXT", None, None, "PLAIN")
 
 
@@ -37,6 +39,7 @@ class SinkOptions:
         margin_ms: no batch is decided if less than this is left of a timeout.
         write_id: the name of a batch write.
         steps_directory: see `steps`.
+        block_ms: max.block.ms: how long a producer waits for its coordinator.
     """
 
     bootstrap_servers: str
@@ -50,6 +53,7 @@ class SinkOptions:
     producer: Mapping[str, str] = field(default_factory=dict)
     properties: ClientProperties = _PLAINTEXT
     secured: Mapping[str, str] = field(default_factory=dict, repr=False)
+    block_ms: int = _BLOCK_MS
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
@@ -59,6 +63,7 @@ class SinkOptions:
             ValueError: an option is missing or cannot be used.
         """
         given = {name.lower(): value for name, value in options.items()}
+        _check_names(given)
         kafka = {
             name.removeprefix(_KAFKA): value
             for name, value in given.items()
@@ -67,26 +72,34 @@ class SinkOptions:
         if "bootstrap.servers" not in kafka:
             raise ValueError("kafka-exactly-once needs the option kafka.bootstrap.servers")
         try:
+            _check_addresses(kafka["bootstrap.servers"])
             properties = ClientProperties.of(kafka)
+            timeout_ms = _timeout_ms(kafka)
+            producer = librdkafka_settings(
+                {name: value for name, value in kafka.items() if not is_security(name)}
+            )
+            _check_delivery(producer, timeout_ms)
+            block_ms = number_of("max.block.ms", kafka.get("max.block.ms", str(_BLOCK_MS)))
         except ValueError as wrong:
             raise ValueError(f"kafka-exactly-once: kafka.{wrong}") from None
-        timeout_ms = int(kafka.get("transaction.timeout.ms", _DEFAULT_TIMEOUT_MS))
+        try:
+            margin = given.get("commitmargin", str(min(_MOST_MARGIN_MS, timeout_ms // 4)))
+            margin_ms = number_of("commitMargin", margin)
+        except ValueError as wrong:
+            raise ValueError(f"kafka-exactly-once: {wrong}") from None
         return cls(
             kafka["bootstrap.servers"],
             given.get("topic"),
             given.get("transactionalidprefix", "spark-sink"),
             given.get("waltopic", "spark-sink-log"),
             timeout_ms,
-            int(given.get("commitmargin", min(_MOST_MARGIN_MS, timeout_ms // 4))),
+            margin_ms,
             given.get("writeid"),
             given.get("stepsdirectory"),
-            {
-                name: value
-                for name, value in kafka.items()
-                if name not in _OTHERS and not is_security(name)
-            },
+            producer,
             properties,
             librdkafka_security(kafka, properties),
+            block_ms,
         )
 
     def security(self) -> ClientSecurity:
@@ -95,8 +108,15 @@ class SinkOptions:
 
     @property
     def answer_s(self) -> float:
-        """How long a producer waits for its coordinator: as long as for acknowledgements."""
-        return int(self.producer.get("delivery.timeout.ms", _DEFAULT_ANSWER_MS)) / 1000
+        """How long a producer waits for its coordinator: never longer than for its rows."""
+        delivery_ms = int(self.producer.get("delivery.timeout.ms", self.block_ms))
+        return min(self.block_ms, delivery_ms) / 1000
+
+    @property
+    def delivery_ms(self) -> int:
+        """How long a task waits for the acknowledgement of a row."""
+        chosen = self.producer.get("delivery.timeout.ms", JAVA_DEFAULTS["delivery.timeout.ms"])
+        return min(int(chosen), self.timeout_ms)
 
     def settings_of_clients(self) -> dict[str, str | int | float | bool]:
         """The settings that all clients of librdkafka have."""
@@ -111,11 +131,51 @@ class SinkOptions:
     def settings(self, transactional_id: str, timeout_ms: int | None = None) -> dict[str, object]:
         """The settings of a producer of librdkafka."""
         timeout = self.timeout_ms if timeout_ms is None else timeout_ms
+        # librdkafka refuses a delivery that may take longer than the transaction. The transactions
+        # of the write-ahead log are shorter than those of the tasks, which the option is for.
         return {
             **self.settings_of_clients(),
-            "linger.ms": "5",
-            "compression.type": "lz4",
+            **JAVA_DEFAULTS,
             **self.producer,
+            "delivery.timeout.ms": min(self.delivery_ms, timeout),
             "transactional.id": transactional_id,
             "transaction.timeout.ms": timeout,
         }
+
+
+def _check_names(given: Mapping[str, str]) -> None:
+    """Raise ValueError for an option that the sink does not have."""
+    for name in given:
+        if name in _NAMES or name in _UNSHOWN or name.startswith(_KAFKA):
+            continue
+        near = [_NAMES[each] for each in get_close_matches(name, _NAMES, 1)]
+        if "." in name:  # a setting of a client
+            near = [f"kafka.{name}"]
+        hint = f": did you mean {near[0]}?" if near else ""
+        allowed = ", ".join(sorted(_NAMES.values()))
+        raise ValueError(
+            f"kafka-exactly-once: unknown option {name}{hint} (known are {allowed}, kafka.NAME)"
+        )
+
+
+def _check_addresses(text: str) -> None:
+    for each in text.split(","):
+        host, _, port = each.strip().rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            raise ValueError(f"bootstrap.servers={text}: expected HOST:PORT, with commas between")
+
+
+def _timeout_ms(kafka: Mapping[str, str]) -> int:
+    text = kafka.get("transaction.timeout.ms", str(_DEFAULT_TIMEOUT_MS))
+    found = number_of("transaction.timeout.ms", text)
+    if not 1000 <= found <= _MOST_TIMEOUT_MS:
+        raise ValueError(f"transaction.timeout.ms={text}: expected 1000 to {_MOST_TIMEOUT_MS}")
+    return found
+
+
+def _check_delivery(producer: Mapping[str, str], timeout_ms: int) -> None:
+    text = producer.get("delivery.timeout.ms")
+    if text is not None and not 0 < int(text) <= timeout_ms:
+        raise ValueError(
+            f"delivery.timeout.ms={text}: expected 1 to {timeout_ms}, the transaction.timeout.ms"
+        )

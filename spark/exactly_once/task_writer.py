@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -19,6 +20,7 @@ from .tasks import Headers, Span, Task, TransactionKey, row_digest, sum_of
 
 _STATISTICS_MS: Final = 20
 _ANSWER_S: Final = 60.0
+_ABORT_S: Final = 2.0
 _FLUSH_S: Final = 600.0  # delivery.timeout.ms ends it earlier
 
 
@@ -48,8 +50,12 @@ class TaskWriter:
         self._transactional_id = transactional_id
         self._statistics: dict[str, Any] = {}
         self._failed: KafkaError | None = None
+        self._failed_topic = ""
         self._spans: dict[tuple[str, int], tuple[int, int]] = {}
         self._acknowledged = 0
+        self._producer: Producer | None = None
+        self._trouble = ""
+        """What librdkafka said last about its connections."""
 
     def write(self, rows: Iterable[OutgoingRow], *, task: int) -> Task | None:
         """Write the rows and wait for every acknowledgement; the transaction stays open.
@@ -61,6 +67,13 @@ class TaskWriter:
             NotWritten, KafkaException: the rows are not all written.
         """
         reached(Step.TASK_STARTED, self._options.steps_directory)
+        try:
+            return self._write(rows, task)
+        except BaseException:  # also of a task that Spark kills: readers do not wait for a timeout
+            self._abort()
+            raise
+
+    def _write(self, rows: Iterable[OutgoingRow], task: int) -> Task | None:
         digests: list[int] = []
         producer: Producer | None = None
         for row in rows:
@@ -75,7 +88,7 @@ class TaskWriter:
         reached(Step.ROWS_SENT, self._options.steps_directory)
         left = producer.flush(_FLUSH_S)
         if self._failed is not None:
-            raise KafkaException(self._failed)
+            raise self._undelivered(producer)
         if left or self._acknowledged != len(digests):
             raise NotWritten(f"{self._acknowledged} of {len(digests)} rows are acknowledged")
         transaction = self._transaction(producer)
@@ -88,11 +101,52 @@ class TaskWriter:
             **self._options.settings(self._transactional_id),
             "statistics.interval.ms": _STATISTICS_MS,
             "stats_cb": self._take_statistics,
+            "error_cb": self._take_trouble,
         }
-        producer = Producer(settings)
-        producer.init_transactions(self._options.answer_s)
+        producer = self._producer = Producer(settings)
+        try:
+            producer.init_transactions(self._options.answer_s)
+        except KafkaException as failed:
+            raise self._without_coordinator(failed) from failed
         producer.begin_transaction()
         return producer
+
+    def _without_coordinator(self, failed: KafkaException) -> NotWritten:
+        servers, seconds = self._options.bootstrap_servers, self._options.answer_s
+        said = f" ({self._trouble})" if self._trouble else ""
+        return NotWritten(
+            f"transactional id {self._transactional_id}: no coordinator answered at {servers}"
+            f" (kafka.bootstrap.servers) within {seconds:g} s (kafka.max.block.ms):"
+            f" {failed.args[0].str()}{said}"
+        )
+
+    def _undelivered(self, producer: Producer) -> NotWritten:
+        """The error of the first row that was not delivered, with its topic and the brokers."""
+        failed, topic = self._failed, self._failed_topic
+        assert failed is not None
+        reason = failed.str()
+        try:
+            known = producer.list_topics(topic, timeout=_ABORT_S).topics[topic].error
+            if known is not None:
+                reason = f"{known.str()} (topics are not created by themselves here)"
+        except KafkaException:
+            reason += f"; {self._trouble or 'no broker answers'}"
+            self._producer = None  # nor would one to the end of the transaction
+        servers = self._options.bootstrap_servers
+        timeout_ms = self._options.delivery_ms
+        return NotWritten(
+            f"a row was not delivered to topic {topic} at {servers} within {timeout_ms} ms"
+            f" (kafka.delivery.timeout.ms): {reason}"
+        )
+
+    def _abort(self) -> None:
+        """Abort the transaction, if a broker answers soon."""
+        producer = self._producer
+        if producer is None:
+            return
+        with suppress(KafkaException):  # it may not have begun
+            producer.purge()
+            producer.abort_transaction(_ABORT_S)
 
     def _send(self, producer: Producer, row: OutgoingRow) -> None:
         deadline = time.monotonic() + _FLUSH_S
@@ -114,11 +168,12 @@ class TaskWriter:
                 break
         producer.poll(0)
         if self._failed is not None:
-            raise KafkaException(self._failed)
+            raise self._undelivered(producer)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self._failed = self._failed or error
+            if self._failed is None:
+                self._failed, self._failed_topic = error, message.topic() or ""
             return
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None
@@ -128,6 +183,9 @@ class TaskWriter:
         first, last = self._spans.get(place, (offset, offset))
         self._spans[place] = (min(first, offset), max(last, offset))
         self._acknowledged += 1
+
+    def _take_trouble(self, error: KafkaError) -> None:
+        self._trouble = error.str()
 
     def _take_statistics(self, text: str) -> None:
         self._statistics = json.loads(text)["eos"]

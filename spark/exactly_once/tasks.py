@@ -57,6 +57,23 @@ class Task:
     is_committed: bool = False
 
 
+class Content(NamedTuple):
+    """What a write consists of, whatever tasks wrote it: the same rows have the same content.
+
+    Attributes:
+        digest: the sum of the digests of the rows.
+        topics: in alphabetical order.
+    """
+
+    rows: int
+    digest: int
+    topics: tuple[str, ...]
+
+    def __str__(self) -> str:
+        topics = ", ".join(self.topics) or "no topic"
+        return f"{self.rows} rows in {topics} (digest {self.digest:032x})"
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A batch that the driver decided to commit.
@@ -75,6 +92,10 @@ class Batch:
     is_done: bool = False
     round: int = 1
 
+    def content(self) -> Content:
+        """What the batch consists of, whatever its tasks are."""
+        return content_of(self.tasks)
+
     def done(self) -> Batch:
         """The batch with all tasks committed."""
         return replace(self, tasks=committed(self.tasks), is_done=True)
@@ -83,6 +104,17 @@ class Batch:
 def committed(tasks: Iterable[Task]) -> tuple[Task, ...]:
     """The same tasks, marked as committed."""
     return tuple(replace(each, is_committed=True) for each in tasks)
+
+
+def content_of(tasks: Iterable[Task]) -> Content:
+    """The rows that tasks wrote."""
+    listed = tuple(tasks)
+    topics = sorted({span.topic for each in listed for span in each.spans})
+    return Content(
+        sum(each.rows for each in listed),
+        sum_of(each.digest for each in listed),
+        tuple(topics),
+    )
 
 
 def row_digest(topic: str, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
@@ -135,19 +167,22 @@ def batch_of(query_id: str, records: Iterable[tuple[bytes, bytes | None]]) -> Ba
     Raises:
         ValueError: a piece of the batch is missing, or a later version of the sink wrote it.
     """
-    prefix = f"{query_id}/".encode()
     last: dict[bytes, Mapping[str, Any]] = {}
     newest: Mapping[str, Any] | None = None
     for key, value in records:
-        if not key.startswith(prefix):
+        name, _, piece = key.rpartition(b"/")
+        if name != query_id.encode() or not piece.isdigit():
             continue
         last.pop(key, None)
         if value is None:
             newest = newest if last else None
             continue
-        newest = last[key] = json.loads(value)
-        if newest["version"] != 1:
-            raise ValueError(f"the write-ahead log has version {newest['version']} of {query_id}")
+        found = json.loads(value)
+        if found["version"] != 1:
+            raise ValueError(f"the write-ahead log has version {found['version']} of {query_id}")
+        if found["query_id"] != query_id:
+            raise ValueError(f"the write-ahead log has {found['query_id']!r} under {key!r}")
+        newest = last[key] = found
     if newest is None:
         return None
     names = ("batch_id", "round", "state", "pieces")

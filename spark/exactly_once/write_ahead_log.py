@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from .names import driver_id
 from .options import SinkOptions
 from .steps import Step, reached
 from .tasks import Batch, batch_of, records_of
@@ -46,8 +47,8 @@ class WriteAheadLog:
         self._create()
         count = len(patiently(lambda: wire.partitions(self._topic)))
         self._partition = crc32(query_id.encode()) % count
-        driver_id = f"{options.prefix}-{query_id}-driver"
-        self._producer = Producer(options.settings(driver_id, _TIMEOUT_MS))
+        own_id = driver_id(options.prefix, query_id)
+        self._producer = Producer(options.settings(own_id, _TIMEOUT_MS))
         self._producer.init_transactions(options.answer_s)
 
     def read(self) -> Batch | None:

@@ -31,6 +31,7 @@ from ottla.spark.exactly_once.tasks import (
     Task,
     TransactionKey,
     batch_of,
+    content_of,
     records_of,
     row_digest,
     sum_of,
@@ -410,8 +411,12 @@ def _come_late(cluster: Cluster, dead: Driver) -> None:
     cluster.happened["commit of an earlier batch"] += 1
     later = Driver(cluster, dead.run_id, dead.view.batch_id, dead.view.reported)
     is_replaced = later.view.logged is not None and later.view.logged.batch_id > later.view.batch_id
-    steps = list(later.commit() if not is_replaced else _until_refused(later))
-    assert not is_replaced or steps[-1].startswith("refused"), "a replaced driver has committed"
+    logged = later.view.logged
+    is_other = logged is not None and logged.content() != content_of(dead.view.reported)
+    steps = list(_until_refused(later))
+    is_refused = bool(steps) and steps[-1].startswith("refused")
+    assert not is_replaced or is_refused, "a replaced driver has committed"
+    assert not is_refused or is_replaced or is_other, "the commit of the same rows is refused"
 
 
 def _until_refused(driver: Driver) -> Iterator[str]:

@@ -92,7 +92,26 @@ def test_a_replaced_driver_aborts_its_transactions_and_fails() -> None:
 
 
 def test_a_finished_batch_ends_after_the_fences() -> None:
-    assert next_action(replace(view(decided(A).done()), is_fenced=True)) == Finish()
+    assert next_action(replace(view(decided(A).done(), NEW_A), is_fenced=True)) == Finish()
+
+
+def test_a_repeat_with_other_rows_is_an_error_that_names_both() -> None:
+    other = task("other", 7)
+    given = view(decided(A).done(), other)
+    assert next_action(given) == Fence((other,), sweeps=False)
+    failed = next_action(replace(given, is_fenced=True))
+    assert isinstance(failed, Fail)
+    assert not failed.replay_helps
+    for digest in (1, 7):
+        assert f"1 rows in out (digest {digest:032x})" in failed.reason
+
+
+@pytest.mark.parametrize("other", ["q/2", "q/2/0", "q/", "/q", "", "q-q"])
+def test_a_batch_is_found_by_the_whole_name_of_its_query(other: str) -> None:
+    own, foreign = Batch("q", 5, (A,), is_done=True), Batch(other, 6, (B,))
+    records: list[tuple[bytes, bytes | None]] = [*records_of(own), *records_of(foreign)]
+    assert batch_of("q", records) == own
+    assert batch_of(other, records) == foreign
 
 
 def lost_in_part(*reported: Task, **fates: Fate) -> View:

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import KafkaException
 from pyspark.sql.types import StringType, StructField, StructType
 
+from ottla.record_batch import partition_of
 from ottla.spark.exactly_once.cluster import Cluster
 from ottla.spark.exactly_once.data_source import KafkaExactlyOnce
 from ottla.spark.exactly_once.driver import Driver, Origin, SinkFailed
+from ottla.spark.exactly_once.names import is_task_of
 from ottla.spark.exactly_once.options import SinkOptions
 from ottla.spark.exactly_once.steps import Step
-from ottla.spark.exactly_once.task_writer import OutgoingRow, TaskWriter
+from ottla.spark.exactly_once.task_writer import NotWritten, OutgoingRow, TaskWriter
 from ottla.spark.exactly_once.tasks import Batch, Task
 from ottla.spark.exactly_once.wire import Wire
 from ottla.spark.exactly_once.write_ahead_log import ReplacedDriver, WriteAheadLog
@@ -136,7 +137,9 @@ class Batches:
 
     def open_ids(self) -> list[str]:
         with Wire(self.broker.bootstrap_servers) as wire:
-            return Cluster(wire).open_ids(f"{self.options.prefix}-{self.query_id}")
+            found = Cluster(wire).open_ids()
+        prefix, query_id = self.options.prefix, self.query_id
+        return [each for each in found if is_task_of(each, prefix, query_id)]
 
     def values(self) -> list[int]:
         return sorted(int(each.value or b"") for each in self.broker.read(self.topic))
@@ -173,7 +176,9 @@ def test_a_kill_of_the_broker_fails_the_task_and_the_replay_writes_all(
             yield OutgoingRow(batches.topic, None, b"%d" % value)
 
     done = batches.task("a", 1, 10)
-    with pytest.raises(KafkaException):
+    with pytest.raises(
+        NotWritten, match=rf"topic {batches.topic} at {ottla_broker.bootstrap_servers}"
+    ):
         TaskWriter(batches.options, f"spark-sink-{batches.query_id}-a-0-0").write(rows(), task=0)
     ottla_broker.start()
     batches.driver("b", 0, batches.task("b", 0, *range(10)), batches.task("b", 1, 10)).commit()
@@ -218,6 +223,101 @@ def test_a_transaction_that_times_out_soon_is_not_decided(ottla: Ottla) -> None:
     with pytest.raises(SinkFailed, match="times out in"):
         batches.driver("a", 0, batches.task("a", 0, 1)).commit()
     assert batches.values() == []
+
+
+def test_a_write_is_not_taken_for_another_with_a_name_that_begins_with_its_name(
+    ottla: Ottla,
+) -> None:
+    name = secrets.token_hex(4)
+    others = [f"{name}/2026", f"{name}-eu", f"{name}-eu/0", f"{name}-", name]
+    batches = Batches(ottla)
+    for value, other in enumerate(others):
+        batches.query_id = other
+        batches.driver("a", 0, batches.task("a", 0, value)).commit()
+    assert batches.values() == [*range(len(others))]
+
+
+def test_a_write_leaves_the_open_transactions_of_other_writes(ottla: Ottla) -> None:
+    orders, european = Batches(ottla), Batches(ottla)
+    european.query_id = f"{orders.query_id}-eu"
+    waiting = european.task("a", 0, 1)
+    orders.driver("a", 0, orders.task("a", 0, 2)).commit()
+    european.driver("a", 0, waiting).commit()
+    assert european.values() == [1]
+
+
+def test_the_same_name_for_other_rows_is_an_error(ottla: Ottla) -> None:
+    first, second = Batches(ottla), Batches(ottla)
+    second.query_id = first.query_id
+    first.driver("a", 0, first.task("a", 0, 1)).commit()
+    with pytest.raises(SinkFailed, match=f"(?s){first.topic}.*{second.topic}"):
+        second.driver("b", 0, second.task("b", 0, 1)).commit()
+    assert second.values() == []
+    assert second.open_ids() == []
+
+
+def test_a_failed_task_aborts_its_transaction_at_once(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+
+    def rows() -> Iterator[OutgoingRow]:
+        yield OutgoingRow(batches.topic, None, b"1")
+        raise InterruptedError("Spark kills the task")
+
+    name = Origin(batches.query_id, "a").transactional_id(batches.options, 0, 0)
+    with pytest.raises(InterruptedError):
+        TaskWriter(batches.options, name).write(rows(), task=0)
+    assert batches.open_ids() == []
+
+
+def test_an_abort_ends_the_transactions_of_its_run_that_did_not_report(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+    other, done = batches.task("b", 0, 3), batches.task("a", 0, 1)
+    batches.task("a", 1, 2)
+    batches.driver("a", 0, done).abort()
+    assert batches.open_ids() == [other.transaction.transactional_id]
+
+
+def test_an_abort_after_the_decision_commits_the_decided_batch(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+    first, second = batches.task("a", 0, 1), batches.task("a", 1, 2)
+    batches.decide(0, first, second)
+    batches.commit(first)
+    batches.driver("a", 0, first, second).abort()
+    assert batches.open_ids() == []
+    assert batches.values() == [1, 2]
+
+
+def test_the_delivery_timeout_of_java_is_no_reason_to_fail(ottla: Ottla) -> None:
+    batches = Batches(ottla, **{"kafka.delivery.timeout.ms": "120000"})
+    batches.driver("a", 0, batches.task("a", 0, 1)).commit()
+    assert batches.values() == [1]
+
+
+def test_a_key_goes_to_the_partition_that_java_chooses(ottla: Ottla) -> None:
+    batches = Batches(ottla)
+    keys = [b"%d" % number for number in range(40)]
+    name = Origin(batches.query_id, "a").transactional_id(batches.options, 0, 0)
+    rows = [OutgoingRow(batches.topic, key, b"") for key in keys]
+    written = TaskWriter(batches.options, name).write(rows, task=0)
+    assert written is not None
+    batches.driver("a", 0, written).commit()
+    found = {each.key: each.partition for each in ottla.read(batches.topic)}
+    assert found == {key: partition_of(key, 2) for key in keys}
+
+
+def test_an_error_names_the_topic_that_is_not_there() -> None:
+    with Ottla(settings={"auto.create.topics.enable": "false"}) as broker:
+        batches = Batches(broker, **{"kafka.delivery.timeout.ms": "1000"})
+        batches.topic = "absent"
+        with pytest.raises(NotWritten, match=rf"absent at {broker.bootstrap_servers}.*[Uu]nknown"):
+            batches.task("a", 0, 1)
+
+
+def test_an_error_names_the_address_where_no_broker_is(ottla: Ottla) -> None:
+    options = {"kafka.bootstrap.servers": "127.0.0.1:9", "topic": "t", "kafka.max.block.ms": "500"}
+    writer = TaskWriter(SinkOptions.of(options), "spark-sink-absent-a-0-0")
+    with pytest.raises(NotWritten, match=r"127\.0\.0\.1:9 \(kafka.bootstrap.servers\)"):
+        writer.write([OutgoingRow("t", None, b"")], task=0)
 
 
 def test_a_replaced_driver_cannot_decide(ottla: Ottla) -> None:
