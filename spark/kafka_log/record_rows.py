@@ -22,9 +22,11 @@ from ...protocol.batch import (
     MAX_SEQUENCE,
     TRANSACTIONAL,
     Compression,
+    read_header,
 )
 from ...protocol.errors import Refused
 from ...protocol.opening import opening
+from ...protocol.records import records_in
 from .columns import codecs, constant, numbers, record_batch, timestamps
 from .fates import COMMITTED, FATES, NO_FATE, Fates
 from .options import END
@@ -119,10 +121,21 @@ def _parsed(
     counts = block.headers["record_count"][rows].tolist()
     found = parse(data, begins, ends, counts)
     for index in found.refused:
-        yield Refusal(rows[index], "the records are not readable")
+        yield Refusal(rows[index], _why_broken(block, rows[index]))
     if len(found.payload):
         batch = np.array(rows, np.int64)[found.payload]
         yield _rows(block, batch, found)
+
+
+def _why_broken(block: Block, row: int) -> str:
+    """The first broken record of a batch, and its field."""
+    start = int(block.starts[row])
+    try:
+        for _ in records_in(block.data, start, read_header(block.data, start)):
+            pass
+    except Refused as refused:
+        return str(refused.why)
+    return "the records are not readable"
 
 
 def _rows(block: Block, batch: npt.NDArray[np.int64], found: Parsed) -> Rows:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from ottla.protocol.batch import Compression, read_header
+from tests.storage.broken_records import COUNT, NAMED, decoded, payload
+from tests.storage.broken_records import batch as broken_batch
 
 from .logs import Pair, batch, rows, segment
 
@@ -98,6 +100,21 @@ def test_a_batch_whose_records_are_not_readable_is_damage(tmp_path: Path) -> Non
     assert [row["offset"] for row in rows(tmp_path)] == [0, 1, 4, 5]
     (row,) = rows(tmp_path, level="damage")
     assert (row["kind"], row["offset"], row["next_offset"]) == ("records", 2, 4)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_a_broken_record_is_named_with_its_field(codec: int, tmp_path: Path) -> None:
+    behind = COUNT
+    for number, (name, middle) in enumerate(NAMED.items()):
+        if decoded(payload(middle), COUNT) is not None:
+            continue
+        directory = tmp_path / str(number)
+        broken = broken_batch(middle, codec)
+        segment(directory / "t-0", 0, [broken, batch(behind, PAIRS)])
+        assert [row["offset"] for row in rows(directory)] == [behind, behind + 1], name
+        (row,) = rows(directory, level="damage")
+        assert (row["kind"], row["offset"], row["next_offset"]) == ("records", 0, behind), name
+        assert "the batch at offset 0 is broken: " in row["why"], (name, row)
 
 
 def test_a_base_offset_that_goes_back_is_damage(tmp_path: Path) -> None:
