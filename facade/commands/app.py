@@ -6,9 +6,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from typer.main import get_command
+
+from ottla.tables import told
 
 from ottla.variables import say_unread_variables
 
@@ -38,7 +41,36 @@ def run(words: Sequence[str]) -> int:
         _ended(with_help, ["--help"], to_errors=True)
         return 2
     named = words[0] if words and not completes else ""
-    return _ended(made([named] if named in COMMANDS else COMMANDS), words)
+    app = made([named] if named in COMMANDS else COMMANDS)
+    if not completes and (flag := given_twice(app, words)):
+        told(f"ottla: {flag} is given twice, and takes one value")
+        return 2
+    return _ended(app, words)
+
+
+def given_twice(app: typer.Typer, words: Sequence[str]) -> str:
+    """An option that is given twice and is not repeatable: all but its last value would be lost.
+
+    Returns:
+        Its flag; empty if there is none.
+    """
+    command: Any = get_command(app)  # Any: groups and commands of click
+    left = list(words)
+    while left and left[0] in getattr(command, "commands", {}):
+        command = command.commands[left.pop(0)]
+    options = {flag: each for each in command.params for flag in each.opts if flag.startswith("-")}
+    seen: set[str] = set()
+    while left and left[0] != "--":
+        flag, has_value, _ = left.pop(0).partition("=")
+        option = options.get(flag)
+        if option is None or getattr(option, "is_flag", False):
+            continue
+        if option.name in seen and not option.multiple:
+            return flag
+        seen.add(option.name)
+        if not has_value and left:
+            left.pop(0)
+    return ""
 
 
 def made(names: Sequence[str]) -> typer.Typer:
