@@ -12,7 +12,6 @@ import typer
 from typer.main import get_command
 
 from ottla.tables import told
-
 from ottla.variables import say_unread_variables
 
 COMMANDS: Final = (

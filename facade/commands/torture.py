@@ -13,7 +13,7 @@ import typer
 from ottla.client import ErrorAnswer, NoAnswer
 from ottla.command_line import CannotRun
 from ottla.commands.options import AsJson, about, guarded
-from ottla.tables import json_line
+from ottla.tables import json_line, told
 
 if TYPE_CHECKING:
     from ottla.torturing.campaign import Plan, Report
@@ -204,7 +204,11 @@ def _cannot_run() -> Iterator[None]:
     try:
         with ending_with_command():
             yield
-    except (DoesNotWork, NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
+    except DoesNotWork as failed:
+        for line in failed.lines:
+            told(line)
+        raise CannotRun(f"torture: {failed}") from None
+    except (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
         raise CannotRun(f"torture: {failed}") from None
 
 

@@ -20,7 +20,21 @@ from ottla.torturing.shrinker import shrunk
 
 
 class DoesNotWork(Exception):
-    """The application fails without faults; the text has the reason and its last lines."""
+    """The application fails without faults; the text has the reason.
+
+    Args:
+        outcome: of the run.
+
+    Attributes:
+        lines: the last lines of the copies.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        why = outcome.violations[0].text
+        super().__init__(f"the application does not work without faults: {why}")
+        self.lines = [
+            f"copy {copy}: {line}" for copy, all_ in outcome.last_lines.items() for line in all_
+        ]
 
 
 VERIFICATIONS: Final = 3
@@ -141,14 +155,6 @@ def campaign(
     return _Campaign(contract, plan, watcher or Watcher(), runner).report()
 
 
-def _why(outcome: Outcome) -> str:
-    said = [
-        f"\n  copy {copy}: {line}" for copy, all_ in outcome.last_lines.items() for line in all_
-    ]
-    text = outcome.violations[0].text
-    return f"the application does not work without faults: {text}{''.join(said)}"
-
-
 class _Judged(NamedTuple):
     """An outcome.
 
@@ -175,7 +181,7 @@ class _Campaign:
         outcome = self._run(calm)
         self._count(1, calm, outcome)
         if outcome.violations and outcome.kinds <= {STUCK, EXITS}:
-            raise DoesNotWork(_why(outcome))
+            raise DoesNotWork(outcome)
         failure = Failure(1, calm, calm, outcome) if outcome.violations else None
         if failure is None and self._plan.runs > 1:
             failure = self._search(Profile(outcome.apis))

@@ -87,7 +87,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         "seq": 1, "at_ms": 1, "kind": "request", "node_id": 1, "connection": "c",
         "client_id": "c", "api": "Metadata", "version": 12, "correlation_id": 1, "request": {},
     }  # fmt: skip
-    contents = {
+    contents: dict[str, list[dict[str, Any]]] = {
         "ledger": [sent, read],
         "anomalies": [sent, {**read, "records": {"t-0": [[0, "z"]]}}],
         "trace": [request],
