@@ -183,8 +183,8 @@ bench-memory: .venv/.installed ## memory of a connection, a partition, a group a
 	@$(PY) benchmarks/bench_memory.py $(ARGS)
 
 # A stale build/lib would add deleted modules to the wheel.
-wheel: .venv/.installed ## dist/ottla-VERSION-py3-none-any.whl
-	@rm -rf build dist && $(PY) -m pip wheel -q --no-deps -w dist .
+wheel: ## dist/ottla-VERSION-py3-none-any.whl; needs Python with pip alone
+	@rm -rf build dist && $(PYTHON) -m pip wheel -q --no-deps -w dist .
 
 clean: ## delete everything that setup and the tests created
 	@rm -rf .venv .typing .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -47,10 +47,14 @@ class Control(Protocol):
 
     Attributes:
         files: the operations on files that the storage uses.
+        address: HOST:PORT, or the path of a socket; once it is open.
     """
 
     @property
     def files(self) -> Files: ...
+
+    @property
+    def address(self) -> str: ...
 
     def listen(self) -> None:
         """Listen, before the data directory is changed. Raises OSError."""
@@ -68,12 +72,14 @@ class Ready(NamedTuple):
     Attributes:
         addresses: host and port of the first listener of each node, by node id.
         is_temporary: whether the data directory is deleted at exit.
+        control: HOST:PORT or the path of the control; None without one.
     """
 
     addresses: dict[int, tuple[str, int]]
     data_dir: Path
     is_temporary: bool
     cluster_id: str
+    control: str | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -84,9 +90,9 @@ class Ready(NamedTuple):
 def print_ready(ready: Ready) -> None:
     """Write the ready line to stdout."""
     kept = ", deleted at exit" if ready.is_temporary else ""
-    write_output(
-        f"ottla is listening on {ready.bootstrap_servers}, data in {ready.data_dir}{kept}\n"
-    )
+    control = f", control at {ready.control}" if ready.control else ""
+    data = f"data in {ready.data_dir}{kept}"
+    write_output(f"ottla is listening on {ready.bootstrap_servers}, {data}{control}\n")
 
 
 class Stage(NamedTuple):
@@ -263,7 +269,7 @@ class _Server:
             await self._begin(served, control)
             garbage.start()
             self._say_what_does_nothing(first)
-            self._announce(served, ready_file)
+            self._announce(served, ready_file, control)
         except BaseException:
             garbage.stop()
             if page is not None:
@@ -338,13 +344,18 @@ class _Server:
             node.stop_coordinating()
         await asyncio.gather(*(door.drained() for door in served.values()))
 
-    def _announce(self, served: dict[Node, NodeSockets], ready_file: Path | None) -> None:
+    def _announce(
+        self, served: dict[Node, NodeSockets], ready_file: Path | None, control: Control | None
+    ) -> None:
         """Call `on_ready`, and write the ready file."""
         for name in self.variants.names:
             write_error(f"ottla: rehearses a bug of Kafka: {name}\n")
         addresses = {node.node_id: door.address for node, door in served.items()}
         cluster_id = next(iter(served)).cluster_id
-        ready = Ready(addresses, self._directory, self._is_temporary, cluster_id)
+        ready = Ready(
+            addresses, self._directory, self._is_temporary, cluster_id,
+            control=None if control is None else control.address,
+        )  # fmt: skip
         self.on_ready(ready)
         if ready_file is not None:
             # A reader of the file must never see half of it.

@@ -7,7 +7,7 @@ Their help pages and all other commands use typer.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
@@ -19,6 +19,14 @@ WIDTH_OF_USAGE = 100
 
 class CannotRun(Exception):
     """A mistake that the user can correct: one line, exit status 2."""
+
+    status: ClassVar[int] = 2
+
+
+class IsRefused(CannotRun):
+    """The broker refuses: one line, exit status 1."""
+
+    status = 1
 
 
 class Option(NamedTuple):

@@ -11,8 +11,8 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,10 +46,12 @@ class LabClient:
 
     Args:
         address: returns HOST:PORT.
+        killed: returns how often a rule has killed the broker's process.
     """
 
-    def __init__(self, address: Callable[[], str]) -> None:
+    def __init__(self, address: Callable[[], str], killed: Callable[[], int] = int) -> None:
         self._address = address
+        self.killed = killed
 
     def call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         """Send a request; return the decoded answer. Raises LabRefused, OSError."""
@@ -73,14 +75,19 @@ class Fault:
 
     Attributes:
         number: its id.
+        warnings: why it may never fire, or does what Kafka does not do.
     """
 
-    def __init__(self, client: LabClient, number: int) -> None:
+    def __init__(self, client: LabClient, number: int, warnings: Sequence[str] = ()) -> None:
         self._client = client
         self.number = number
+        self.warnings = tuple(warnings)
+        self._last: Event | None = None
 
     def shown(self) -> Event:
-        """The rule with its counts, as in docs/LAB.md."""
+        """The rule with its counts, as in docs/LAB.md; the last ones if it was removed."""
+        if self._last is not None:
+            return self._last
         found: Event = self._client.call("GET", f"/faults/{self.number}")
         return found
 
@@ -105,7 +112,12 @@ class Fault:
 
     def remove(self) -> None:
         """Remove it, and let what it holds go on."""
-        self._client.call("DELETE", f"/faults/{self.number}")
+        self._last = self._client.call("DELETE", f"/faults/{self.number}")
+
+    def ended_with_crash(self, kind: str) -> None:
+        """It has killed the process of the broker, which had its counts."""
+        action = {"kind": kind}
+        self._last = {"id": self.number, "action": action, "matched": 1, "fired": 1, "held": 0}
 
     def wait_held(self, count: int = 1, *, timeout_s: float = _PATIENCE_S) -> None:
         """Return once it holds so many requests. Raises TimeoutError."""
@@ -164,7 +176,8 @@ class Faults:
             "name": name,
             "continue": goes_on,
         }
-        return Fault(self._client, self._client.call("POST", "/faults", rule)["id"])
+        added = self._client.call("POST", "/faults", rule)
+        return Fault(self._client, added["id"], added.get("warnings", ()))
 
     @contextmanager
     def expect(
@@ -174,23 +187,31 @@ class Faults:
         """Add a rule for the body of a `with`, which must make it fire.
 
         Args:
-            times: how often it must fire at least.
+            times: how often it must fire at least. Its counts stay in the object afterwards.
             kind, match, name, parameters: as for `add`.
 
         Raises:
             FaultNotFired: it fired less often; not if the body raised an error.
         """
+        before = self._client.killed()
         fault = self.add(kind, match=match, name=name, **parameters)
         try:
             yield fault
-            shown = fault.shown()
-            if shown["fired"] < times:
-                raise FaultNotFired(
-                    f"the fault {kind} fired {shown['fired']} times instead of {times}, "
-                    f"and its match held {shown['matched']} times: {shown['match']}"
-                )
-        finally:
+        except BaseException:
+            with suppress(Exception):  # the error of the body is what matters
+                fault.remove()
+            raise
+        if kind == "crash" and self._client.killed() > before:
+            fault.ended_with_crash(kind)
+        else:
             fault.remove()
+        shown = fault.shown()
+        if shown["fired"] < times:
+            why = "".join(f"; {each}" for each in fault.warnings)
+            raise FaultNotFired(
+                f"the fault {kind} fired {shown['fired']} times instead of {times}, "
+                f"and its match held {shown['matched']} times: {shown.get('match')}{why}"
+            )
 
     def clear(self) -> int:
         """Remove all rules; return their number."""

@@ -293,6 +293,7 @@ def _ready_content(ready: Ready) -> dict[str, object]:
         "data_dir_is_temporary": ready.is_temporary,
         "cluster_id": ready.cluster_id,
         "pid": os.getpid(),
+        **({"control": ready.control} if ready.control else {}),
     }
 
 

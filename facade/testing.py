@@ -410,7 +410,11 @@ class Ottla(BrokerData):
         """Requests to the control of the broker, as docs/LAB.md has them."""
         from ottla.lab_client import LabClient
 
-        return LabClient(lambda: self.order("control"))
+        return LabClient(lambda: self.order("control"), self._killed_by_rules)
+
+    def _killed_by_rules(self) -> int:
+        """How often a rule has killed the process, by its log."""
+        return self.log_since(0).count("a rule kills the broker")
 
     def given(self, state: str, /, **parameters: object) -> dict[str, Any]:
         """Bring the broker into a state, as if clients had done it (docs/LAB_STATES.md).

@@ -262,8 +262,7 @@ def changed(event: Event) -> str:
     """What an event says, in a few words."""
     kind = event["kind"]
     if kind == "fault":
-        name = f" {event['name']}" if event.get("name") else ""
-        return f"fault {event['id']}{name}: {event['action']['kind']}"
+        return _fault(event)
     if kind == "decision":
         told = [_record(record) for record in event["records"][:3]]
         more = event["count"] - len(told)
@@ -286,6 +285,15 @@ def changed(event: Event) -> str:
         return _leaders(event["topic"], event["leaders"])
     fields = {name: value for name, value in event.items() if name not in _COMMON}
     return f"{kind} " + " ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def _fault(event: Event) -> str:
+    """The rule, what it does, and where in the broker, if it is not the request above."""
+    name = f" {event['name']}" if event.get("name") else ""
+    action = event["action"]
+    at = f" at {action['point']}" if action["kind"] == "crash" else ""
+    node = f", node {event['node_id']}" if event.get("node_id") is not None else ""
+    return f"fault {event['id']}{name}: {action['kind']}{at}{node}"
 
 
 _COMMON: Final = frozenset({"seq", "at_ms", "kind", "cause"})

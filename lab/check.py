@@ -116,6 +116,11 @@ def _check_topic(match: Match, point: str) -> None:
         raise CannotFire(f"match.topic: no producer writes to {match.topic}")
 
 
+def apis_of(match: Match) -> set[ApiKey]:
+    """The APIs that a match can hold for. Raises CannotFire."""
+    return set(_keys_of(match))
+
+
 def _keys_of(match: Match) -> dict[ApiKey, tuple[int, int]]:
     """The APIs that a match can hold for, with the versions. Raises CannotFire."""
     found = {}

@@ -73,6 +73,13 @@ class Control:
 
         return ControlSocket(self._orders, self.http, LabOrders(self._served).carry_out)
 
+    @property
+    def address(self) -> str:
+        """HOST:PORT of the HTTP part if it was asked for, else the path of the socket."""
+        if self._http is not None:
+            return self._http.address
+        return str(self._socket)
+
     async def http(self) -> str:
         """HOST:PORT of the HTTP part, which is opened now if it is not yet. Raises OSError."""
         if self._http is None:

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from .check import check_rule
+from .check import apis_of, check_rule
 from .dispatch import OF_REQUEST, with_lab
 from .faults import Rule, can_be_released
 from .orders import LabOrders
 from .rules import ClockAdvance, LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
 from .state import LabState
 from .steps import Steps
+from .unusual import unusual_in
 
 if TYPE_CHECKING:
     from ..broker.net.sockets import NodeSockets
@@ -63,10 +64,11 @@ class Lab:
         orders.on_killed = self.state.node_killed
 
     def add_fault(self, given: object) -> dict[str, Any]:
-        """Add a rule; return its id. Raises WrongRule, CannotFire."""
+        """Add a rule; return its id, and what is unusual in it. Raises WrongRule, CannotFire."""
         spec = read(given, RuleSpec)
         check_rule(spec, self._cluster)
-        return {"id": self._added(spec).number}
+        unusual = list(unusual_in(spec, apis_of(spec.match), self._cluster))
+        return {"id": self._added(spec).number, **({"warnings": unusual} if unusual else {})}
 
     def _added(self, spec: RuleSpec) -> Rule:
         return self.faults.add(spec, self._clock.monotonic_ms())
@@ -99,7 +101,9 @@ class Lab:
         try:
             return self.faults.get(number)
         except KeyError:
-            raise NotThere(f"there is no rule {number}") from None
+            raise NotThere(
+                f"there is no rule {number}; rules end with the process of the broker"
+            ) from None
 
     def set_trace(self, given: object) -> dict[str, Any]:
         """Switch the trace on or off, and say where it goes.

@@ -48,7 +48,7 @@ _FAULT: Final = _object(
 _SCHEMAS: Final[dict[str, Any]] = {
     "Any": {"type": "object"},
     "Failure": _object(["error"], error=_TEXT),
-    "Added": _object(["id"], id=_COUNT),
+    "Added": _object(["id"], id=_COUNT, warnings={"type": "array", "items": {"type": "string"}}),
     "Released": _object(["released"], released=_COUNT),
     "Removed": _object(["removed"], removed=_COUNT),
     "Fault": _FAULT,

@@ -6,6 +6,7 @@ wrong type and a rule that can never fire are refused with a sentence.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -373,12 +374,47 @@ def kind_of(action: Action) -> str:
     return str(type(action).__struct_config__.tag)
 
 
+_PRESENT_NAMES: Final = {
+    "NOT_LEADER_FOR_PARTITION": "NOT_LEADER_OR_FOLLOWER",
+    "GROUP_LOAD_IN_PROGRESS": "COORDINATOR_LOAD_IN_PROGRESS",
+    "GROUP_COORDINATOR_NOT_AVAILABLE": "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR_FOR_GROUP": "NOT_COORDINATOR",
+    "UNKNOWN": "UNKNOWN_SERVER_ERROR",
+    "UNKNOWN_TOPIC_OR_PART": "UNKNOWN_TOPIC_OR_PARTITION",
+    "TOPIC_EXCEPTION": "INVALID_TOPIC_EXCEPTION",
+    "INVALID_TOPIC": "INVALID_TOPIC_EXCEPTION",
+    "INVALID_MSG": "CORRUPT_MESSAGE",
+    "MSG_SIZE_TOO_LARGE": "MESSAGE_TOO_LARGE",
+    "MESSAGE_SIZE_TOO_LARGE": "MESSAGE_TOO_LARGE",
+    "RECORD_TOO_LARGE": "MESSAGE_TOO_LARGE",
+    "INVALID_MSG_SIZE": "INVALID_FETCH_SIZE",
+    "STALE_CTRL_EPOCH": "STALE_CONTROLLER_EPOCH",
+    "TIMED_OUT": "REQUEST_TIMED_OUT",
+}
+"""Names that older versions of Kafka, its Java exceptions and librdkafka have."""
+
+
+def _present_name(given: str) -> str:
+    """Kafka's present name, also for that of an exception: `NotLeaderForPartitionException`."""
+    if not given.isupper() and "_" not in given:
+        given = re.sub(r"(Exception|Error)$", "", given)
+        given = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", given)
+    name = given.upper().removeprefix("RD_KAFKA_RESP_ERR_")
+    return _PRESENT_NAMES.get(name, name)
+
+
 def code_of(given: str | int) -> Code:
-    """An error code by its name or number. Raises CannotFire."""
+    """An error code by its name, an older name, or its number. Raises CannotFire."""
     try:
-        code = Code[given.upper()] if isinstance(given, str) else Code(given)
-    except (KeyError, ValueError):
+        code = Code(given) if isinstance(given, int) else Code[_present_name(given)]
+    except ValueError:
         raise CannotFire(f"{given} is none of Kafka's error codes") from None
+    except KeyError:
+        from difflib import get_close_matches
+
+        similar = get_close_matches(_present_name(str(given)), Code.__members__, 1)
+        meant = f"; did you mean {similar[0]}?" if similar else ""
+        raise CannotFire(f"{given} is none of Kafka's error codes{meant}") from None
     if code is Code.NONE:
         raise CannotFire("code NONE is no error")
     return code

@@ -270,9 +270,9 @@ class Steps:
         for rule in rules:
             assert isinstance(rule.spec.action, Crash)
             node_id = step.node_id if rule.spec.action.scope == "node" else None
+            self._lab.traced(rule, **({} if step.node_id is None else {"node_id": step.node_id}))
             if len(self._cluster.nodes) == 1 or node_id not in self._cluster.nodes:
                 node_id = None
-            self._lab.traced(rule, **({} if node_id is None else {"node_id": node_id}))
             self._crash(node_id, step)
 
     def _traced(self, rules: list[Rule]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -60,7 +61,10 @@ def _add(
     action = {"kind": kind, **dict(map(_parameter, parameters))}
     with lab_of(control) as lab:
         rule = {"match": wanted, "action": action, "name": name, "continue": goes_on}
-        _said(lab.call("POST", "/faults", rule), "{id}", as_json=as_json)
+        added = lab.call("POST", "/faults", rule)
+    _said(added, "{id}", as_json=as_json)
+    for each in added.get("warnings", ()):
+        sys.stderr.write(f"ottla: warning: {each}\n")
     return 0
 
 

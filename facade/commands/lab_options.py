@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from ottla.client import NoAnswer
-from ottla.command_line import CannotRun
+from ottla.command_line import CannotRun, IsRefused
 from ottla.lab_client import LabClient, LabRefused
 
 Control = Annotated[
@@ -22,15 +22,19 @@ Control = Annotated[
     ),
 ]
 
+_WRONG_INPUT: Final = 400  # of HTTP
+
 
 @contextmanager
 def lab_of(control: str) -> Iterator[LabClient]:
-    """A client of a control. Raises CannotRun, NoAnswer."""
+    """A client of a control. Raises CannotRun, IsRefused, NoAnswer."""
     if not control.rpartition(":")[2].isdecimal():
         raise CannotRun("--control HOST:PORT (or OTTLA_CONTROL) was expected")
     try:
         yield LabClient(lambda: control)
     except LabRefused as refused:
-        raise CannotRun(str(refused)) from None
+        if refused.status == _WRONG_INPUT:
+            raise CannotRun(str(refused)) from None
+        raise IsRefused(str(refused)) from None
     except OSError as failed:
         raise NoAnswer(f"no control answers at {control}: {failed}") from None

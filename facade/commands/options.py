@@ -49,7 +49,7 @@ def guarded(function: Callable[P, int]) -> Callable[P, None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except CannotRun as error:
-            status = _said(error, 2)
+            status = _said(error, error.status)
         except ModuleNotFoundError as error:
             if not (needed := missing_extra(error)):
                 raise

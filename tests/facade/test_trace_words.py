@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.trace_view import Event, lines_of
+from ottla.trace_view import Event, changed, lines_of
 from ottla.trace_words import _ASKED, _GOT
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -314,3 +314,10 @@ def test_every_api_with_words_of_its_own_has_a_case() -> None:
 def test_fields_that_were_cut_break_no_line(api: str) -> None:
     for cut in ({"...": "9 more fields"}, {"topics": ["... 7 more"], "groups": [None]}, {}):
         assert "ok 1.0 ms" in line(api, cut, cut)
+
+
+def test_a_crash_is_shown_with_its_step_and_its_node() -> None:
+    event = {"kind": "fault", "id": 1, "name": "", "action": {"kind": "crash", "point": "marker"}}
+    assert changed({**event, "node_id": 2}) == "fault 1: crash at marker, node 2"
+    assert changed({**event, "name": "mine"}) == "fault 1 mine: crash at marker"
+    assert changed({**event, "action": {"kind": "hold", "point": "after"}}) == "fault 1: hold"

@@ -69,7 +69,26 @@ def test_a_wrong_rule_is_refused_with_a_line(shell: Shell) -> None:
     assert "close_before has no parameters" in shell(
         "fault", "add", "close_before", "x=1", status=2
     )
-    assert shell("fault", "remove", "77", status=2) == "ottla: there is no rule 77"
+
+
+def test_a_refusal_of_the_broker_has_another_status_than_a_wrong_command(shell: Shell) -> None:
+    refused = shell("fault", "remove", "77", status=1)
+    assert refused == "ottla: there is no rule 77; rules end with the process of the broker"
+    number = shell("fault", "add", "delay", "ms=0")
+    assert "holds nothing" in shell("fault", "release", number, status=1)
+    shell("fault", "remove", number)
+
+
+def test_an_unusual_rule_is_added_with_a_warning(broker: Ottla) -> None:
+    command = [sys.executable, "-P", "-m", "ottla", "fault", "add", "error", '{"api": "EndTxn"}']
+    environment = {**os.environ, "OTTLA_CONTROL": broker.order("control")}
+    done = subprocess.run(
+        [*command, "code=NOT_LEADER_OR_FOLLOWER"],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip().isdecimal()
+    assert "ottla: warning: Kafka never gives NOT_LEADER_OR_FOLLOWER to EndTxn" in done.stderr
+    broker.faults.clear()
 
 
 def test_the_clock_is_printed_and_moved(shell: Shell) -> None:
@@ -82,7 +101,7 @@ def test_the_clock_is_printed_and_moved(shell: Shell) -> None:
 
 def test_time_does_not_pass_without_a_manual_clock() -> None:
     with Ottla() as broker:
-        assert "start with --clock manual" in Shell(broker)("clock", "1s", status=2)
+        assert "start with --clock manual" in Shell(broker)("clock", "1s", status=1)
 
 
 def test_a_trace_is_started_shown_and_stopped(shell: Shell, tmp_path: Path) -> None:
