@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -82,16 +82,42 @@ def start_session(master: str) -> SparkSession:
 
 
 def copy_of(
-    input_topic: str, output_topic: str, key: str, output_key: str, group: str
+    input_topic: str,
+    output_topic: str,
+    key: str,
+    output_key: str,
+    group: str,
+    *,
+    checkpoint: str = "",
 ) -> Copy | None:
-    """The options of a comparison of keys; None without topics. Raises AuditFailed."""
+    """The options of a comparison of keys; None without topics. Raises AuditFailed.
+
+    Args:
+        checkpoint: of a streaming query, whose committed batches are the end of the input.
+    """
+    if checkpoint and (group or not input_topic):
+        raise AuditFailed("--checkpoint needs --input; its end is by --group or --checkpoint")
     if not input_topic or not output_topic:
         return None
     try:
         from .audit_run import Copy
     except ModuleNotFoundError as missing:
         raise _without(missing) from None
-    return Copy(input_topic, output_topic, key, output_key, group)
+    consumed = _consumed(checkpoint, input_topic) if checkpoint else None
+    return Copy(input_topic, output_topic, key, output_key, group, consumed)
+
+
+def _consumed(checkpoint: str, topic: str) -> Mapping[int, int]:
+    from .checkpoint import NoProgress, progress_of
+
+    try:
+        progress = progress_of(checkpoint)
+    except NoProgress as wrong:
+        raise AuditFailed(str(wrong)) from None
+    if progress and topic not in progress:
+        read = ", ".join(sorted(progress))
+        raise AuditFailed(f"{checkpoint}: the query does not read topic {topic}, but {read}")
+    return progress.get(topic, {})
 
 
 def _without(missing: ModuleNotFoundError) -> AuditFailed:
@@ -180,6 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--key-expr", default="cast(key as string)")
     parser.add_argument("--output-key-expr", default="")
     parser.add_argument("--group", default="")
+    parser.add_argument("--checkpoint", default="")
     parser.add_argument("--json", default="")
     parser.add_argument("--parquet", default="")
     parser.add_argument("--html", default="")
@@ -189,7 +216,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return audit(
             lambda: of_directory(given.data_dir),
             copy=copy_of(
-                given.input, given.output, given.key_expr, given.output_key_expr, given.group
+                given.input,
+                given.output,
+                given.key_expr,
+                given.output_key_expr,
+                given.group,
+                checkpoint=given.checkpoint,
             ),
             outputs=Outputs(given.json, given.parquet, given.html),
             check_crc=not given.no_crc,

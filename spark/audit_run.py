@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,6 +63,7 @@ class Copy:
             with the same result are copies.
         output_key: the expression for the output.
         group: its committed offsets are the end of the input; empty: everything is consumed.
+        consumed: the end of the input by partition, in place of a group's.
     """
 
     input: str
@@ -70,6 +71,7 @@ class Copy:
     key: str = DEFAULT_KEY
     output_key: str = ""
     group: str = ""
+    consumed: Mapping[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -217,7 +219,7 @@ class _Run:
         return self._keep(self._folded(rows, ["number"], ["number", "at"], fold))
 
     def _keys(self, copy: Copy, committed: list[OffsetRecord]) -> DataFrame:
-        consumed = None
+        consumed = None if copy.consumed is None else dict(copy.consumed)
         if copy.group:
             consumed = {
                 each.partition: each.committed for each in committed if each.topic == copy.input

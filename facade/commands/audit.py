@@ -41,6 +41,14 @@ def _audit(
     group: Annotated[
         str, typer.Option("--group", metavar="GROUP", help="Its offsets are the end of the input.")
     ] = "",
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            "--checkpoint",
+            metavar="DIR",
+            help="A Spark query's progress is the end.",
+        ),
+    ] = "",
     master: Annotated[
         str, typer.Option("--master", metavar="URL", help="Spark's master.")
     ] = "local[*]",
@@ -75,7 +83,9 @@ def _audit(
             (lambda: of_cluster(bootstrap, properties))
             if bootstrap
             else (lambda: of_directory(data_dir)),
-            copy=copy_of(input_topic, output_topic, key_expr, output_key_expr, group),
+            copy=copy_of(
+                input_topic, output_topic, key_expr, output_key_expr, group, checkpoint=checkpoint
+            ),
             master=master,
             outputs=Outputs(json_file, parquet, html),
             check_crc=crc,
