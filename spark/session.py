@@ -151,7 +151,9 @@ def register_formats(spark: SparkSession) -> None:
     if spark in _with_formats:
         return
     _with_formats.add(spark)
-    if foreign := foreign_python(spark.sparkContext.master, spark.sparkContext.pythonExec):
+    if foreign := foreign_python(
+        spark.sparkContext.master, spark.sparkContext.pythonExec or "python3"
+    ):
         warnings.warn(foreign, stacklevel=3)
     for module in ("kafka_log", "exactly_once.data_source"):
         try:
