@@ -151,9 +151,8 @@ def register_formats(spark: SparkSession) -> None:
     if spark in _with_formats:
         return
     _with_formats.add(spark)
-    if foreign := foreign_python(
-        spark.sparkContext.master, spark.sparkContext.pythonExec or "python3"
-    ):
+    context = spark.sparkContext
+    if foreign := foreign_python(context.master or "", context.pythonExec):
         warnings.warn(foreign, stacklevel=3)
     for module in ("kafka_log", "exactly_once.data_source"):
         try:
