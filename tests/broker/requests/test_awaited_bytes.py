@@ -269,3 +269,33 @@ async def test_the_part_of_a_cut_batch_is_not_left_to_the_next_partition(
         assert not isinstance(now, asyncio.Future)
         parts = read(ApiKey.FETCH, 12, now)["responses"][0]["partitions"]
         assert [len(part["records"]) for part in parts] == [BATCH_BYTES, 0]
+
+
+@in_virtual_time
+async def test_a_forbidden_topic_does_not_end_the_wait_of_another_one(tmp_path: Path) -> None:
+    settings = {
+        "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow_everyone_if_no_acl_found": "true",
+    }
+    async with one_node(tmp_path, **settings) as it:
+        it.topic("orders")
+        it.topic("secrets")
+        denied = {
+            "resource_type": 2, "resource_name": "secrets", "resource_pattern_type": 3,
+            "principal": "User:alice", "host": "*", "operation": 3, "permission_type": 3,
+        }  # fmt: skip
+        await it.ask(ApiKey.CREATE_ACLS, 3, creations=[denied])
+        wanted = [{"partition": 0, "partition_max_bytes": 1 << 20}]
+        topics = {name: {"topic": name, "partitions": wanted} for name in ("orders", "secrets")}
+        limits = {"min_bytes": 1, "max_bytes": 1 << 20, "max_wait_ms": NEVER_MS}
+        _, alone = it.begin(ApiKey.FETCH, 12, topics=[topics["secrets"]], **limits)
+        assert not isinstance(alone, asyncio.Future)
+        assert read(ApiKey.FETCH, 12, alone)["responses"][0]["partitions"][0]["error_code"] == 29
+        _, answered = it.begin(ApiKey.FETCH, 12, topics=[*topics.values()], **limits)
+        assert isinstance(answered, asyncio.Future)
+        await settle()
+        assert not answered.done()
+        it.append("orders", VALUE)
+        answer = read(ApiKey.FETCH, 12, await answered)
+        codes = [topic["partitions"][0]["error_code"] for topic in answer["responses"]]
+        assert codes == [0, 29]
