@@ -152,7 +152,7 @@ class Reading:
                 self._miss(key, code)
                 continue
             bytes_read = self.bytes_read
-            left = max(limits.max_bytes - bytes_read, 0)
+            left = limits.max_bytes - bytes_read
             room = (left, bytes_read == 0, max(_AT_ONCE_BYTES - bytes_read, 0))
             try:
                 part = _read(node, log, item, limits, room)
