@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from ottla.command_line import CannotRun
 from ottla.commands.lab_options import Control, lab_of
 from ottla.commands.options import AsJson, guarded
-from ottla.tables import Table, json_line, line, table
+from ottla.tables import Table, json_line, line, table, told
 
 
 def add(app: typer.Typer) -> None:
@@ -64,7 +63,7 @@ def _add(
         added = lab.call("POST", "/faults", rule)
     _said(added, "{id}", as_json=as_json)
     for each in added.get("warnings", ()):
-        sys.stderr.write(f"ottla: warning: {each}\n")
+        told(f"ottla: warning: {each}")
     return 0
 
 
