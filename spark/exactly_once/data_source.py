@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
 )
 
 from ...security.client_security import Unauthenticated
+from .checkpoint import query_id_in
 from .driver import Driver, Origin
 from .options import SinkOptions
 from .task_writer import OutgoingRow, TaskWriter
@@ -74,7 +75,8 @@ class KafkaExactlyOnce(DataSource):
             overwrite: outputMode("complete"): each batch appends the whole result, as by Spark's
                 own sink.
         """
-        return StreamWriter(_checked(self.options, schema), schema)
+        checkpoint = self.options.get("checkpointLocation")
+        return StreamWriter(_checked(self.options, schema), schema, checkpoint)
 
 
 class _Writer:
@@ -111,7 +113,17 @@ class _Writer:
 
 
 class StreamWriter(_Writer, DataSourceStreamWriter):
-    """Writes and commits the micro-batches of a query."""
+    """Writes and commits the micro-batches of a query.
+
+    Args:
+        checkpoint: the option checkpointLocation, if the query has it.
+    """
+
+    def __init__(
+        self, options: SinkOptions, schema: StructType, checkpoint: str | None = None
+    ) -> None:
+        super().__init__(options, schema)
+        self._checkpoint = checkpoint
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit a micro-batch, once for each batch id."""
@@ -120,8 +132,13 @@ class StreamWriter(_Writer, DataSourceStreamWriter):
             driver.commit()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Abort the transactions of a micro-batch whose job failed."""
+        """Abort the transactions of a micro-batch whose job failed, or whose query stops."""
         driver = self._driver(messages, batchId)
+        if driver is None and self._checkpoint is not None:
+            # No task has reported, and only tasks know the run.
+            query_id = query_id_in(self._checkpoint)
+            if query_id is not None:
+                driver = Driver(self._options, Origin(query_id, ""), batchId, ())
         if driver is not None:
             driver.abort()
 

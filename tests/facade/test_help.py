@@ -9,7 +9,7 @@ import pytest
 
 from ottla.__main__ import main
 from ottla.command_line import SERVE_OPTIONS, TEMPLATE_OPTIONS, Option
-from ottla.commands.app import COMMANDS
+from ottla.commands.app import COMMANDS, given_twice, made
 
 from .command_names import commands
 
@@ -91,3 +91,31 @@ def test_exit_statuses_are_in_the_help_and_in_the_documentation(
     assert "Exit status: 0 fine, 1 the broker refused" in text
     for status in (0, 1, 2, 130):
         assert re.search(rf"^\| {status} \|", documented, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["conform", "--rule", "a", "--rule=b", "--trace", "t"], ""),
+        (["conform", "--trace", "a", "--trace", "b"], "--trace"),
+        (["conform", "--trace=a", "--trace=b"], "--trace"),
+        (["torture", "--seed", "1", "--verbose", "--verbose", "--seed", "2"], "--seed"),
+        (["torture", "--seed", "1", "--", "program", "--seed", "2", "--seed", "3"], ""),
+        (["topics", "create", "t", "-p", "2", "--partitions", "3"], "--partitions"),
+        (["topics", "create", "t", "-c", "a=1", "--config", "b=2"], ""),
+        (["produce", "t", "--key", "--key", "x"], ""),  # a value that looks like an option
+        (["consume", "t", "--from", "-2"], ""),
+        (["topics"], ""),
+    ],
+)
+def test_an_option_that_takes_one_value_is_not_given_twice(words: list[str], flag: str) -> None:
+    assert given_twice(made([words[0]]), words) == flag
+
+
+def test_an_option_that_is_given_twice_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["oracle", "--history", "a", "--history", "b"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "ottla: --history is given twice, and takes one value\n"

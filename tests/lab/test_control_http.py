@@ -38,7 +38,7 @@ def lab(address: str) -> LabClient:
 
 
 def send(
-    address: str, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
+    address: str, method: str, path: str, headers: Mapping[str, str | bytes], body: bytes = b""
 ) -> tuple[int, Any]:
     host, _, port = address.rpartition(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=30)
@@ -131,7 +131,7 @@ def test_the_trace_is_read_in_parts(broker: Ottla, lab: LabClient) -> None:
     ],
 )
 def test_a_wrong_request_is_refused_with_a_sentence(
-    address: str, method: str, path: str, headers: dict[str, str], body: bytes, status: int
+    address: str, method: str, path: str, headers: Mapping[str, str | bytes], body: bytes, status: int
 ) -> None:
     if body:
         headers = {**headers, "Content-Length": str(len(body))}

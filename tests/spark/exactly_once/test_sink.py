@@ -362,3 +362,23 @@ def test_a_login_that_fails_stops_the_query_at_its_start() -> None:
         source = KafkaExactlyOnce({name: str(value) for name, value in options.items()})
         with pytest.raises(ValueError, match=r"the login failed: .*Invalid username or password"):
             source.streamWriter(schema, overwrite=False)
+
+
+def test_a_query_that_stops_in_a_batch_leaves_no_transaction_open(
+    spark: SparkSession, ottla_broker: Ottla, tmp_path: Path
+) -> None:
+    servers, topics = ottla_broker.bootstrap_servers, Topics(ottla_broker)
+    produce(servers, topics.source, [f"{number}" for number in range(40)])
+    read = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+    rows = read.option("subscribe", topics.source).option("startingOffsets", "earliest").load()
+    write = rows.writeStream.format("kafka-exactly-once").option("topic", topics.target)
+    write = write.option("kafka.bootstrap.servers", servers)
+    answers = {"api": "Produce", "topic": topics.target}
+    with ottla_broker.faults.expect("hold", point="after", match=answers) as fault:
+        query = write.option("checkpointLocation", str(tmp_path)).start()
+        fault.wait_fired(timeout_s=60)
+        with Wire(servers) as wire:
+            cluster = Cluster(wire)
+            assert query.id in " ".join(cluster.open_ids())
+            query.stop()
+            assert cluster.open_ids() == []
