@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 async def list_groups(
     node: Node, context: Context, request: ListGroupsRequest
 ) -> ListGroupsResponse:
+    turns = context.turns
+    states = {each.strip().lower() async for each in turns.each(request.states_filter or ())}
+    types = {each.lower() async for each in turns.each(request.types_filter or ())}
+
     def read(machine: Groups) -> list[ListedGroup]:
-        return machine.list_groups(
-            states=request.states_filter or (), types=request.types_filter or ()
-        )
+        return machine.list_groups(states=states, types=types)
 
     return {
         "groups": [
@@ -40,7 +42,7 @@ async def list_groups(
                 "group_state": group.state,
                 "group_type": group.group_type,
             }
-            async for shard in context.turns.each([*node.groups.shards()])
-            async for group in context.turns.each(shard.ask(read))
+            async for shard in turns.each([*node.groups.shards()])
+            async for group in turns.each(shard.ask(read))
         ]
     }

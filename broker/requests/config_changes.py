@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ...metadata.catalog import ResourceType
 from ...metadata.topic_names import check_topic_name
@@ -444,6 +444,10 @@ def _check_group(config: BrokerConfig, name: str, wanted: Mapping[str, str]) -> 
             raise Refused(Code.INVALID_CONFIG, why)
 
 
+MATCH_CHARACTERS: Final = 8192
+"""The longest `match` of a client metrics subscription: a megabyte takes seconds to compile."""
+
+
 def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
     """Check a client metrics subscription of KIP-714 (ClientMetricsConfigs.validate)."""
     if not name:
@@ -459,6 +463,9 @@ def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
             )
             raise Refused(Code.INVALID_REQUEST, why)
         if key == "match" and isinstance(value, tuple):
+            if len(text) > MATCH_CHARACTERS:
+                why = f"match has {len(text)} characters, more than {MATCH_CHARACTERS}"
+                raise Refused(Code.INVALID_CONFIG, why)
             for pattern in value:
                 _check_match(pattern)
 

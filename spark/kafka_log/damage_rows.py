@@ -34,7 +34,8 @@ KINDS: Final = {
     "torn": "the end of a log's last file is no whole batch",
     "offset": "a batch whose base offset lies before the end of the one before it, or outside of "
     "the segment",
-    "records": "a batch whose CRC is right and whose records are not readable",
+    "records": "a batch whose CRC is right and whose records are not readable; `why` names the "
+    "first one and its field",
     "large": "a batch whose records are not read, because they need too much memory",
     "index": "an `.index` file that does not fit the data",
     "timeindex": "a `.timeindex` file whose entries are not in order",

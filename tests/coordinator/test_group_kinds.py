@@ -142,7 +142,7 @@ def test_a_new_kind_needs_a_folder_and_a_line_of_the_table() -> None:
     assert record == QueueRecord("jobs")
     machine.replay(QueueRecord("jobs"))
     assert machine.kind_name_of("jobs") == "queue"
-    assert machine.list_groups(types=["Queue"]) == [ListedGroup("jobs", "", "Stable", "queue")]
+    assert machine.list_groups(types={"queue"}) == [ListedGroup("jobs", "", "Stable", "queue")]
     assert machine.describe("jobs") is None
     with pytest.raises(Refused, match="GROUP_ID_NOT_FOUND"):
         machine.leave("jobs", [], now=at(0))

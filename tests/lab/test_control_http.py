@@ -131,7 +131,12 @@ def test_the_trace_is_read_in_parts(broker: Ottla, lab: LabClient) -> None:
     ],
 )
 def test_a_wrong_request_is_refused_with_a_sentence(
-    address: str, method: str, path: str, headers: Mapping[str, str | bytes], body: bytes, status: int
+    address: str,
+    method: str,
+    path: str,
+    headers: Mapping[str, str | bytes],
+    body: bytes,
+    status: int,
 ) -> None:
     if body:
         headers = {**headers, "Content-Length": str(len(body))}

@@ -100,7 +100,7 @@ class Flushed:
 class HandlingNode:
     """The node of one broker for its handlers."""
 
-    authorizer = quotas = None
+    authorizer = quotas = topic_metrics = None
     config = _CONFIG
 
     def __init__(self, cluster: Cluster, number: int, topics: dict[str, _Topic]) -> None:

@@ -84,6 +84,8 @@ NO_SECRETS = {
     "facade/message_types.py": "modules of the project",
     "facade/museum/install.py": "clients of others",
     "facade/museum/stage.py": "a directory of traces",
+    "facade/oracle_clients.py": "a ledger of records",
+    "facade/scratch.py": "an empty lock, and temporary directories",
     "facade/template.py": "the log, in a directory of its user",
     "lab/trace.py": "a trace, in which secrets are left out",
     "storage/files.py": "the place for modes",

@@ -14,6 +14,7 @@ from ottla.broker.handlers.alter_configs import alter_configs
 from ottla.broker.handlers.describe_configs import describe_configs
 from ottla.broker.handlers.incremental_alter_configs import incremental_alter_configs
 from ottla.broker.node import Node
+from ottla.broker.requests.config_changes import MATCH_CHARACTERS
 from ottla.broker.requests.context import Context
 from ottla.broker.settings.config import BrokerConfig
 from ottla.metadata.catalog import ResourceType
@@ -506,3 +507,11 @@ def test_groups_and_subscriptions_have_settings_before_they_exist(talk: Talk) ->
     assert talk.values(GROUP, "other", name) == {name: ("45000", 5)}
     talk.alter(METRICS, "s", ("interval.ms", SET, "1000"))
     assert talk.values(METRICS, "s", "interval.ms") == {"interval.ms": ("1000", 7)}
+
+
+def test_a_long_pattern_of_client_metrics_is_refused_before_it_is_compiled(talk: Talk) -> None:
+    begin = "client_id="
+    longest = begin + "a" * (MATCH_CHARACTERS - len(begin))
+    assert talk.alter(METRICS, "s", ("match", SET, longest))[0] is Code.NONE
+    code, why = talk.alter(METRICS, "s", ("match", SET, f"{longest}a"))
+    assert (code, why) == (Code.INVALID_CONFIG, "match has 8193 characters, more than 8192")

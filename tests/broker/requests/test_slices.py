@@ -108,7 +108,8 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
         {"group_id": "g", "topics": [{"name": ORDERS, "partition_indexes": [*range(count)]}]}]}),
     ApiKey.FIND_COORDINATOR: (4, _names("coordinator_keys")),
     ApiKey.DESCRIBE_GROUPS: (5, _names("groups")),
-    ApiKey.LIST_GROUPS: (4, lambda count: {}),
+    ApiKey.LIST_GROUPS: (5, lambda count: {
+        **_names("states_filter")(count), **_names("types_filter")(count)}),
     ApiKey.CREATE_TOPICS: (7, _structs(
         "topics", lambda number: {
             "name": f"t{number}", "num_partitions": 1, "replication_factor": 1},

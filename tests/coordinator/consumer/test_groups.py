@@ -333,10 +333,10 @@ def test_views_distinguish_both_kinds_of_groups() -> None:
     with pytest.raises(Refused, match="is not a consumer group"):
         talk.machine.kind(ConsumerKind).describe(GROUP)
     Consumer(talk, "a").join()
-    (listed,) = talk.machine.list_groups(states=["stable"], types=["Consumer"])
+    (listed,) = talk.machine.list_groups(states={"stable"}, types={"consumer"})
     assert (listed.group_type, listed.protocol_type) == ("consumer", "consumer")
-    assert talk.machine.list_groups(types=["classic"]) == []
-    assert talk.machine.list_groups(states=["Empty"]) == []
+    assert talk.machine.list_groups(types={"classic"}) == []
+    assert talk.machine.list_groups(states={"empty"}) == []
     assert talk.machine.describe(GROUP) is None
     assert talk.machine.kind_name_of(GROUP) == "consumer"
     with pytest.raises(Refused, match="GROUP_ID_NOT_FOUND"):
