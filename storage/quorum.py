@@ -171,7 +171,9 @@ def _after_tags(value: memoryview, position: int) -> int:
 def write_bootstrap_checkpoint(
     files: Files, directory: str, records: Sequence[bytes], *, timestamp_ms: int
 ) -> None:
-    """Write the initial records of a new cluster into its data directory. Raises OSError.
+    """Write the initial records of a new cluster into its data directory, synced. Raises OSError.
+
+    A start that finds a damaged file is refused, so a loss of power must not leave a part of it.
 
     Args:
         records: values of metadata records.
@@ -187,7 +189,7 @@ def write_bootstrap_checkpoint(
         base_offset=1 + len(records),
     )
     path = f"{directory}/{BOOTSTRAP_CHECKPOINT}"
-    write_atomically(files, path, bytes(first + content + last))
+    write_atomically(files, path, bytes(first + content + last), sync=True)
 
 
 def _control_batch(

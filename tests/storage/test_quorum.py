@@ -7,11 +7,12 @@ from uuid import UUID
 import pytest
 
 from ottla.metadata.catalog import Catalog
-from ottla.metadata.records import FeatureLevelRecord, decode
+from ottla.metadata.records import FeatureLevelRecord, MetadataRecord, decode
 from ottla.protocol.batch import headers_in
 from ottla.protocol.records import records_in
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
+from ottla.storage.metadata_snapshot import read_bootstrap
 from ottla.storage.quorum import (
     VOTERS_TYPE,
     QuorumState,
@@ -123,6 +124,13 @@ def test_the_bootstrap_checkpoint_is_a_snapshot_of_the_first_records() -> None:
     assert (head.key, head.value) == (bytes.fromhex("00000003"), bytes(11))
     assert (foot.key, foot.value) == (bytes.fromhex("00000004"), bytes(3))
     assert [decode(record.value or b"") for record in records] == features
+
+
+def test_the_bootstrap_checkpoint_is_whole_after_a_loss_of_power() -> None:
+    disk = Disk()
+    features: list[MetadataRecord] = [FeatureLevelRecord("metadata.version", 27)]
+    started(disk).write_bootstrap(features, now_ms=NOW_MS)
+    assert read_bootstrap(disk.after_power_cut(), "data") == features
 
 
 # As Apache Kafka 4.1.1 wrote them into its log when kraft.version became 1.
