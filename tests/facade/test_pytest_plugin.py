@@ -45,6 +45,7 @@ ANSWERS = """
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A directory with the module `broker_answers`."""
     # pytest-asyncio warns of projects that leave this open.
+    monkeypatch.delenv("CI", raising=False)  # with it pytest shows more of each failure
     monkeypatch.setenv("PYTEST_ADDOPTS", "-o asyncio_default_fixture_loop_scope=function")
     pytester.makepyfile(broker_answers=ANSWERS)
     pytester.syspathinsert()
@@ -529,7 +530,8 @@ def test_a_missing_java_is_one_line(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(pytester.path))
     pytester.makepyfile("def test_spark(spark_kafka): pass")
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-W", "default")
+    # In a process of its own: this one may have a session of Spark already.
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-W", "default")
     assert result.parseoutcomes() == {"errors": 1}
     result.stdout.fnmatch_lines(
         ["spark_kafka: Java is missing (JAVA_HOME is *): Spark needs Java 17 or newer"]

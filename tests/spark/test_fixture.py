@@ -78,8 +78,9 @@ PROJECT = """
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_a_project_keeps_its_session_and_misses_no_kill(
-    spark: SparkSession, pytester: pytest.Pytester
+    spark: SparkSession, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("CI", raising=False)  # with it pytest shows each failure twice
     pytester.makepyfile(test_project=textwrap.dedent(PROJECT))
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
