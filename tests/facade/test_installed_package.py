@@ -84,7 +84,7 @@ def test_the_wheel_contains_the_package_alone(wheel: Path) -> None:
     metadata = f"{wheel.name.split('-py3-')[0]}.dist-info"
     assert {name.split("/")[0] for name in names} == {"ottla", metadata}
     kinds = {Path(name).suffix for name in names if name.startswith("ottla/")}
-    assert kinds == {".py", ".pyi", ".json", ".typed", ".js", ".mjs", ".go", ".java"}
+    assert kinds == {".py", ".pyi", ".json", ".toml", ".typed", ".js", ".mjs", ".go", ".java"}
     about = {name.removeprefix(f"{metadata}/") for name in names if name.startswith(metadata)}
     assert about == {
         *("METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
@@ -107,7 +107,8 @@ def test_the_source_distribution_contains_sources_and_documents(
         *("constraints.txt", "pyproject.toml"),
     }
     kinds = {Path(name).suffix for name in names if "/" in name and "examples/" not in name}
-    assert kinds == {".py", ".pyi", ".json", ".typed", ".js", ".mjs", ".go", ".java", ".md", ".svg"}
+    data = {".json", ".toml", ".typed", ".md", ".svg"}
+    assert kinds == {".py", ".pyi", ".js", ".mjs", ".go", ".java"} | data
 
 
 @pytest.mark.slow
