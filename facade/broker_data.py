@@ -52,6 +52,7 @@ class BrokerData:
     Raises, in every call:
         ottla.client.ErrorAnswer: the broker refuses; its `code` is Kafka's number of the error.
         ottla.client.NoAnswer: the broker does not answer.
+        ottla.testing.BrokerFailed: the broker of a test was not started.
     """
 
     @property
@@ -79,6 +80,7 @@ class BrokerData:
             replication_factor: -1 for the broker's default.
             configs: the topic's configs by Kafka's names.
         """
+        __tracebackhide__ = True  # pytest shows the caller
         from ottla.admin_topics import create_topic
 
         with self._client() as client:
@@ -112,9 +114,13 @@ class BrokerData:
 
         Raises:
             TypeError: a row is none of these; nothing is produced.
+            ValueError: without a transaction there is nothing to abort.
         """
+        __tracebackhide__ = True  # pytest shows the caller
         from ottla.record_producer import OpenTransaction, produce
 
+        if not commit and transactional_id is None:
+            raise ValueError("commit=False needs a transactional_id: nothing else is aborted")
         records = [_record(row) for row in _rows(rows)]
         with self._client() as client:
             _found(client, topic, may_create=True)
@@ -142,11 +148,15 @@ class BrokerData:
 
         Raises:
             TimeoutError: what `until` asks for did not happen in time.
+            ValueError: there is no such isolation level.
         """
+        __tracebackhide__ = True  # pytest shows the caller
         from ottla.admin_offsets import EARLIEST, LATEST, Isolation, partition_offsets
         from ottla.record_reader import RecordReader
 
-        level = Isolation[isolation.upper()]
+        levels = {each.name.lower(): each for each in Isolation}
+        if (level := levels.get(isolation)) is None:
+            raise ValueError(f"isolation={isolation!r} must be one of {', '.join(levels)}")
         with self._client() as client:
             found = _found(client, topic)
             partitions = [each.partition_index for each in found.partitions]
@@ -198,6 +208,7 @@ def _found(client: Client, topic: str, *, may_create: bool = False) -> Any:
     Raises:
         ErrorAnswer: there is no such topic; the text names those that have a similar name.
     """
+    __tracebackhide__ = True  # pytest shows the caller
     from difflib import get_close_matches
 
     from ottla.client import ErrorAnswer, check
@@ -217,11 +228,19 @@ def _found(client: Client, topic: str, *, may_create: bool = False) -> Any:
 
 def _rows(given: Any) -> Iterable[Any]:  # Any: what a test gives, right or wrong
     """The rows, also of a single record."""
+    if isinstance(given, tuple) and len(given) == _PAIR and all(map(_is_text, given)):
+        raise TypeError(
+            f"{given!r}: a list was expected, of a pair: [(key, value)], or of two values"
+        )
     if given is None or isinstance(given, str | bytes | bytearray | Mapping):
         return (given,)
     if isinstance(given, Iterable):
         return given
     raise TypeError(f"{given!r}: a record, or several, was expected")
+
+
+def _is_text(given: object) -> bool:
+    return given is None or isinstance(given, str | bytes)
 
 
 def _record(row: Any) -> OutgoingRecord:  # Any: as in _rows

@@ -26,7 +26,9 @@ pytest_plugins = ["ottla.pytest_spark"]
 
 _SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
 _LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
+_USED: Final[pytest.StashKey[set[str]]] = pytest.StashKey()
 _TOPIC_NAME_LENGTH: Final = 80
+_SCOPES: Final = ("function", "class", "module", "package", "session")
 _MARKERS: Final = (
     "ottla(settings={}, nodes=1, ...): what ottla_broker is started with; all keywords of"
     " ottla.testing.Ottla, as clock='manual'",
@@ -70,28 +72,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the markers."""
+    """Add the markers, and check the options. Raises pytest.UsageError."""
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
+    _settings(config)
+    _nodes(config)
+    scope = config.getini("ottla_broker_scope")
+    if scope not in _SCOPES:
+        raise pytest.UsageError(f"ottla_broker_scope={scope}: one of {', '.join(_SCOPES)}")
+
+
+def _settings(config: pytest.Config) -> Mapping[str, str]:
+    settings = {}
+    for pair in [*config.getini("ottla_settings"), *config.getoption("--ottla-settings")]:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise pytest.UsageError(f"ottla_settings: {pair!r}: NAME=VALUE was expected")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def _nodes(config: pytest.Config) -> int:
+    option = config.getoption("--ottla-nodes")
+    given = config.getini("ottla_nodes") if option is None else str(option)
+    if not given.isdecimal() or int(given) < 1:
+        raise pytest.UsageError(f"ottla_nodes={given}: a number from 1 on was expected")
+    return int(given)
 
 
 @pytest.fixture(scope="session")
 def ottla_settings(pytestconfig: pytest.Config) -> Mapping[str, str]:
     """Kafka's broker settings for the fixtures' brokers; override the fixture to change them."""
-    pairs = [*pytestconfig.getini("ottla_settings"), *pytestconfig.getoption("--ottla-settings")]
-    settings = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise pytest.UsageError(f"ottla settings: {pair!r}: NAME=VALUE was expected")
-        settings[name.strip()] = value.strip()
-    return settings
+    return _settings(pytestconfig)
 
 
 @pytest.fixture(scope="session")
 def ottla_nodes(pytestconfig: pytest.Config) -> int:
     """The number of nodes of the fixtures' brokers; override the fixture to change it."""
-    return int(pytestconfig.getoption("--ottla-nodes") or pytestconfig.getini("ottla_nodes"))
+    return _nodes(pytestconfig)
 
 
 def _log_level(config: pytest.Config) -> str:
@@ -135,6 +153,7 @@ def ottla_broker(
         return
     from ottla.pytest_support import keywords_of, parameters_of_ottla, started
 
+    request.node.stash.setdefault(_USED, set()).add("ottla")
     given = keywords_of(request.node, "ottla", parameters_of_ottla())
     usual = {"nodes": ottla_nodes, "log_level": _log_level(request.config)}
     settings = given.pop("settings", {})
@@ -150,6 +169,7 @@ def ottla_topic(request: pytest.FixtureRequest) -> str:
 
     `@pytest.mark.ottla_topic(partitions=3, cleanup_policy="compact")` sets partitions and configs.
     """
+    request.node.stash.setdefault(_USED, set()).add("ottla_topic")
     topic = re.sub(r"[^a-zA-Z0-9-]+", "-", request.node.name)[:_TOPIC_NAME_LENGTH].strip("-")
     topic = f"{topic}-{secrets.token_hex(4)}"
     from ottla.pytest_support import in_few_lines, keywords_of
@@ -162,6 +182,20 @@ def ottla_topic(request: pytest.FixtureRequest) -> str:
         with in_few_lines("ottla_topic"):
             broker.create_topic(topic, partitions=partitions, configs=configs)
     return topic
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Warn of a marker that changes nothing, because the test does not take its fixture."""
+    result = yield
+    used = item.stash.get(_USED, set())
+    own = {each.name for each in item.own_markers} & {"ottla", "ottla_topic"}
+    if own - used:
+        from ottla.pytest_support import warn_of_unused_marker
+
+        for name in sorted(own - used):
+            warn_of_unused_marker(item, name)
+    return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class OttlaWarning(UserWarning):
-    """A test left the session's broker, or one of its nodes, dead; the text names the test."""
+    """What a test leaves behind, or asks for in vain; the text names the test.
+
+    It left the session's broker, or one of its nodes, dead; or it has a marker without its fixture.
+    """
 
 
 @contextmanager
@@ -70,6 +73,18 @@ def keywords_of(
             meant = f"did you mean {similar[0]}?" if similar else f"keywords: {', '.join(known)}"
             pytest.fail(f"{place}: there is no keyword {keyword}; {meant}", pytrace=False)
     return dict(marker.kwargs)
+
+
+def warn_of_unused_marker(test: pytest.Item, marker_name: str) -> None:
+    """Warn that a test has a marker, and has not used the fixture that it is for."""
+    fixture = {"ottla": "ottla_broker"}.get(marker_name, marker_name)
+    why = "is that of the session" if fixture in _names(test) else "is not used"
+    text = f"{test.nodeid} has @pytest.mark.{marker_name}, which changes nothing: {fixture} {why}"
+    warnings.warn(OttlaWarning(text), stacklevel=2)
+
+
+def _names(test: pytest.Item) -> list[str]:
+    return list(getattr(test, "fixturenames", ()))
 
 
 class SessionBroker:

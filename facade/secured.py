@@ -17,6 +17,11 @@ PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENTS: Final = (
     "aiokafka", "confluent", "franz-go", "java", "kafka-python", "kafkajs", "sarama", "spark",
 )  # fmt: skip
+_OTHER_NAMES: Final = {
+    "confluent-kafka": "confluent", "confluent_kafka": "confluent", "librdkafka": "confluent",
+    "kafka": "kafka-python", "kafka_python": "kafka-python", "pyspark": "spark",
+}  # fmt: skip
+"""Names of packages and modules."""
 _CLIENT: Final = "client"  # the certificate without users
 _COMMON_NAME: Final = "RULE:^CN=(.*?),.*$/$1/,DEFAULT"
 _NOT_IN_TOKENS: Final = frozenset('">?~')  # Kafka does not escape the one, nor decode the others
@@ -170,10 +175,12 @@ class BrokerSecurity:
             ValueError: the client is unknown, or cannot log in by that name.
             KeyError: there is no such user.
         """
+        client = _OTHER_NAMES.get(client, client)
         if client not in CLIENTS:
             raise ValueError(f"client {client!r} must be one of {', '.join(CLIENTS)}")
-        if user is not None:
-            _ = self._users[user]
+        if user is not None and user not in self._users:
+            known = ", ".join(self._users) or "none"
+            raise KeyError(f"there is no user {user!r}; users: {known}")
         files = None
         if self._has_tls:
             files = (

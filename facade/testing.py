@@ -59,6 +59,8 @@ _LOG_BYTES: Final = 1 << 16
 _DEFAULTS: Final = {"group.initial.rebalance.delay.ms": "0"}
 """What each test would set: the first record of a group comes at once, and not after 3 s."""
 
+_NOT_STARTED: Final = "the broker was not started: call `start`, or use it in a `with`"
+
 _T = TypeVar("_T")
 
 brokers: Final[weakref.WeakSet[Ottla]] = weakref.WeakSet()
@@ -311,7 +313,7 @@ class Ottla(BrokerData):
 
         await asyncio.to_thread(self.__exit__, kind, error, traceback)
 
-    def snapshot(self, directory: Path | None = None) -> Path:
+    def snapshot(self, directory: Path | str | None = None) -> Path:
         """Copy the data directory; a broker that runs is stopped for it and started again.
 
         Args:
@@ -321,7 +323,7 @@ class Ottla(BrokerData):
             The directory of the copy, for `restore`.
         """
         self._snapshots += 1
-        target = directory or self._directory() / f"snapshot-{self._snapshots}"
+        target = Path(directory) if directory else self._directory() / f"snapshot-{self._snapshots}"
         runs = self._process is not None
         self.stop()
         shutil.copytree(self.data_dir, target)
@@ -329,13 +331,13 @@ class Ottla(BrokerData):
             self.start()
         return target
 
-    def restore(self, snapshot: Path) -> None:
+    def restore(self, snapshot: Path | str) -> None:
         """Replace the data by that of a snapshot; a broker that runs is killed and started again.
 
         Raises:
             BrokerFailed: there is no such snapshot; nothing is changed.
         """
-        if not (snapshot / "meta.properties").is_file():
+        if not Path(snapshot, "meta.properties").is_file():
             raise BrokerFailed(f"{snapshot} is no snapshot of a data directory")
         runs = self._process is not None
         self.kill()
@@ -378,6 +380,8 @@ class Ottla(BrokerData):
 
         Raises BrokerFailed if the broker refuses.
         """
+        if not self.bootstrap_servers:
+            raise BrokerFailed(f"{line}: {_NOT_STARTED}")
         if not self._takes_orders:
             raise BrokerFailed(f"{line}: the path {self._control} is too long for a Unix socket")
         try:
@@ -387,7 +391,8 @@ class Ottla(BrokerData):
                 control.sendall(f"{line}\n".encode())
                 answer = control.makefile().readline().strip()
         except OSError as failed:
-            raise self._failed(f"{line}: {failed}") from None
+            why = str(failed) if self.runs else "the broker does not run: call `start`"
+            raise self._failed(f"{line}: {why}") from None
         if not answer.startswith("ok"):
             raise BrokerFailed(f"{line}: {answer.removeprefix('error ') or 'no answer'}")
         return answer.removeprefix("ok").strip()
@@ -470,6 +475,8 @@ class Ottla(BrokerData):
         self._clock = f"manual:{now_ms}"
 
     def _client(self) -> Client:
+        if not self.bootstrap_servers:
+            raise BrokerFailed(_NOT_STARTED)
         if self._security is None:
             return super()._client()
         from ottla.client import Client

@@ -83,6 +83,8 @@ async def _read_trace(lab: Lab, values: Values, query: Query, body: Any) -> obje
     limit = wanted.pop("limit", MOST_AT_ONCE)
     if not 1 <= limit <= MOST_AT_ONCE:
         raise Failure(400, f"limit must be from 1 to {MOST_AT_ONCE}")
+    if not lab.tracer.was_on:
+        raise Failure(409, "the trace was never on since the broker's start: switch it on before")
     events, reached = await lab.tracer.find(after=wanted.pop("after", 0), limit=limit, **wanted)
     return {"events": events, "next": reached}
 

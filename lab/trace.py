@@ -51,6 +51,7 @@ class Tracer:
 
     Attributes:
         is_on: whether events are kept.
+        was_on: whether they were kept at any time.
         path: of the file that gets the events; None for none, and after a write that failed.
         on_change: called when it was switched on or off.
         cause: the number of the request that runs now; None for timers.
@@ -64,7 +65,7 @@ class Tracer:
         self._written: set[Path] = set()
         self._last = 0
         self._states: OrderedDict[str, str] = OrderedDict()
-        self.is_on = False
+        self.is_on = self.was_on = False
         self.path: Path | None = None
         self.cause: int | None = None
         self.on_change: Callable[[], None] = lambda: None
@@ -90,7 +91,7 @@ class Tracer:
         self._close_file()
         self._file, self.path = opened, file
         if not self.is_on:
-            self.is_on = True
+            self.is_on = self.was_on = True
             self._stream.add(self._observe)
             self.on_change()
 

@@ -57,7 +57,7 @@ def test_a_wrong_row_is_refused(broker: Ottla, row: Any) -> None:
         broker.produce("nowhere", [row])
 
 
-@pytest.mark.parametrize("rows", [5, object()])
+@pytest.mark.parametrize("rows", [5, object(), ("key", "value"), (b"key", None)])
 def test_another_value_than_a_record_is_refused(broker: Ottla, rows: Any) -> None:
     with pytest.raises(TypeError, match="was expected"):
         broker.produce("nowhere", rows)
@@ -112,6 +112,16 @@ def test_a_misspelt_topic_is_an_error_at_once_that_names_similar_ones() -> None:
             with pytest.raises(ErrorAnswer, match=r"ordres: .*no such topic; topics: orders"):
                 call()
         assert broker.transactions() == []
+
+
+def test_rows_without_a_transaction_cannot_be_aborted(broker: Ottla) -> None:
+    with pytest.raises(ValueError, match="commit=False needs a transactional_id"):
+        broker.produce("nowhere", "a lamp", commit=False)
+
+
+def test_an_unknown_isolation_level_is_one_sentence(broker: Ottla) -> None:
+    with pytest.raises(ValueError, match="must be one of read_uncommitted, read_committed"):
+        broker.read("nowhere", isolation="committed")  # type: ignore[arg-type]  # a user's mistake
 
 
 def test_records_of_all_partitions_are_sorted(broker: Ottla) -> None:

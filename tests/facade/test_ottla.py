@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -139,6 +139,46 @@ def test_a_wrong_snapshot_changes_nothing(tmp_path: Path) -> None:
         assert broker.pid == pid
         with pytest.raises(BrokerFailed, match="the broker runs on its data"):
             broker.empty()
+
+
+def test_paths_of_snapshots_may_be_text(tmp_path: Path) -> None:
+    with Ottla() as broker:
+        broker.produce("orders", "a broom")
+        copy = broker.snapshot(str(tmp_path / "copy"))
+        broker.produce("orders", "a pan")
+        broker.restore(str(copy))
+        assert len(broker.read("orders")) == 1
+        with pytest.raises(BrokerFailed, match="is no snapshot"):
+            broker.restore("nowhere")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda broker: broker.produce("orders", "a broom"),
+        lambda broker: broker.read("orders"),
+        lambda broker: broker.create_topic("orders"),
+        lambda broker: broker.transactions(),
+        lambda broker: broker.offsets("clerk"),
+        lambda broker: broker.given("ends_in_marker", topic="orders"),
+        lambda broker: broker.faults.add("delay", ms=1),
+        lambda broker: broker.trace.start(),
+        lambda broker: broker.clock.now_ms(),
+        lambda broker: broker.clock.advance(minutes=1),
+        lambda broker: broker.nodes[1].stop(),
+        lambda broker: broker.move_leader("orders", 0, 1),
+    ],
+)
+def test_a_broker_that_was_not_started_says_so(use: Callable[[Ottla], object]) -> None:
+    with pytest.raises(BrokerFailed, match="was not started: call `start`, or use it in a `with`"):
+        use(Ottla())
+
+
+def test_the_control_of_a_killed_broker_says_that_it_does_not_run() -> None:
+    with Ottla() as broker:
+        broker.kill()
+        with pytest.raises(BrokerFailed, match="the broker does not run: call `start`"):
+            broker.faults.add("delay", ms=1)
 
 
 def test_a_node_alone_stops_and_starts() -> None:

@@ -249,5 +249,12 @@ def test_an_unknown_client_or_user_is_an_error(tmp_path: Path) -> None:
     security = BrokerSecurity("SASL_PLAINTEXT", USERS)
     with pytest.raises(ValueError, match="must be one of aiokafka"):
         security.client_settings("pykafka", "h:1", tmp_path)
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="there is no user 'eve'; users: "):
         security.client_settings("java", "h:1", tmp_path, "eve")
+
+
+@pytest.mark.parametrize("name", ["confluent-kafka", "confluent_kafka", "librdkafka"])
+def test_a_client_may_have_the_name_of_its_package(tmp_path: Path, name: str) -> None:
+    security = BrokerSecurity("SASL_PLAINTEXT", USERS)
+    expected = security.client_settings("confluent", "h:1", tmp_path)
+    assert security.client_settings(name, "h:1", tmp_path) == expected

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ottla.client import Client, addresses
+from ottla.lab_client import LabRefused
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.requests import request_frame
 from ottla.security.client_connection import received
@@ -55,6 +56,19 @@ def test_the_state_before_is_unknown_after_a_pause_of_the_trace(
     transact(actor, topic)
     assert states_before(broker) == [None]
     actor.commit()
+
+
+def test_a_trace_that_was_never_on_is_not_empty_but_refused() -> None:
+    with Ottla() as broker:
+        for read in (broker.trace.events, broker.trace.lines, broker.trace.where):
+            with pytest.raises(LabRefused, match="never on since the broker's start"):
+                read()
+        broker.trace.start()
+        broker.trace.stop()
+        assert broker.trace.events() == []
+        broker.restart()
+        with pytest.raises(LabRefused, match="never on since the broker's start"):
+            broker.trace.events()
 
 
 def test_the_lines_of_a_trace_are_those_of_chosen_apis(
