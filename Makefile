@@ -12,8 +12,10 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
+# Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup jars demo serve test test-slow test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
+.PHONY: help setup jars demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -42,12 +44,16 @@ serve: .venv/.installed ## a broker on LISTEN with its data in DATA
 	@$(PY) -m ottla serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
 
 # Runs in two processes, because most test machines have two cores (JOBS=0: in one, for --pdb).
-test: setup ## the tests (without Spark: ARGS='-m "not spark"')
+test: setup ## the tests
 	@$(PY) -m pytest -q -n $(JOBS) $(ARGS)
 
 # Simulations, planted bugs of the simulations, kills, and other tests that take long by nature.
 test-slow: setup ## the tests that `make test` leaves out because they take minutes
 	@$(PY) -m pytest -q -n $(JOBS) -m slow $(ARGS)
+
+# Needs Java 17. One process, because one session of Spark serves all tests (its JVM takes 1 GB).
+test-spark: setup ## the tests that `make test` leaves out because they need a session of Spark
+	@$(PY) -m pytest -q -m spark $(ARGS)
 
 # Starts an Apache Kafka (needs Java, and Maven for the jars), or uses OTTLA_KAFKA=HOST:PORT.
 test-kafka: setup ## the tests that compare with a real Apache Kafka
@@ -117,7 +123,7 @@ clients-page: .venv/.installed ## docs/clients.md, from the recordings of `make 
 secured-clients: .venv/.installed ## stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka', ARGS=--testing)
 	@$(PY) -m tests.secured_clients $(ARGS)
 
-check: style types test test-slow ## style, types and tests
+check: style types test test-slow test-spark ## style, types and tests
 
 settings-page: .venv/.installed ## write docs/SETTINGS.md from the tables of settings
 	@$(PY) -m ottla.settings_page > docs/SETTINGS.md

@@ -1,7 +1,8 @@
 """Which tests a run has, which it may skip, and in which order they run.
 
-`make test` leaves out what is slow by nature (`make test-slow`) and what needs an Apache Kafka
-(`make test-kafka`). A run whose command names files has all of their tests.
+`make test` leaves out what is slow by nature (`make test-slow`), what needs a session of Spark
+(`make test-spark`) and what needs an Apache Kafka (`make test-kafka`). A run whose command names
+files has all of their tests.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from pathlib import Path
 import pytest
 
 # Marker -> the words in `-m EXPRESSION` that say the run has such tests. All slow tests that need
-# an Apache Kafka belong to `-m kafka`.
-ASKED_BY = {"kafka": ("kafka",), "slow": ("slow", "kafka")}
+# an Apache Kafka belong to `-m kafka`; what is slow or needs a Kafka may use Spark, too.
+ASKED_BY = {"kafka": ("kafka",), "slow": ("slow", "kafka"), "spark": ("spark", "slow", "kafka")}
+
+# A fixture of these has a session of Spark, which is a JVM of 1 GB.
+SPARK_FIXTURES = {"spark", "spark_kafka", "ottla_spark_session"}
 
 # Each reason for a skip, as a pattern, and why the test cannot run everywhere. Another skip fails.
 SKIPS = {
@@ -58,6 +62,13 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         chosen = set(kept)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = kept
+
+
+def mark_spark(items: list[pytest.Item]) -> None:
+    """Give the marker `spark` to each test that has a session by a fixture."""
+    for item in items:
+        if not SPARK_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("spark")
 
 
 def shuffle(items: list[pytest.Item], seed: int) -> None:

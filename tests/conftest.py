@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from .chosen import is_listed, leave_out, shuffle
+from .chosen import is_listed, leave_out, mark_spark, shuffle
 from .kafka.node import running_kafka
+from .kept_memory import ForgottenReports, forget_output, freeze
 from .log_lines import log_lines as log_lines
 
 # The first text of a fresh checkout costs Hypothesis seconds: it tabulates Unicode.
@@ -44,6 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep no more of the reports than the summary needs."""
+    config.pluginmanager.register(ForgottenReports(config))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With `-n`: share out the tests to the processes."""
@@ -54,6 +60,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the run does not have; order the tests."""
+    mark_spark(items)
     leave_out(config, items)
     seed = config.getoption("--shuffle")
     if seed is not None:
@@ -62,6 +69,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from .parallel import long_first
 
         long_first(items)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight."""
+    freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Forget what the test has printed and logged, once it is reported."""
+    try:
+        return (yield)
+    finally:
+        forget_output(item)
 
 
 @pytest.hookimpl(wrapper=True)
