@@ -28,6 +28,8 @@ _BEFORE_A_SHORT_PATH: Final = 16  # records of any shape
 _COUNTS_AS_RUNS: Final = 8  # what they count as
 _MANY_HEADERS: Final = 1 << 12
 _HEADERS_OF_A_SHAPE: Final = 1 << 4
+_HEADERS_OF_A_SIMPLE_ONE: Final = 4
+_COLUMNS: Final = 4
 _ASCII: Final = bytes(range(0x80))
 
 _BEGINNING: Final = struct.Struct("6B")
@@ -87,6 +89,11 @@ class Walked:
         if delta_ms < self.smallest_delta_ms:
             self.smallest_delta_ms = delta_ms
 
+    def take_deltas(self, zigzags: set[int]) -> None:
+        """Include timestamp deltas as they are encoded."""
+        for zigzag in zigzags:
+            self.take_delta((zigzag >> 1) ^ -(zigzag & 1))
+
     def rest(self) -> None:
         """Allow the next headers, after a pause."""
         self.headers_left = _MANY_HEADERS
@@ -128,25 +135,29 @@ def walk_on(
     """
     if record_count <= _FEW:
         return _walk_by_fields(payload, at, record_count, found)
-    left = record_count
+    left = before_a_run = record_count
     while left:
-        if most_runs <= 0:
-            raise TakesLong(left, at)
-        if left >= _LEAST_FOR_A_RUN:
-            run, at = _run_at(payload, at, min(left, _LONGEST_RUN), found)
-            left -= run
-            if run:
-                most_runs -= 1
-                continue
-        most_runs -= _COUNTS_AS_RUNS
-        wanted = min(left, _BEFORE_ANOTHER_RUN)
-        try:
-            missing, at = walk_one_by_one(payload, at, wanted, found)
-        except TakesLong as long:
-            raise TakesLong(left - wanted + long.left, long.at) from None
-        left -= wanted - missing
+        if left == before_a_run:
+            if most_runs <= 0:
+                raise TakesLong(left, at)
+            run = 0
+            if left >= _LEAST_FOR_A_RUN:
+                run, at = _run_at(payload, at, min(left, _LONGEST_RUN), found)
+                left -= run
+            most_runs -= 1 if run else _COUNTS_AS_RUNS
+            before_a_run = left if run else max(left - _BEFORE_ANOTHER_RUN, 0)
+            continue
+        missing, at = _walk_shortly(payload, at, left - before_a_run, found)
+        left = before_a_run + missing
         if missing:
-            break
+            wanted = min(missing, _BEFORE_A_SHORT_PATH)
+            try:
+                missing, at = _walk_by_fields(payload, at, wanted, found)
+            except TakesLong as long:
+                raise TakesLong(left - wanted + long.left, long.at) from None
+            left -= wanted - missing
+            if missing:
+                break
     return left, at
 
 
@@ -169,14 +180,10 @@ def _run_at(payload: Bytes, start: int, most: int, found: Walked) -> tuple[int, 
         run -= len(column.lstrip(column[:1]))
         if run < _SHORTEST_RUN:
             return 0, start
-    behind = start + run * size
-    deltas = bytes(payload[body + 1 : behind : size])
-    if not deltas.isascii() or not _are_alike(payload, start, body, run, found):
-        return 0, start  # the deltas have several bytes
-    for zigzag in set(deltas):
-        found.take_delta((zigzag >> 1) ^ -(zigzag & 1))
+    if not _are_alike(payload, start, body, run, found):
+        return 0, start
     found.count += run
-    return run, behind
+    return run, start + run * size
 
 
 def _are_alike(payload: Bytes, start: int, body: int, run: int, found: Walked) -> bool:
@@ -193,20 +200,52 @@ def _are_alike(payload: Bytes, start: int, body: int, run: int, found: Walked) -
             return False
     except TakesLong:
         return False
-    at = body + 2
-    columns = [bytes(payload[at:behind:size])]
-    while not columns[-1].isascii():
-        if at - body > 5 or columns[-1].translate(None, _ASCII) != columns[-1]:
-            return False
-        at += 1
-        columns.append(bytes(payload[at:behind:size]))
-    for place in _lengths_at(payload, at + 1):
+    times = _columns(payload, body + 1, behind, size)
+    at = body + 1 + len(times)
+    offsets = _columns(payload, at, behind, size)
+    if not times or not offsets:
+        return False
+    for place in _lengths_at(payload, at + len(offsets)):
         column = bytes(payload[place:behind:size])
         if column.count(column[:1]) != run:
             return False
+    _take_deltas(times, found)
     found.all_have_keys = found.all_have_keys and first.all_have_keys
-    found.is_in_order = found.is_in_order and _are_in_order(columns, found.count)
+    found.is_in_order = found.is_in_order and _are_in_order(offsets, found.count)
     return True
+
+
+def _columns(payload: Bytes, at: int, behind: int, size: int) -> list[bytes]:
+    """The bytes of the numbers at `at` in records of that size, column by column.
+
+    Returns:
+        The first bytes of all numbers, the second bytes, and so on; none if the numbers differ in
+        size, or have more than four bytes.
+    """
+    columns = [bytes(payload[at:behind:size])]
+    while not columns[-1].isascii():
+        if len(columns) == _COLUMNS or columns[-1].translate(None, _ASCII) != columns[-1]:
+            return []
+        columns.append(bytes(payload[at + len(columns) : behind : size]))
+    return columns
+
+
+def _take_deltas(columns: list[bytes], found: Walked) -> None:
+    """Include encoded timestamp deltas.
+
+    Numbers of one size and sign are ordered as their bytes are, from the last to the first.
+    """
+    if len(columns) == 1:
+        found.take_deltas(set(columns[0]))
+        return
+    joined = bytearray(_COLUMNS * len(columns[0]))
+    for index, column in enumerate(columns):
+        joined[index::_COLUMNS] = column
+    numbers = set(struct.unpack(f"<{len(columns[0])}I", joined))
+    for sign in (0, 1):
+        if alike := [number for number in numbers if number & 1 == sign]:
+            for number in (min(alike), max(alike)):
+                found.take_delta(read_signed(number.to_bytes(_COLUMNS, "little"), 0)[0])
 
 
 def _lengths_at(payload: Bytes, at: int) -> list[int]:
@@ -257,61 +296,49 @@ def _are_in_order(columns: list[bytes], first: int) -> bool:
     return True
 
 
-def walk_one_by_one(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
-    """As `walk_on`, without a search for runs."""
-    left = record_count
-    while left:
-        left, at = _walk_shortly(payload, at, left, found)
-        if left:
-            wanted = min(left, _BEFORE_A_SHORT_PATH)
-            try:
-                missing, at = _walk_by_fields(payload, at, wanted, found)
-            except TakesLong as long:
-                raise TakesLong(left - wanted + long.left, long.at) from None
-            left -= wanted - missing
-            if missing:
-                break
-    return left, at
-
-
 def _walk_shortly(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
     """As `walk_on`; stops at the first record that is not simple, or not right.
 
-    A simple record has a size of less than 8 KB, a timestamp delta of one byte, an offset delta
-    below 8,192, a key of less than 64 bytes and at most one header.
+    A simple record has numbers of at most two bytes, and at most four headers, whose lengths have
+    one byte.
     """
-    zigzag, left, start, end = found.count << 1, record_count, at, len(payload)
-    last = end - _BEGINNING.size
+    left, start, end, last_ms = record_count, at, len(payload), -1
     beginning, deltas, is_in_order, all_have_keys = _BEGINNING.unpack_from, set[int](), True, True
     take = deltas.add
     try:
-        while left and at <= last:
-            size, second, delta_ms, offset_delta, key, sixth = beginning(payload, at)
+        for zigzag in range(found.count << 1, (found.count + record_count) << 1, 2):
+            size, second, delta_ms, offset_delta, key, sixth = beginning(payload, start)
             if size < 0x80:
-                stop = at + 1 + (size >> 1)
-                at += 5
+                at = start + 5
             else:
                 if second >= 0x80:
                     break
                 size = size & 0x7F | second << 7
-                stop = at + 2 + (size >> 1)
-                at += 6
+                at = start + 6
                 delta_ms, offset_delta, key = offset_delta, key, sixth
+            body = at - 4
             if delta_ms >= 0x80:
-                break
+                if offset_delta >= 0x80:
+                    break
+                delta_ms = delta_ms & 0x7F | offset_delta << 7
+                offset_delta, key = key, payload[at]
+                at += 1
             if offset_delta >= 0x80:
                 offset_delta = offset_delta & 0x7F | key << 7
-                if offset_delta >= 0x4000:
-                    break
                 key = payload[at]
                 at += 1
+                if offset_delta >= 0x4000:
+                    break
             if offset_delta != zigzag:
                 is_in_order = False
             if key == 1:
                 all_have_keys = False
-            elif key & 0x81:
-                break
             else:
+                if key >= 0x80:
+                    key = key & 0x7F | payload[at] << 7
+                    at += 1
+                if key & 1 or key >= 0x4000:
+                    break
                 at += key >> 1
             value = payload[at]
             if value >= 0x80:
@@ -319,34 +346,31 @@ def _walk_shortly(payload: Bytes, at: int, record_count: int, found: Walked) -> 
                 value = value & 0x7F | payload[at] << 7
                 if value >= 0x4000:
                     break
-            if value != 1:
-                if value & 1:
-                    break
-                at += value >> 1
-            at += 2
-            if headers := payload[at - 1]:
-                if headers != 2 or (name := payload[at]) & 0x81:
-                    break
-                at += 1 + (name >> 1)
-                if (content := payload[at]) & 0x81:
-                    break
-                at += 1 + (content >> 1)
-                if at > end:
-                    break
-            if at != stop or size & 1:
+            if value & 1 and value != 1:
                 break
-            take(delta_ms)
-            zigzag += 2
-            start = stop
+            at += 2 + (value >> 1)
+            if headers := payload[at - 1]:
+                if headers & 1 or headers > _HEADERS_OF_A_SIMPLE_ONE << 1:
+                    break
+                while headers and not (length := payload[at]) & 0x81:
+                    at += 1 + (length >> 1)
+                    headers -= 1  # it is twice their number: names and contents
+                if headers or at > end:
+                    break
+            if at - body << 1 != size:
+                break
+            if delta_ms != last_ms:
+                take(delta_ms)
+                last_ms = delta_ms
+            start = at
             left -= 1
-    except IndexError:
+    except (IndexError, struct.error):
         pass  # the record is cut, or its fields are
     if left < record_count:
         found.count += record_count - left
+        found.take_deltas(deltas)
         found.is_in_order = found.is_in_order and is_in_order
         found.all_have_keys = found.all_have_keys and all_have_keys
-        for delta_ms in deltas:
-            found.take_delta((delta_ms >> 1) ^ -(delta_ms & 1))
     return left, start
 
 

@@ -31,7 +31,25 @@ RECORDS: Final = st.builds(
     ),
 )
 RUNS: Final = st.builds(lambda one, count: [one] * count, RECORDS, st.integers(1, 40))
-BATCHES: Final = st.lists(RUNS, min_size=1, max_size=4).map(
+
+
+def run_at_times(earliest: int, latest: int, count: int, size: int) -> list[bytes]:
+    """Records of one size, whatever their times, unless these need very different numbers."""
+    records = []
+    for index in range(count):
+        delta_ms = earliest + (latest - earliest) * (index * 7 % count) // count
+        value = b"v" * (size + 9 - len(varint(delta_ms)))
+        records.append(record(value, timestamp_delta=delta_ms, offset_delta=index))
+    return records
+
+
+TIMES: Final = st.sampled_from(
+    [0, 1, -1, 63, 64, -64, -65, 8_191, 8_192, -8_193, 1 << 27, -1 << 34]
+)
+RUNS_AT_TIMES: Final = st.builds(
+    run_at_times, TIMES, TIMES, st.integers(1, 40), st.sampled_from([0, 50, 100])
+)
+BATCHES: Final = st.lists(RUNS | RUNS_AT_TIMES, min_size=1, max_size=4).map(
     lambda runs: [one for run in runs for one in run]
 )
 Found = tuple[int, int, bool, bool] | str
@@ -189,6 +207,30 @@ def test_runs_of_one_shape_tell_whether_their_offsets_are_in_order(
         deltas[wrong] = wrong ^ difference
     payload = b"".join(record(value, offset_delta=delta) for delta in deltas)
     assert walk(payload, count).is_in_order == (wrong is None)
+
+
+@pytest.mark.parametrize("size", [50, 100])
+@pytest.mark.parametrize(
+    ("earliest", "latest"),
+    [(0, 60), (-60, 0), (64, 8_000), (-8_000, -65), (-8_000, 8_000), (9_000, 1 << 20),
+     (-1 << 20, 1 << 20), (1 << 21, 1 << 26), (-1 << 26, 1 << 26), (0, 1 << 40)],
+)  # fmt: skip
+def test_runs_of_one_shape_tell_their_earliest_and_latest_time(
+    earliest: int, latest: int, size: int
+) -> None:
+    records = run_at_times(earliest, latest, 100, size)
+    payload = b"".join(records)
+    assert walked(payload, 100) == expected(payload, 100)
+
+
+def test_records_of_one_size_with_times_of_two_sizes_are_read_one_by_one() -> None:
+    """The time is one byte longer in the middle, where it looks like the others' fields."""
+    right = run_at_times(64, 8_000, 40, 50)
+    for place in (0, 20, 39):
+        records = list(right)
+        (records[place],) = run_at_times(3, 3, 1, 50)
+        payload = b"".join(records)
+        assert walked(payload, 40) == expected(payload, 40)
 
 
 @given(BATCHES, st.lists(st.integers(0, 300), max_size=30))

@@ -423,6 +423,7 @@ BAD = {
     "a key that is too long": b"\0\0\0\x20v",
     "a value that is too short": b"\0\0\0\x01\x00v\0",
     "a negative number of headers": b"\0\0\0\x01\x02v\x01",
+    "a negative number of headers, and half of one": b"\0\0\0\x01\x02v\x01\x00",
     "a header that is not there": b"\0\0\0\x01\x02v\x02",
     "a header without a name": b"\0\0\0\x01\x02v\x02\x01\x01",
     "bytes behind the headers": b"\0\0\0\x01\x02v\x00\x00",

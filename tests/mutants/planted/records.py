@@ -7,7 +7,11 @@ from typing import Final
 from ..mutant import Mutant
 
 _STORED: Final = "a broken record is stored, and every consumer of the partition stops at it"
-_FOUND_BY: Final = ("tests/storage/test_broken_records.py", "tests/storage/test_record_stream.py")
+_FOUND_BY: Final = (
+    "tests/storage/test_broken_records.py",
+    "tests/storage/test_record_stream.py",
+    "tests/storage/test_validation.py",
+)
 
 
 def _of_walk(name: str, right: str, wrong: str, breaks: str = _STORED) -> Mutant:
@@ -32,20 +36,37 @@ MUTANTS: Final = (
     ),
     _of_walk(
         "a-short-record-may-end-early",
-        "            if at != stop or size & 1:",
-        "            if at > stop or size & 1:",
+        "            if at - body << 1 != size:",
+        "            if at - body << 1 > size:",
     ),
     _of_walk(
         "a-short-record-with-a-header-may-be-cut",
-        "                if at > end:\n                    break\n",
-        "",
+        "                if headers or at > end:\n",
+        "                if headers:\n",
         "a batch that comes in pieces is refused",
     ),
     _of_walk(
         "a-later-timestamp-is-read-as-an-offset",
-        "            if delta_ms >= 0x80:\n                break\n",
-        "",
+        "            if delta_ms >= 0x80:\n                if offset_delta >= 0x80:\n"
+        "                    break\n",
+        "            if delta_ms >= 0x80:\n",
         "a right compressed batch is refused",
+    ),
+    _of_walk(
+        "only-the-latest-time-of-a-run-is-looked-at",
+        "            for number in (min(alike), max(alike)):\n",
+        "            for number in (max(alike),):\n",
+        "a record that is too old is stored",
+    ),
+    _of_walk(
+        "the-times-of-a-run-may-differ-in-size",
+        " or columns[-1].translate(None, _ASCII) != columns[-1]:\n",
+        ":\n",
+    ),
+    _of_walk(
+        "a-short-record-may-have-half-a-header",
+        "                if headers & 1 or headers > _H",
+        "                if headers > _H",
     ),
     _of_walk(
         "a-header-may-lack-its-key",
