@@ -157,6 +157,7 @@ class Throttled(Rule):
         super().__init__(knowledge)
         self._until: dict[str, tuple[int, Exchange]] = {}
         self._first_at_ms: dict[str, int] = {}
+        self._read: set[str] = set()
 
     def answered(self, exchange: Exchange) -> None:
         throttle_ms = int((exchange.response or {}).get("throttle_time_ms") or 0)
@@ -165,14 +166,20 @@ class Throttled(Rule):
             until_ms = exchange.answered_at_ms + throttle_ms
             self._until[exchange.connection] = until_ms, exchange
             self._first_at_ms.pop(exchange.connection, None)
+            self._read.discard(exchange.connection)
 
     def asked(self, exchange: Exchange) -> None:
+        if exchange.api == "EndTxn" and exchange.fields.get("committed"):
+            self._read.update(self._acknowledged_to(exchange))
         found = self._until.get(exchange.connection)
         if found is None:
             return
         until_ms, throttled = found
         first_at_ms = self._first_at_ms.setdefault(exchange.connection, exchange.at_ms)
-        if not exchange.follows(throttled) or _is_sent_before(exchange, throttled, first_at_ms):
+        may_be_unread = exchange.connection not in self._read and (
+            not exchange.follows(throttled) or _is_sent_before(exchange, throttled, first_at_ms)
+        )
+        if may_be_unread:
             return
         if exchange.at_ms + _ROUNDING_MS < until_ms:
             early_ms = until_ms - exchange.at_ms
@@ -181,9 +188,20 @@ class Throttled(Rule):
             self.obeys()
             del self._until[exchange.connection]
 
+    def _acknowledged_to(self, commit: Exchange) -> list[str]:
+        """The connections whose throttled answer a producer has: it commits what was written."""
+        transactional_id = commit.fields.get("transactional_id")
+        return [
+            connection
+            for connection, (_, throttled) in self._until.items()
+            if throttled.api == "Produce"
+            and throttled.fields.get("transactional_id") == transactional_id
+        ]
+
     def closed(self, closed: Closed) -> None:
         self._until.pop(closed.connection, None)
         self._first_at_ms.pop(closed.connection, None)
+        self._read.discard(closed.connection)
 
 
 def _is_sent_before(exchange: Exchange, throttled: Exchange, first_at_ms: int) -> bool:

@@ -227,6 +227,29 @@ def test_a_slow_client_sends_once_before_it_reads_a_throttled_answer(
     assert rule.status == status
 
 
+@pytest.mark.parametrize(
+    ("transactional_id", "committed", "status"),
+    [
+        ("shop", True, Status.VIOLATED),
+        ("shop", False, Status.NOT_EXERCISED),  # an abort waits for no answer
+        ("bank", True, Status.NOT_EXERCISED),
+    ],
+)
+def test_who_commits_has_read_that_its_records_were_throttled(
+    transactional_id: str, committed: bool, status: Status
+) -> None:
+    capture = Capture()
+    write = {"transactional_id": "shop"}
+    capture.answers(capture.asks("Produce", 7, write), {"throttle_time_ms": 400})
+    answered_at_ms = capture.events[-1]["at_ms"]
+    end = {"transactional_id": transactional_id, "committed": committed}
+    ends = capture.asks("EndTxn", 3, end, connection="b", at_ms=answered_at_ms + 5)
+    capture.answers(ends, {})
+    capture.asks("Produce", 7, write, at_ms=answered_at_ms + 10)
+    (rule,) = [each for each in judge(capture.events) if each.rule_id == "throttle-obeyed"]
+    assert rule.status == status
+
+
 def test_every_rule_has_a_client_that_obeys_and_one_that_breaks_it() -> None:
     assert {rule.rule_id for rule in RULES} == PLAYS.keys() | CAPTURES.keys()
 
