@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ottla.command_config import command_properties
 from ottla.command_line import CannotRun
-from ottla.commands.options import guarded
+from ottla.commands.options import check_writable, guarded
 
 
 def add(app: typer.Typer) -> None:
@@ -72,6 +73,8 @@ def _audit(
         raise CannotRun("audit: expected --data-dir DIR or --bootstrap HOST:PORT")
     if bool(input_topic) != bool(output_topic):
         raise CannotRun("audit: --input and --output belong together")
+    check_writable("audit --json", Path(json_file) if json_file not in {"", "-"} else None)
+    check_writable("audit --html", Path(html) if html else None)
     from ottla.spark.audit_main import AuditFailed, Outputs, audit, copy_of, of_directory
 
     try:

@@ -12,7 +12,7 @@ import typer
 
 from ottla.client import ErrorAnswer, NoAnswer
 from ottla.command_line import CannotRun
-from ottla.commands.options import AsJson, about, guarded
+from ottla.commands.options import AsJson, about, check_writable, guarded
 from ottla.commands.progress import counting
 from ottla.conform.baseline import Baseline, NoBaseline, read_baseline
 from ottla.conform.findings import Result, exit_status
@@ -88,6 +88,8 @@ def _conform(
     if bool(trace) == bool(command):
         raise CannotRun("conform: expected --trace FILE, or -- and a command")
     accepted = _baseline(baseline, allow or [])
+    check_writable("conform --junit", junit)
+    check_writable("conform --html", html)
     if command:
         from ottla.conform.copy_rules import OF_TRANSACTIONS
         from ottla.conform.running import Plan
@@ -98,6 +100,8 @@ def _conform(
         results = [_judged(trace, rule or [], client or [])]
     results = accepted.applied(results)
     _write(results, " ".join(command or [trace]), junit, html)
+    if why := results[-1].does_not_work:
+        raise CannotRun(f"conform: the program does not work without faults: {why}")
     _print(results, accepted.gone(results), is_trace=bool(trace), as_json=as_json)
     return exit_status(results)
 
@@ -166,7 +170,10 @@ def _list(patterns: Sequence[str], *, as_json: bool) -> int:
 
 
 def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
-    """The verdict on a program in each scenario. Raises CannotRun."""
+    """The verdict on a program in each scenario, up to one where it does not work at all.
+
+    Raises CannotRun.
+    """
     from ottla.conform.program import NoProgram
     from ottla.conform.running import run_scenario
     from ottla.process_groups import ending_with_command
@@ -182,8 +189,7 @@ def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
             except (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
                 raise CannotRun(f"conform, scenario {each.name}: {failed}") from None
             if results[-1].does_not_work:
-                why = results[-1].does_not_work
-                raise CannotRun(f"conform: the program does not work without faults: {why}")
+                break
             advance(1)
     return results
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ottla.command_line import CannotRun, address
-from ottla.commands.options import guarded
+from ottla.commands.options import check_writable, guarded
 
 if TYPE_CHECKING:
     from ottla.diff.running import Compared, Plan
@@ -63,8 +63,7 @@ def _diff(
         raise CannotRun("diff: expected --with HOST:PORT, the address of a real Kafka")
     if sum(map(bool, (command, replay, trace))) > 1:
         raise CannotRun("diff: expected one of --replay, --trace, and a command")
-    if out is not None and (out.is_dir() or not out.parent.is_dir()):
-        raise CannotRun(f"diff --out {out}: no file can be written there")
+    check_writable("diff --out", out)
     from ottla.diff.mirror import side_named
     from ottla.diff.running import Plan, run
     from ottla.process_groups import ending_with_command

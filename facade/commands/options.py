@@ -75,6 +75,26 @@ def about(file: Path | str, wrong: Exception) -> str:
     return f"{file}: {wrong}"
 
 
+def check_writable(option: str, file: Path | None) -> None:
+    """Find out before long work whether its result can be written. Raises CannotRun.
+
+    Args:
+        option: the command and its option, for the error.
+        file: None if the option is not given.
+    """
+    if file is None:
+        return
+    why = ""
+    if file.is_dir():
+        why = "it is a directory"
+    elif not file.parent.is_dir():
+        why = "its directory does not exist"
+    elif not os.access(file if file.exists() else file.parent, os.W_OK):
+        why = "it cannot be written"
+    if why:
+        raise CannotRun(f"{option} {file}: {why}")
+
+
 def _timeout_s() -> float:
     """The seconds of OTTLA_TIMEOUT. Raises CannotRun."""
     given = os.environ.get("OTTLA_TIMEOUT", "")

@@ -12,7 +12,7 @@ import typer
 
 from ottla.client import ErrorAnswer, NoAnswer
 from ottla.command_line import CannotRun
-from ottla.commands.options import AsJson, about, guarded
+from ottla.commands.options import AsJson, about, check_writable, guarded
 from ottla.tables import json_line, told
 
 if TYPE_CHECKING:
@@ -120,9 +120,13 @@ def _torture(
     status 0 if nothing is wrong, 1 if the application broke its promise, 2 if it cannot run.
     """
     if replay is not None:
+        if junit is not None:
+            raise CannotRun("torture: --junit is for runs, not for --replay")
         return _replayed(replay, command or [], timeout_s=timeout, as_json=as_json)
     if not command:
         raise CannotRun("torture: expected -- and a command, or --replay FILE")
+    check_writable("torture --junit", junit)
+    check_writable("torture --file", file)
     from ottla.torturing.campaign import Plan
     from ottla.torturing.scenario_file import Application
     from ottla.torturing.schedule import Data, Schedule
@@ -140,7 +144,7 @@ def _torture(
         runs=runs, seed=seed, base=Schedule(copies=copies, data=data), most_steps=most_steps,
         hazards=hazards, without=_actions(without or []), jobs=jobs, shrink_s=shrink_time,
     )  # fmt: skip
-    report = _ran(application, plan, every_run=verbose)
+    report = _ran(application, plan, junit, every_run=verbose)
     return _told(application, plan, report, Files(file, junit), as_json=as_json)
 
 
@@ -184,14 +188,24 @@ def _contract(application: Application) -> Contract:
         raise CannotRun(f"torture {wrong}") from None
 
 
-def _ran(application: Application, plan: Plan, *, every_run: bool) -> Report:
-    """The report of a campaign. Raises CannotRun."""
-    from ottla.torturing.campaign import campaign
+def _ran(application: Application, plan: Plan, junit: Path | None, *, every_run: bool) -> Report:
+    """The report of a campaign. Raises CannotRun.
+
+    Args:
+        junit: gets the reason if the application does not even work without faults.
+    """
+    from ottla.torturing import reports
+    from ottla.torturing.campaign import DoesNotWork, campaign
     from ottla.torturing.progress import showing
 
     contract = _contract(application)
     with showing(plan.runs, every_run=every_run) as watcher, _cannot_run():
-        return campaign(contract, plan, watcher)
+        try:
+            return campaign(contract, plan, watcher)
+        except DoesNotWork as failed:
+            if junit is not None:
+                _write(junit, reports.as_junit_error(plan, str(failed), failed.lines))
+            raise
 
 
 @contextmanager

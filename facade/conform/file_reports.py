@@ -65,41 +65,51 @@ def as_junit(results: Sequence[Result]) -> str:
     """The report as XML: a suite for each scenario, a case for each rule."""
     root = ElementTree.Element("testsuites", name="ottla conform")
     for result in results:
+        errors = _errors(result)
         suite = ElementTree.SubElement(
             root, "testsuite",
-            name=_clean(result.name),
-            tests=str(len(result.findings) + bool(result.trouble)),
+            name=for_xml(result.name),
+            tests=str(len(result.findings) + len(errors)),
             failures=str(result.of_status(Status.VIOLATED)),
             skipped=str(sum(map(result.of_status, _SKIPPED))),
-            errors=str(int(bool(result.trouble))),
+            errors=str(len(errors)),
             time=f"{result.took_s:.3f}",
         )  # fmt: skip
         for finding in result.findings:
             _case(suite, result, finding)
-        if result.trouble:
+        for name, why in errors.items():
             case = ElementTree.SubElement(
-                suite, "testcase", classname=_clean(result.name), name="the program ends in time"
+                suite, "testcase", classname=for_xml(result.name), name=name
             )
-            error = ElementTree.SubElement(case, "error", message=_clean(result.trouble))
-            error.text = _clean("\n".join(result.last_lines))
+            error = ElementTree.SubElement(case, "error", message=for_xml(why))
+            error.text = for_xml("\n".join(result.last_lines))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
+def _errors(result: Result) -> dict[str, str]:
+    """What a scenario could not be judged for: the names of cases, and why."""
+    found = {
+        "the program ends in time": result.trouble,
+        "the program works without faults": result.does_not_work,
+    }
+    return {name: why for name, why in found.items() if why}
+
+
 def _case(suite: ElementTree.Element, result: Result, finding: Finding) -> None:
     case = ElementTree.SubElement(
-        suite, "testcase", classname=_clean(result.name), name=finding.rule_id
+        suite, "testcase", classname=for_xml(result.name), name=finding.rule_id
     )
     if finding.status in _SKIPPED:
         allowed = f" {finding.allowed}" if finding.allowed else ""
         ElementTree.SubElement(case, "skipped", message=f"{finding.status}{allowed}")
     elif finding.status is Status.VIOLATED:
-        failure = ElementTree.SubElement(case, "failure", message=_clean(finding.sentence))
+        failure = ElementTree.SubElement(case, "failure", message=for_xml(finding.sentence))
         told = ("\n".join([each.text, *each.lines]) for each in finding.breaches)
         known = (f"known: {each}" for each in finding.known)
-        failure.text = _clean("\n\n".join([*told, *known]))
+        failure.text = for_xml("\n\n".join([*told, *known]))
 
 
-def _clean(text: str) -> str:
+def for_xml(text: str) -> str:
     """A text without characters that XML cannot have."""
     return _NO_XML.sub("\ufffd", text)

@@ -67,7 +67,11 @@ def _status(text: str) -> str:
 def _scenarios(results: Sequence[Result]) -> Iterator[str]:
     yield "<h2>Scenarios</h2><table><tr><th>status<th>time<th>scenario<th>what happens</tr>"
     for each in results:
-        notes = "".join(f"<br>{escape(note)}" for note in (each.trouble, *each.notes) if note)
+        notes = "".join(
+            f"<br>{escape(note)}"
+            for note in (each.trouble, each.does_not_work, *each.notes)
+            if note
+        )
         last = f"<pre>{escape(chr(10).join(each.last_lines))}</pre>" if each.last_lines else ""
         yield (
             f'<tr>{_status(each.verdict)}<td>{each.took_s:.1f} s<td class="id">'

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from ottla.conform.file_reports import for_xml
 from ottla.protocol.shown_text import shown
 from ottla.torturing.campaign import Failure, Plan, Report, worst
 from ottla.torturing.checks import KINDS
@@ -202,20 +203,33 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
 def as_junit(plan: Plan, report: Report) -> str:
     """The report as XML: one suite with one case."""
     failure = report.failure
+    if failure is None:
+        return _junit(plan, report.took_s)
+    told = (*_verdict(failure.outcome), *_schedule(failure.schedule),
+            *_timeline(failure.outcome), *_last_lines(failure.outcome))  # fmt: skip
+    kind = "error" if failure.is_without_faults else "failure"
+    return _junit(plan, report.took_s, kind, failure.violation.text, [text for text, _ in told])
+
+
+def as_junit_error(plan: Plan, why: str, lines: Sequence[str]) -> str:
+    """The report as XML of an application that does not even work without faults."""
+    return _junit(plan, 0.0, "error", why, lines)
+
+
+def _junit(
+    plan: Plan, took_s: float, kind: str = "", message: str = "", lines: Sequence[str] = ()
+) -> str:
     root = ElementTree.Element(
-        "testsuite", name="ottla torture", tests="1", failures=str(int(failure is not None)),
-        time=f"{report.took_s:.3f}",
+        "testsuite", name="ottla torture", tests="1", failures=str(int(kind == "failure")),
+        errors=str(int(kind == "error")), time=f"{took_s:.3f}",
     )  # fmt: skip
     case = ElementTree.SubElement(
         root, "testcase", classname="ottla torture",
-        name=f"{plan.runs} runs with seed {plan.seed}", time=f"{report.took_s:.3f}",
+        name=f"{plan.runs} runs with seed {plan.seed}", time=f"{took_s:.3f}",
     )  # fmt: skip
-    if failure is not None:
-        found = ElementTree.SubElement(case, "failure", message=failure.violation.text)
-        found.text = "\n".join(
-            text for text, _ in (*_verdict(failure.outcome), *_schedule(failure.schedule),
-                                 *_timeline(failure.outcome), *_last_lines(failure.outcome))
-        )  # fmt: skip
+    if kind:
+        found = ElementTree.SubElement(case, kind, message=for_xml(message))
+        found.text = for_xml("\n".join(lines))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -254,6 +268,6 @@ def failure_text(failure: Failure) -> str:
 
 
 __all__ = [
-    "as_json", "as_junit", "exit_status", "failure_text", "in_words", "lines", "lines_of_replay",
-    "replay_as_json", "scenario_of", "scenario_text", "show",
+    "as_json", "as_junit", "as_junit_error", "exit_status", "failure_text", "in_words", "lines",
+    "lines_of_replay", "replay_as_json", "scenario_of", "scenario_text", "show",
 ]  # fmt: skip

@@ -235,7 +235,7 @@ def test_a_slow_client_sends_once_before_it_reads_a_throttled_answer(
         ("bank", True, Status.NOT_EXERCISED),
     ],
 )
-def test_who_commits_has_read_that_its_records_were_throttled(
+def test_a_producer_that_commits_has_read_that_its_records_were_throttled(
     transactional_id: str, committed: bool, status: Status
 ) -> None:
     capture = Capture()

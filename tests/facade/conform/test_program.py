@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -161,6 +162,29 @@ def test_a_program_that_does_not_work_in_calm_is_one_line(
     assert printed.out == ""
     (line,) = printed.err.splitlines()
     assert line.startswith(f"ottla: conform: the program does not work without faults: {why}")
+
+
+def test_a_program_that_does_not_work_is_an_error_for_build_servers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junit, html = tmp_path / "conform.xml", tmp_path / "conform.html"
+    files = ["--junit", str(junit), "--html", str(html)]
+    assert main(["conform", "--scenario", "calm", *files, "--", *COPIER, "exits_with_3"]) == 2
+    capsys.readouterr()
+    (error,) = ElementTree.parse(junit).getroot().iter("error")
+    assert error.attrib["message"].startswith("the program exited with status 3: it is broken")
+    assert "it is broken" in html.read_text()
+
+
+@pytest.mark.parametrize("option", ["--junit", "--html"])
+def test_a_report_that_cannot_be_written_is_noticed_before_any_scenario(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--traces", str(tmp_path / "traces"), "--", "no-such-program"]
+    for file, why in ((tmp_path / "no/r.xml", "its directory"), (tmp_path, "it is a directory")):
+        assert main(["conform", option, str(file), *words]) == 2
+        assert capsys.readouterr().err.startswith(f"ottla: conform {option} {file}: {why}")
+    assert not (tmp_path / "traces").exists()
 
 
 def test_rules_may_be_chosen_by_several_patterns(capsys: pytest.CaptureFixture[str]) -> None:

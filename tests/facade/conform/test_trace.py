@@ -74,7 +74,7 @@ def test_a_trace_is_read_from_standard_input(trace: Path) -> None:
         ("", [], "it has no request"),
         ("good", ["--client", "other"], "it has no request of a client other"),
         ("good", ["--rule", "other"], "there is no such rule"),
-        ("good", ["--html", "no-such/page.html"], "No such file"),
+        ("good", ["--html", "no-such/page.html"], "its directory does not exist"),
     ],
 )
 def test_a_trace_that_cannot_be_judged_is_status_2(

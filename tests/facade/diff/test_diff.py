@@ -137,7 +137,7 @@ def test_a_trace_is_replayed(pair: tuple[Ottla, Ottla], tmp_path: Path) -> None:
         (["--with", "KAFKA", "--ottla", "OTTLA", "--", "/no/such"], "/no/such cannot be run"),
         (["--with", "KAFKA", "--replay", "/no/such"], "/no/such: No such file"),
         (["--with", "KAFKA", "--answers", "both", "--", "true"], "expected kafka or ottla"),
-        (["--with", "KAFKA", "--out", "/no/such", "--", "true"], "--out /no/such: no file"),
+        (["--with", "KAFKA", "--out", "/no/such", "--", "true"], "--out /no/such: its directory"),
     ],
 )
 def test_a_comparison_that_cannot_run_says_why(

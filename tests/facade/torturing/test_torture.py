@@ -65,6 +65,9 @@ def test_offsets_before_the_output_lose_records(
             ["--copies", "1", "--", sys.executable, "-c", "import no_such_module"],
             "the application does not work without faults: the copies have exited 6 times;",
         ),
+        (["--junit", "no/r.xml", "--", "true"], "--junit no/r.xml: its directory does not exist"),
+        (["--file", ".", "--", "true"], "torture --file .: it is a directory"),
+        (["--replay", "a.yaml", "--junit", "r.xml"], "--junit is for runs, not for --replay"),
         (["--replay", "gone.yaml"], "--replay gone.yaml: No such file or directory\n"),
     ],
 )
@@ -94,6 +97,18 @@ def test_an_application_that_is_wrong_without_faults_is_status_2_and_not_shrunk(
     )
     assert main([*words[: words.index("--")], "--json", "--", *APP, "twice"]) == 2
     assert json.loads(capsys.readouterr().out)["status"] == 2
+
+
+def test_an_application_that_does_not_work_is_an_error_for_build_servers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junit = tmp_path / "torture.xml"
+    says = [sys.executable, "-c", r"print('\x1b[31mno config\x00')"]
+    assert main(["torture", "--copies", "1", "--junit", str(junit), "--", *says]) == 2
+    capsys.readouterr()
+    (error,) = ElementTree.parse(junit).getroot().iter("error")
+    assert "the application does not work without faults" in error.attrib["message"]
+    assert "no config" in (error.text or "")
 
 
 def test_a_wrong_scenario_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
