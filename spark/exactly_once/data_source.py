@@ -25,7 +25,7 @@ from .driver import Driver, Origin
 from .options import SinkOptions
 from .task_writer import OutgoingRow, TaskWriter
 from .tasks import Task
-from .wire import Refusal, Wire
+from .wire import Refusal, Wire, patiently
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -39,6 +39,8 @@ _COLUMNS: Final = {
     "partition": ("int",),
     "headers": ("array<struct<key:string,value:binary>>",),
 }
+_TOPIC_S: Final = 2.0
+"""A broker that restarts, or makes the topic, does not know it for a moment."""
 # Spark passes these local properties of the driver to the tasks of a micro-batch.
 _QUERY_ID: Final = "sql.streaming.queryId"
 _RUN_ID: Final = "spark.jobGroup.id"
@@ -179,7 +181,7 @@ def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:
         raise ValueError(f"{FORMAT} needs a column value")
     if "topic" not in types and checked.topic is None:
         raise ValueError(f"{FORMAT} needs the option topic, or a column topic")
-    _check_login(checked)
+    _check_brokers(checked)
     return checked
 
 
@@ -198,22 +200,34 @@ def _check_settings(options: SinkOptions) -> None:
         raise ValueError(f"{FORMAT}: of {names}: {refused.args[0].str()}") from None
 
 
-def _check_login(options: SinkOptions) -> None:
-    """Log in once: librdkafka repeats a login that fails, and reports it as a lost connection.
+def _check_brokers(options: SinkOptions) -> None:
+    """Log in once, and look for the topic.
 
+    librdkafka repeats a login that fails, and waits for a topic for kafka.delivery.timeout.ms.
     Brokers that are down now may be up when there are rows to write.
 
     Raises:
-        ValueError: a broker refuses the login, or the client does not trust its certificate.
+        ValueError: a broker refuses the login, the client does not trust its certificate, or the
+            topic is not there.
     """
-    if options.properties.protocol == "PLAINTEXT":
-        return
-    with Wire(options.bootstrap_servers, options.security()) as wire:
+    servers, topic = options.bootstrap_servers, options.topic
+    with Wire(servers, options.security()) as wire:
         try:
             wire.node_ids()
         except Unauthenticated as wrong:
-            raise ValueError(f"{FORMAT}: {options.bootstrap_servers}: {wrong}") from None
+            raise ValueError(f"{FORMAT}: {servers}: {wrong}") from None
         except (OSError, Refusal):
+            return
+        if topic is None:
+            return
+        try:  # as a producer asks: a broker with auto.create.topics.enable makes the topic
+            patiently(lambda: wire.partitions(topic, creates=True), _TOPIC_S)
+        except Refusal as refused:
+            raise ValueError(
+                f"{FORMAT}: the option topic={topic} cannot be written at {servers}"
+                f" (kafka.bootstrap.servers): {refused}"
+            ) from None
+        except OSError:
             return
 
 

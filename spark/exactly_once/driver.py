@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from confluent_kafka import KafkaException
+
 from .cluster import Cluster
 from .decisions import (
     Action,
@@ -75,9 +77,27 @@ class Driver:
         Raises:
             SinkFailed: the batch cannot be committed now.
             ReplacedDriver: a later driver of the query has begun.
-            KafkaException, Refusal, OSError: the cluster cannot be reached.
         """
         self._reach(Step.COMMIT_CALLED)
+        try:
+            self._commit()
+        except (KafkaException, Refusal, OSError) as trouble:
+            raise self._unreachable("commit", trouble) from trouble
+
+    def _unreachable(self, does: str, trouble: Exception) -> SinkFailed:
+        """The error of a cluster that did not answer, or refused, with its address and topics."""
+        options = self._options
+        topics = {span.topic for each in self._reported for span in each.spans}
+        topics |= {options.topic} if options.topic else set()
+        reason = trouble.args[0].str() if isinstance(trouble, KafkaException) else trouble
+        return SinkFailed(
+            f"{does} of batch {self._batch_id} to topic {', '.join(sorted(topics)) or '(none)'} at"
+            f" {options.bootstrap_servers} (kafka.bootstrap.servers), with the write-ahead log in"
+            f" topic {options.wal_topic} (walTopic): {reason}. Start the query again, or repeat a"
+            " write that has a writeId: it finishes what is decided and writes the rest"
+        )
+
+    def _commit(self) -> None:
         with Wire(self._options.bootstrap_servers, self._options.security()) as wire:
             cluster = Cluster(wire)
             log = WriteAheadLog(self._options, self._origin.query_id, wire)
@@ -111,7 +131,7 @@ class Driver:
             try:
                 wire.node_ids()
             except (OSError, Refusal) as trouble:
-                _log.warning("batch %s is not aborted: %s", self._batch_id, trouble)
+                _log.warning("%s", self._unreachable("abort", trouble))
                 return
             log = WriteAheadLog(self._options, self._origin.query_id, wire)
             logged = log.read()

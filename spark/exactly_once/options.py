@@ -22,6 +22,12 @@ _NAMES: Final = {
 }
 _UNSHOWN: Final = frozenset({"stepsdirectory", "checkpointlocation"})  # for tests; Spark's own
 _MOST_TIMEOUT_MS: Final = (1 << 31) - 1
+SOON_CONNECTED: Final[Mapping[str, str]] = {
+    # Else librdkafka closes its first connection, makes the next one on demand, and waits 50 ms or
+    # 500 ms before it looks for its coordinator: longer than a small batch takes.
+    "enable.sparse.connections": "false",
+    "reconnect.backoff.ms": "20",
+}
 _PLAINTEXT: Final = ClientProperties("PLAINTEXT", None, None, "PLAIN")
 
 
@@ -125,6 +131,7 @@ class SinkOptions:
             "bootstrap.servers": self.bootstrap_servers,
             # Restarted brokers are found soon: the default is ten seconds.
             "reconnect.backoff.max.ms": "1000",
+            **SOON_CONNECTED,
             **self.secured,
         }
 

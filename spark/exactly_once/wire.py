@@ -173,9 +173,14 @@ class Wire:
         self._metadata([])
         return sorted(self._brokers)
 
-    def partitions(self, topic: str) -> list[int]:
-        """The partitions of a topic. Raises Refusal if it does not exist."""
-        return sorted(each.partition_index for each in self._metadata([topic])[0].partitions)
+    def partitions(self, topic: str, *, creates: bool = False) -> list[int]:
+        """The partitions of a topic. Raises Refusal if it does not exist.
+
+        Args:
+            creates: a broker whose topics create themselves makes it.
+        """
+        (found,) = self._metadata([topic], creates=creates)
+        return sorted(each.partition_index for each in found.partitions)
 
     def leader(self, topic: str, partition: int) -> int:
         """The node that leads a partition."""
@@ -185,9 +190,9 @@ class Wire:
                 return int(each.leader_id)
         raise Refusal(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{partition}")
 
-    def _metadata(self, topics: list[str]) -> list[Any]:
+    def _metadata(self, topics: list[str], *, creates: bool = False) -> list[Any]:
         named = [{"topic_id": None, "name": name} for name in topics]
-        body = {"topics": named, "allow_auto_topic_creation": False}
+        body = {"topics": named, "allow_auto_topic_creation": creates}
         answer = self.ask(ApiKey.METADATA, body)
         self._learn(answer.brokers)
         for each in answer.topics:

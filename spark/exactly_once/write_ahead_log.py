@@ -10,11 +10,12 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from ...protocol.errors import Code
 from .names import driver_id
 from .options import SinkOptions
 from .steps import Step, reached
 from .tasks import Batch, batch_of, records_of
-from .wire import EARLIEST, LATEST, Wire, patiently
+from .wire import EARLIEST, LATEST, Refusal, Wire, patiently
 
 _ANSWER_S: Final = 60.0
 _TIMEOUT_MS: Final = 10_000  # a dead driver holds the log back for no longer than this
@@ -44,8 +45,7 @@ class WriteAheadLog:
         self._query_id = query_id
         self._wire = wire
         self._topic = options.wal_topic
-        self._create()
-        count = len(patiently(lambda: wire.partitions(self._topic)))
+        count = len(self._partitions())
         self._partition = crc32(query_id.encode()) % count
         own_id = driver_id(options.prefix, query_id)
         self._producer = Producer(options.settings(own_id, _TIMEOUT_MS))
@@ -94,11 +94,23 @@ class WriteAheadLog:
                 ) from failed
             raise
 
+    def _partitions(self) -> list[int]:
+        """The partitions of the topic, which is created if it is missing."""
+
+        def partitions() -> list[int]:
+            try:
+                return self._wire.partitions(self._topic)
+            except Refusal as refused:
+                if refused.code != Code.UNKNOWN_TOPIC_OR_PARTITION:
+                    raise
+            self._create()
+            return self._wire.partitions(self._topic)
+
+        return patiently(partitions)
+
     def _create(self) -> None:
-        """Create the topic if it is missing."""
+        """Create the topic, unless it is there."""
         admin = AdminClient(self._options.settings_of_clients())
-        if self._topic in admin.list_topics(timeout=_ANSWER_S).topics:
-            return
         # -1: the broker's default. Replication 1 would be the default of librdkafka.
         new = NewTopic(self._topic, num_partitions=8, replication_factor=-1, config=_CONFIGS)
         (created,) = admin.create_topics([new]).values()

@@ -320,6 +320,50 @@ def test_an_error_names_the_address_where_no_broker_is(ottla: Ottla) -> None:
         writer.write([OutgoingRow("t", None, b"")], task=0)
 
 
+def test_an_error_of_the_driver_names_address_topic_and_option(ottla: Ottla) -> None:
+    batches = Batches(ottla, walTopic="no topic")
+    with pytest.raises(SinkFailed) as raised:
+        batches.driver("a", 0, batches.task("a", 0, 1)).commit()
+    text = str(raised.value)
+    assert f"topic {batches.topic} at {ottla.bootstrap_servers} (kafka.bootstrap.servers)" in text
+    assert "topic no topic (walTopic)" in text
+    assert "INVALID_TOPIC_EXCEPTION" in text
+
+
+def test_a_login_of_the_driver_that_fails_is_named_with_its_address() -> None:
+    with Ottla(security="SASL_PLAINTEXT", users={"alice": "secret"}) as broker:
+        given = {name: str(value) for name, value in broker.client_settings("spark").items()}
+        jaas = "kafka.sasl.jaas.config"
+        options = SinkOptions.of({**given, "topic": "t", jaas: given[jaas].replace("secret", "x")})
+        with pytest.raises(SinkFailed, match=rf"topic t at {broker.bootstrap_servers} .*password"):
+            Driver(options, Origin("q", "a"), 0, ()).commit()
+
+
+@pytest.mark.parametrize("creates", ["true", "false"])
+def test_a_topic_that_is_not_there_is_an_error_before_a_task_runs(creates: str) -> None:
+    """Unless the broker makes it, as it does for the producers of Spark's own sink."""
+    schema = StructType([StructField("value", StringType())])
+    with Ottla(settings={"auto.create.topics.enable": creates}) as broker:
+        options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "absent"}
+        source = KafkaExactlyOnce(options)
+        if creates == "true":
+            source.streamWriter(schema, overwrite=False)
+            source.writer(schema, overwrite=False)
+            return
+        for start in (source.streamWriter, source.writer):
+            with pytest.raises(ValueError, match=r"topic=absent .*UNKNOWN_TOPIC") as raised:
+                start(schema, overwrite=False)
+            assert f"{broker.bootstrap_servers} (kafka.bootstrap.servers)" in str(raised.value)
+
+
+def test_a_producer_of_a_task_connects_at_once_and_is_asked_for_little(ottla: Ottla) -> None:
+    """librdkafka waits 50 or 500 ms before it asks for its coordinator if it has no connection."""
+    settings = Batches(ottla).options.settings("id")
+    assert settings["enable.sparse.connections"] == "false"
+    chosen = {"kafka.enable.sparse.connections": "true"}
+    assert Batches(ottla, **chosen).options.settings("id")["enable.sparse.connections"] == "true"
+
+
 def test_a_replaced_driver_cannot_decide(ottla: Ottla) -> None:
     batches = Batches(ottla)
     task = batches.task("a", 0, 1)
