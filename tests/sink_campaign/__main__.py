@@ -1,8 +1,10 @@
 """`make sink-campaign`: kills the parts of the exactly-once sink, and compares output with input.
 
 Each round copies a topic through the sink, in two micro-batches or a batch write, and kills one
-process once: after a step of docs/SPARK_SINK.md, or at a random point. The query begins again until
-all is copied. What a reader with read_committed finds then must be the input exactly.
+process once: after a step of docs/SPARK_SINK.md, or at a random point. Or it stops the query, which
+must leave no transaction open. The query begins again until all is copied. What a reader with
+read_committed finds then must be the input exactly. A batch write has a name that begins other
+names, and one of these has a transaction open beside it.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ def _until_killed(stage: Stage, round_: Round) -> Result:
         tell(f"a query takes {stage.warm_up(round_):.1f} s without a kill")
     for number in range(_TRIES):
         earlier = replace(round_, moment=round_.moment / 2**number)
-        result = stage.play(earlier, run=f"{round_.number}-{number}")
+        result = stage.play(earlier, run=f"{round_.number}-{number}", attempt=number)
         if result.kills or result.wrong:
             break
     return result

@@ -23,6 +23,8 @@ class Victim(StrEnum):
     DRIVER = "driver"
     """The JVM of the query, and the program that started it."""
     BROKER = "broker"
+    QUERY = "query"
+    """No process: the query is stopped in order, and leaves no transaction open."""
 
 
 OF_A_TASK: Final = (Victim.WORKER, Victim.DRIVER, Victim.BROKER, Victim.EXECUTOR)
@@ -31,8 +33,10 @@ OF_THE_DRIVER: Final = (Victim.COMMITTER, Victim.DRIVER, Victim.BROKER)
 _BATCH_WRITES: Final = 0.2
 _AT_RANDOM: Final = (
     Victim.DRIVER, Victim.BROKER, Victim.WORKER, Victim.DRIVER, Victim.BROKER, Victim.COMMITTER,
-    Victim.EXECUTOR,
+    Victim.EXECUTOR, Victim.QUERY,
 )  # fmt: skip
+_NAME_PARTS: Final = ("-eu", "/0", "-", "/2026", "-driver")
+_NAMES: Final = 101  # a prime: lengths of names differ for as many rounds
 
 
 @dataclass(frozen=True)
@@ -96,5 +100,16 @@ def _round(seed: int, number: int, victim: Victim, step: Step | None) -> Round:
         rows=choices.randrange(40, 161),
         tasks=choices.choice((0, 0, 2, 3)),
         away_s=choices.choice((0.0, 0.0, 0.2, 1.0, 3.0)),
-        is_batch=choices.random() < _BATCH_WRITES,
+        is_batch=choices.random() < _BATCH_WRITES and victim is not Victim.QUERY,
     )
+
+
+def write_id(number: int, attempt: int) -> str:
+    """The name of a batch write: of two names in a campaign, one is often the other's beginning.
+
+    Args:
+        attempt: of the round; its names differ.
+    """
+    length = number * 37 % _NAMES  # shorter names come after longer ones, and before them
+    parts = (_NAME_PARTS[each % len(_NAME_PARTS)] for each in range(length))
+    return f"orders{'x' * (number // _NAMES)}{''.join(parts)}{'~' * attempt}"

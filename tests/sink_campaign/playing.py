@@ -21,9 +21,10 @@ from confluent_kafka import Consumer, TopicPartition
 from ottla.spark.exactly_once.wire import EARLIEST, LATEST, Wire, patiently
 from ottla.spark.testing import Offsets, end_offsets, produce
 
-from ..spark.exactly_once.copying import Copy
+from ..spark.exactly_once.copying import STAYS_OPEN, Copy
 from .brokers import Broker, create_topics
-from .plan import Round, Victim
+from .neighbour import Neighbour
+from .plan import Round, Victim, write_id
 from .processes import Ended, Program, Watch
 
 ROUND_S: Final = 300.0
@@ -79,33 +80,38 @@ class Stage:
                 each.kill()
         self._program = self._spare = None
 
-    def play(self, round_: Round, *, run: str) -> Result:
+    def play(self, round_: Round, *, run: str, attempt: int = 0) -> Result:
         """Play a round.
 
         Args:
             run: a name that no other call has.
+            attempt: of this round.
         """
         result = Result()
         has_executors = round_.victim is Victim.EXECUTOR
-        source, target = f"source-{run}", f"target-{run}"
+        source, target, beside = f"source-{run}", f"target-{run}", f"beside-{run}"
         bootstrap = self._broker.bootstrap_servers
-        create_topics(bootstrap, source, target)
+        create_topics(bootstrap, source, target, beside)
         values = [f"{round_.number}-{row}" for row in range(round_.rows)]
         produce(bootstrap, source, [(value, value) for value in values])
         directory = Path(tempfile.mkdtemp(prefix="round-", dir=self._directory))
         half = round_.rows // 2 + 1
         copy = Copy(
             bootstrap, source, target, str(directory), round_.tasks, half, TIMEOUT_MS,
-            round_.is_batch,
+            round_.is_batch, write_id(round_.number, attempt),
         )  # fmt: skip
         copy.steps.mkdir()
+        neighbour = Neighbour(bootstrap, beside, copy.write_id) if round_.is_batch else None
         program = self._running(has_executors)
         began = time.monotonic()
         try:
             with self._broker_returns(round_, result), self._killer(round_, program, copy, result):
                 self._run(copy, result, began + ROUND_S, has_executors)
             result.seconds = time.monotonic() - began
-            result.wrong = difference(bootstrap, target, values)
+            result.wrong = result.wrong or difference(bootstrap, target, values)
+            if neighbour is not None:
+                wrong, row = neighbour.commit()
+                result.wrong = result.wrong or wrong or difference(bootstrap, beside, row)
         except TimeoutError:
             result.seconds = time.monotonic() - began
             result.wrong = f"not complete after {result.seconds:.0f} s"
@@ -155,6 +161,8 @@ class Stage:
                 continue
             result.failures += program.failures
             result.starts += len(program.failures)
+            open_ids = [each for each in program.failures if each.startswith(STAYS_OPEN)]
+            result.wrong = open_ids[0] if open_ids else None
             return
 
     @contextmanager
@@ -179,6 +187,11 @@ class Stage:
         self, round_: Round, program: Program, copy: Copy, result: Result
     ) -> Iterator[None]:
         """Kill the victim in this block, and count that."""
+        if round_.victim is Victim.QUERY:
+            with _in_a_thread(partial(self._stop_at_random, round_, copy)):
+                yield
+            result.kills = int(copy.was_stopped)
+            return
         if round_.step is None:
             with _in_a_thread(partial(self._kill_at_random, round_, program, result)):
                 yield
@@ -196,6 +209,11 @@ class Stage:
                 file.write_text(str(pid))
         yield
         result.kills = int(not file.exists())
+
+    def _stop_at_random(self, round_: Round, copy: Copy, ended: threading.Event) -> None:
+        """Order an orderly end of the query when its moment comes."""
+        if not ended.wait(round_.moment * self.usual_s[False]):
+            copy.stop_file.touch()
 
     def _kill_at_random(
         self, round_: Round, program: Program, result: Result, stopped: threading.Event

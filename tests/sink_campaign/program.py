@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 
 from ottla.spark.session import session
 
-from ..spark.exactly_once.copying import Copy
+from ..spark.exactly_once.copying import Copy, StoppedQuery
 
 _RAISED: Final = re.compile(r"\w(Exception|Error|Failed|Driver|Refusal|NotWritten)\b:")
 
@@ -44,6 +44,8 @@ def main(master: str, log: str) -> None:
         while True:
             try:
                 copy.run(spark)
+            except StoppedQuery as stopped:
+                tell(f"failed {stopped}")
             except (PySparkException, Py4JJavaError) as failed:
                 tell(f"failed {_reason(str(failed))[:300]}")
             else:

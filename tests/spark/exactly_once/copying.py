@@ -9,9 +9,22 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
+from ottla.spark.exactly_once.cluster import Cluster
+from ottla.spark.exactly_once.names import is_task_of
+from ottla.spark.exactly_once.wire import Wire
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+
+STAYS_OPEN = "transactions stay open after stop()"
+_PREFIX = "spark-sink"
+_POLL_S = 0.02
+
+
+class StoppedQuery(Exception):
+    """The query was stopped in order; the text begins with STAYS_OPEN if it left transactions."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +37,7 @@ class Copy:
         rows_per_batch: the most rows of a micro-batch.
         timeout_ms: transaction.timeout.ms.
         is_batch: a batch write (`df.write`) of all rows at once.
+        write_id: its name; "": that of the target.
     """
 
     bootstrap: str
@@ -34,11 +48,22 @@ class Copy:
     rows_per_batch: int = 200
     timeout_ms: int = 60_000
     is_batch: bool = False
+    write_id: str = ""
 
     @property
     def steps(self) -> Path:
         """The files that kill."""
         return Path(self.directory) / "steps"
+
+    @property
+    def stop_file(self) -> Path:
+        """While a query runs, this file stops it, once."""
+        return Path(self.directory) / "stop"
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the query has been stopped by that file."""
+        return self.stop_file.with_name("stopped").exists()
 
     def start(self, spark: SparkSession, *, ends: bool = False) -> StreamingQuery:
         """Start the query.
@@ -71,11 +96,26 @@ class Copy:
         )
 
     def run(self, spark: SparkSession) -> None:
-        """Copy all that there is. Raises what Spark raises if a part of it failed."""
+        """Copy all that there is. Raises what Spark raises if a part of it failed.
+
+        Raises:
+            StoppedQuery: `stop_file` was there.
+        """
         if self.is_batch:
             self._write(spark)
-        else:
-            self.start(spark, ends=True).awaitTermination()
+            return
+        query = self.start(spark, ends=True)
+        while not query.awaitTermination(_POLL_S):  # type: ignore[arg-type]  # a float, too
+            if self.stop_file.exists():
+                self.stop_file.rename(self.stop_file.with_name("stopped"))
+                query.stop()
+                raise StoppedQuery(self._after_stop(str(query.id)))
+
+    def _after_stop(self, query_id: str) -> str:
+        with Wire(self.bootstrap) as wire:
+            found = Cluster(wire).open_ids()
+        left = [each for each in found if is_task_of(each, _PREFIX, query_id)]
+        return f"{STAYS_OPEN}: {', '.join(left)}" if left else "stopped in order"
 
     def _write(self, spark: SparkSession) -> None:
         rows = (
@@ -93,7 +133,7 @@ class Copy:
             .option("topic", self.target)
             .option("kafka.transaction.timeout.ms", str(self.timeout_ms))
             .option("stepsDirectory", str(self.steps))
-            .option("writeId", self.target)
+            .option("writeId", self.write_id or self.target)
             .mode("append")
             .save()
         )
