@@ -126,15 +126,15 @@ def _choices(setting: Setting) -> list[str]:
     return setting.check.partition(":")[2].split("|")
 
 
-@pytest.mark.parametrize(("kind", "name"), ROWS)
-def test_every_row_has_a_fate_and_each_working_setting_is_read(kind: str, name: str) -> None:
-    setting = TABLES[kind][name]
-    fate = fate_of(setting)
-    assert (fate is Fate.ONLY) == (":" in setting.fate)
-    if fate in (Fate.WORKS, Fate.RULED):
-        assert heeded(kind, name) or _is_ruled(name), (
-            f"{name} is said to work, and nothing reads it"
-        )
+def test_every_row_has_a_fate_and_each_working_setting_is_read() -> None:
+    for kind, name in ROWS:
+        setting = TABLES[kind][name]
+        fate = fate_of(setting)
+        assert (fate is Fate.ONLY) == (":" in setting.fate), name
+        if fate in (Fate.WORKS, Fate.RULED):
+            assert heeded(kind, name) or _is_ruled(name), (
+                f"{name} is said to work, and nothing reads it"
+            )
 
 
 def _is_ruled(name: str) -> bool:
@@ -145,16 +145,22 @@ def _is_ruled(name: str) -> bool:
     return ruled and any(name in names for names, _ in RULES)
 
 
-@pytest.mark.parametrize("name", BROKER_SETTINGS)
-def test_no_code_reads_a_harmless_setting(name: str) -> None:
-    if fate_of(BROKER_SETTINGS[name]) is Fate.HARMLESS:
-        assert name not in CONSTANTS, f"{name} is said to have no meaning, and code reads it"
+def harmless_names() -> list[str]:
+    """The settings of a broker that are taken and have no effect; there are some."""
+    found = [name for name in BROKER_SETTINGS if fate_of(BROKER_SETTINGS[name]) is Fate.HARMLESS]
+    assert found
+    return found
 
 
-@pytest.mark.parametrize(("kind", "name"), ROWS)
-def test_each_harmless_setting_has_a_reason(kind: str, name: str) -> None:
-    if fate_of(TABLES[kind][name]) is Fate.HARMLESS:
-        assert why_harmless(name)
+def test_no_code_reads_a_harmless_setting() -> None:
+    read = [name for name in harmless_names() if name in CONSTANTS]
+    assert not read, "said to have no meaning, and code reads it"
+
+
+def test_each_harmless_setting_has_a_reason() -> None:
+    harmless = [name for kind, name in ROWS if fate_of(TABLES[kind][name]) is Fate.HARMLESS]
+    assert harmless
+    assert not [name for name in harmless if not why_harmless(name)]
 
 
 def test_documentation_claims_no_effect_of_harmless_and_refused_settings() -> None:
@@ -164,10 +170,15 @@ def test_documentation_claims_no_effect_of_harmless_and_refused_settings() -> No
         assert fates <= {Fate.WORKS, Fate.RULED, Fate.ONLY}
 
 
-@pytest.mark.parametrize(("kind", "name"), ROWS)
-def test_nothing_that_guards_is_harmless(kind: str, name: str) -> None:
-    if GUARDS.search(name) and not NOT_SERVED.match(name) and not TIMES.match(name):
-        assert fate_of(TABLES[kind][name]) is not Fate.HARMLESS, name
+def test_nothing_that_guards_is_harmless() -> None:
+    guards = [
+        (kind, name)
+        for kind, name in ROWS
+        if GUARDS.search(name) and not NOT_SERVED.match(name) and not TIMES.match(name)
+    ]
+    assert guards
+    harmless = [name for kind, name in guards if fate_of(TABLES[kind][name]) is Fate.HARMLESS]
+    assert not harmless
 
 
 REFUSED = [
@@ -187,15 +198,12 @@ def test_a_refused_setting_stops_the_start_unless_it_has_its_default(name: str) 
         assert BrokerConfig.from_settings({name: setting.default}).harmless_names() == set()
 
 
-@pytest.mark.parametrize("name", BROKER_SETTINGS)
-def test_harmless_settings_are_logged_at_the_start(name: str) -> None:
-    setting = BROKER_SETTINGS[name]
-    if fate_of(setting) is not Fate.HARMLESS:
-        return
-    config = BrokerConfig({name: other_value(setting)})
-    assert config.harmless_names() == {name}
-    (line,) = lines_at_start(config.harmless_names(), config.passed_over)
-    assert name in line
+def test_harmless_settings_are_logged_at_the_start() -> None:
+    for name in harmless_names():
+        config = BrokerConfig({name: other_value(BROKER_SETTINGS[name])})
+        assert config.harmless_names() == {name}
+        (line,) = lines_at_start(config.harmless_names(), config.passed_over)
+        assert name in line
 
 
 def test_a_start_with_settings_that_work_says_nothing() -> None:
