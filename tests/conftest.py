@@ -66,9 +66,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if seed is not None:
         shuffle(items, seed)
     elif hasattr(config, "workerinput"):
-        from .parallel import long_first
+        from .parallel import waiting_first
 
-        long_first(items)
+        waiting_first(items)
 
 
 def pytest_collection_finish() -> None:

@@ -2,11 +2,14 @@
 
 The tests of a file stay in one process, because they share fixtures. Spark's tests stay together,
 because one session serves them all. The seeds and planted bugs of the simulations share nothing.
-Long tests begin first, so that no process is left alone with one at the end.
+Files whose tests wait for clients and brokers take turns with those that only compute, and begin
+first: the others have the processors meanwhile, and no process is left alone with one at the end.
 """
 
 from __future__ import annotations
 
+from itertools import chain, zip_longest
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +17,11 @@ from xdist.scheduler import LoadFileScheduling
 
 SPARK = "tests/spark/"
 SIMULATIONS = "tests/simulation/"
-LONG = (SPARK, "tests/cluster/", SIMULATIONS, "tests/crash/", "tests/wire/", "tests/clients/")
+# Folders whose tests mostly wait, the longest first.
+WAITING = (
+    SPARK, "tests/cluster/", SIMULATIONS, "tests/crash/", "tests/lab/", "tests/clients/",
+    "tests/wire/", "tests/facade/", "tests/verdict/",
+)  # fmt: skip
 
 
 class ByPath(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
@@ -35,11 +42,19 @@ class ByPath(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
         return scope
 
 
-def long_first(items: list[pytest.Item]) -> None:
-    """Sort by folder; the order within a folder stays."""
+def waiting_first(items: list[pytest.Item]) -> None:
+    """Alternate the files of `WAITING` with other files; the order within a file stays."""
+    by_file: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        by_file.setdefault(item.path, []).append(item)
+    ranked = sorted((_rank(tests[0].nodeid), at) for at, tests in enumerate(by_file.values()))
+    files = list(by_file.values())
+    waiting = [files[at] for rank, at in ranked if rank < len(WAITING)]
+    others = [files[at] for rank, at in ranked if rank == len(WAITING)]
+    in_turns = chain.from_iterable(zip_longest(waiting, others, fillvalue=[]))
+    items[:] = chain.from_iterable(in_turns)
 
-    def rank(item: pytest.Item) -> int:
-        ranks = (at for at, path in enumerate(LONG) if item.nodeid.startswith(path))
-        return next(ranks, len(LONG))
 
-    items.sort(key=rank)
+def _rank(nodeid: str) -> int:
+    ranks = (at for at, path in enumerate(WAITING) if nodeid.startswith(path))
+    return next(ranks, len(WAITING))
