@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.group_members import KINDS, Groups, Member
 from benchmarks.loop_lag import Bench
 from tests.wire.batches import batch
-from tests.wire.client import decode, encode, error_name
+from tests.wire.client import Answer, decode, encode, error_name
 
 MANY: Final = 9_990  # a request for more partitions is refused
 THOUSAND: Final = 1_000
@@ -430,7 +430,142 @@ def upkeep(bench: Bench) -> None:
     bench.measured("idle, 10,000 partitions", lambda: None, wait_s=10.0)
 
 
+COSTLY: Final = "(.?){1000}"
+"""A pattern that is short, and long to match."""
+
+
+def heartbeat(bench: Bench, group: str, member: str, epoch: int = 0, **fields: Any) -> Answer:
+    """ConsumerGroupHeartbeat: join a consumer group, or stay in it."""
+    joins = {"rebalance_timeout_ms": 60_000, "topic_partitions": []} if epoch == 0 else {}
+    body = {
+        "group_id": group, "member_id": member, "member_epoch": epoch, "instance_id": None,
+        "rack_id": None, "rebalance_timeout_ms": -1, "subscribed_topic_names": None,
+        "subscribed_topic_regex": None, "server_assignor": None, "topic_partitions": None,
+        **joins, **fields,
+    }  # fmt: skip
+    answer = bench.call("ConsumerGroupHeartbeat", 1, body)
+    if answer["error_code"]:
+        print(f"    {error_name(answer['error_code'])} {answer['error_message']}"[:150])
+    return answer
+
+
+def patterns(bench: Bench) -> None:
+    """Regular expressions of consumer groups and of ListTransactions; long filters."""
+    create(bench, [f"{name}-{'a' * 240}" for name in names(200)])
+    create(bench, names(THOUSAND))
+    heartbeat(bench, "first", "m", subscribed_topic_regex="t.*")
+    long_names = "|".join(f"{name}-{'x' * 243}" for name in names(200))
+    short_names = "|".join(names(THOUSAND))
+    for name, pattern in {
+        "costly": COSTLY, "costly, 5 times": COSTLY * 5, "costly, 10 times": COSTLY * 10,
+        "costly, 40 times": COSTLY * 40, "Unicode": r"(\pL?){100}", "nested": "((.?){30}){30}",
+        "200 long names": long_names, "1,000 names": short_names, "1 MB": "a|" * 500_000,
+        "1 MB of classes": "[a-z]" * 200_000,
+        "a large class": f"[{''.join(map(chr, range(0x400, 0xD7FF, 2)))}]",
+    }.items():  # fmt: skip
+        bench.measured(f"subscription by a pattern, {name}", partial(
+            heartbeat, bench, name, "m", subscribed_topic_regex=pattern))  # fmt: skip
+        request(bench, f"ListTransactions by a pattern, {name}", "ListTransactions", 2, {
+            "state_filters": [], "producer_id_filters": [], "duration_filter": -1,
+            "transactional_id_pattern": pattern})  # fmt: skip
+
+    def join_all() -> None:
+        for number in range(200):
+            heartbeat(bench, "many", f"m{number}", subscribed_topic_regex=f"t0*{number}")
+
+    bench.measured("200 subscriptions of a group, each by a pattern", join_all)
+    many = [f"state{number}" for number in range(200_000)]
+    request(bench, "ListGroups, 200,000 states and types", "ListGroups", 5,
+            {"states_filter": many, "types_filter": many})  # fmt: skip
+    request(bench, "ListTransactions, 200,000 states and producers", "ListTransactions", 2, {
+        "state_filters": many, "producer_id_filters": [*range(200_000)], "duration_filter": -1,
+        "transactional_id_pattern": None})  # fmt: skip
+    for pattern in ("a" * 8000, COSTLY, "(a|" * 300 + "b" + ")" * 300):
+        request(bench, f"a pattern of client metrics, {pattern[:10]}", "IncrementalAlterConfigs", 1,
+                {"validate_only": False, "resources": [
+                    {"resource_type": 16, "resource_name": "s", "configs": [
+                        {"name": "match", "value": f"client_id={pattern}",
+                         "config_operation": INCREMENTAL_SET}]}]})  # fmt: skip
+
+
+def assignments(bench: Bench) -> None:
+    """Consumer groups of few members with 10,000 partitions."""
+    create(bench, [BIG], MANY)
+    create(bench, ["other"], 1)
+    for assignor in ("uniform", "range"):
+        for count in (1, 2, 10):
+            group = f"{assignor}-{count}"
+            for number in range(count):
+                bench.measured(f"{assignor}, member {number + 1} of {count} with 10,000 partitions",
+                               partial(heartbeat, bench, group, f"m{number}",
+                                       subscribed_topic_names=[BIG],
+                                       server_assignor=assignor))  # fmt: skip
+            bench.measured(f"{assignor}, a member of {count} leaves", partial(
+                heartbeat, bench, group, "m0", -1))  # fmt: skip
+    for number, wanted in enumerate(([BIG], [BIG, "other"], [BIG])):
+        bench.measured(f"uniform, member {number + 1} of 3 with other topics", partial(
+            heartbeat, bench, "mixed", f"m{number}",
+            subscribed_topic_names=wanted, server_assignor="uniform"))  # fmt: skip
+    owned(bench)
+
+
+def owned(bench: Bench) -> None:
+    """Heartbeats that name 10,000 partitions, and views of the group."""
+    answer = heartbeat(bench, "owner", "m0", subscribed_topic_names=[BIG])
+    for _ in range(5):
+        if answer["assignment"] is not None:
+            break
+        answer = heartbeat(bench, "owner", "m0", answer["member_epoch"])
+    if answer["assignment"] is not None:
+        whole = [
+            {"topic_id": each["topic_id"], "partitions": each["partitions"]}
+            for each in answer["assignment"]["topic_partitions"]
+        ]
+        bench.measured("a heartbeat that owns 10,000 partitions", partial(
+            heartbeat, bench, "owner", "m0", answer["member_epoch"],
+            topic_partitions=whole))  # fmt: skip
+    request(bench, "ConsumerGroupDescribe, 10,000 partitions", "ConsumerGroupDescribe", 0,
+            {"group_ids": ["owner"]})  # fmt: skip
+    request(bench, "subscription to 10,000 names", "ConsumerGroupHeartbeat", 1, {
+        "group_id": "names", "member_id": "m", "member_epoch": 0, "instance_id": None,
+        "rack_id": None, "rebalance_timeout_ms": 60_000,
+        "subscribed_topic_names": names(MANY), "subscribed_topic_regex": None,
+        "server_assignor": None, "topic_partitions": []})  # fmt: skip
+
+
+def principals(bench: Bench) -> None:
+    """Quotas and credentials of 10,000 users, settings of 10,000 groups and subscriptions."""
+    request(bench, "AlterClientQuotas, 10,000", "AlterClientQuotas", 1, {
+        "validate_only": False, "entries": [
+            {"entity": [{"entity_type": "user", "entity_name": f"u{number}"}],
+             "ops": [{"key": "producer_byte_rate", "value": 1e9, "remove": False}]}
+            for number in range(MANY)]})  # fmt: skip
+    request(bench, "DescribeClientQuotas, all", "DescribeClientQuotas", 1,
+            {"components": [], "strict": False})  # fmt: skip
+    request(bench, "AlterUserScramCredentials, 10,000", "AlterUserScramCredentials", 0, {
+        "deletions": [], "upsertions": [
+            {"name": f"u{number}", "mechanism": 1, "iterations": 4096, "salt": b"s" * 16,
+             "salted_password": b"p" * 32} for number in range(MANY)]})  # fmt: skip
+    request(bench, "DescribeUserScramCredentials, all", "DescribeUserScramCredentials", 0,
+            {"users": None})  # fmt: skip
+    for kind, (key, value) in {
+        32: ("consumer.session.timeout.ms", "46000"), 16: ("interval.ms", "1000"),
+    }.items():  # fmt: skip
+        request(bench, f"IncrementalAlterConfigs, 10,000 of type {kind}",
+                "IncrementalAlterConfigs", 1, {"validate_only": False, "resources": [
+                    {"resource_type": kind, "resource_name": f"r{number}", "configs": [
+                        {"name": key, "value": value, "config_operation": INCREMENTAL_SET}]}
+                    for number in range(MANY)]})  # fmt: skip
+    request(bench, "ListConfigResources, all", "ListConfigResources", 1, {"resource_types": []})
+    request(bench, "IncrementalAlterConfigs, a list of 4,000 names", "IncrementalAlterConfigs", 1,
+            {"validate_only": False, "resources": [
+                {"resource_type": 16, "resource_name": "list", "configs": [
+                    {"name": "metrics", "value": ",".join(names(4_000)),
+                     "config_operation": INCREMENTAL_SET}]}]})  # fmt: skip
+
+
 SCENES: Final[dict[str, Callable[[Bench], None]]] = {
     "topics": topics, "data": data, "metadata": metadata, "offsets": offsets, "groups": groups,
     "members": members, "connections": connections, "upkeep": upkeep,
+    "patterns": patterns, "assignments": assignments, "principals": principals,
 }  # fmt: skip

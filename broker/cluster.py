@@ -46,6 +46,7 @@ from .variants import USUAL
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from .cluster_node import ClusterNode
+    from .runtime.name_matching import NameMatching
     from .runtime.shard import Shard
     from .runtime.state_log import StateLog
     from .scheduling.holds import Holds
@@ -196,6 +197,13 @@ class Cluster:
         return node.transactions.shard_at(partition.index)
 
     @cached_property
+    def name_matching(self) -> NameMatching:
+        """Matches names with regular expressions."""
+        from .runtime.name_matching import NameMatching
+
+        return NameMatching(self.workers, self.clock.live.monotonic_s)
+
+    @cached_property
     def state_log(self) -> StateLog:
         """The log lines about coordinators; imported with the first of them."""
         from .runtime.state_log import StateLog
@@ -254,6 +262,8 @@ class Cluster:
         self._snapshots.stop()
         self.flushes.close()
         self.removals.close()
+        if "name_matching" in self.__dict__:
+            self.name_matching.close()
         self.workers.close()
         if clean:
             for node_id in self.nodes:

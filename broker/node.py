@@ -466,6 +466,7 @@ class Node:
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
+        from ..coordinator.outcome import Notice
         from .runtime.group_settings import group_machine
         from .runtime.group_transitions import GroupTransitions
         from .runtime.shard import Shard
@@ -474,10 +475,17 @@ class Node:
         machine = group_machine(self.config, self.catalog)
         state_log = self.cluster.state_log
         transitions = GroupTransitions(machine.kinds, self.events, self.node_id, state_log)
+
+        def carry_out(shard: Shard[Groups], effect: Effect) -> None:
+            if isinstance(effect, Notice):
+                state_log.notice(effect)
+            else:
+                self.cluster.name_matching.carry_out(shard, effect)
+
         machine.kinds.classic.on_transition = transitions.classic_entered
         return Shard(
             log, machine, (encode, decode), self._shard_services,
-            carry_out=state_log.carry_out, group_transitions=transitions,
+            carry_out=carry_out, group_transitions=transitions,
         )  # fmt: skip
 
     @cached_property

@@ -10,7 +10,6 @@ Skipped: nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ...coordinator.transactions.states import STATE_OF_TITLE, Transaction
@@ -34,23 +33,30 @@ _SINGLE_BYTE: Final = re.compile(r"(?:[^\\]|^)(?:\\\\)*\\C")
 async def list_transactions(
     node: Node, context: Context, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
-    matches = _matcher(request.transactional_id_pattern)
-    wanted = dict.fromkeys(request.state_filters)
+    pattern = request.transactional_id_pattern
+    if pattern:
+        _check(pattern)
+    turns = context.turns
+    wanted = {each: None async for each in turns.each(request.state_filters)}
+    producer_ids = {each async for each in turns.each(request.producer_id_filters)}
     unknown = [title for title in wanted if title not in STATE_OF_TITLE]
     states = [STATE_OF_TITLE[title] for title in wanted if title in STATE_OF_TITLE]
     now_ms = node.clock.now_ms()
     listed: list[Transaction] = []
     if states or not wanted:
-        async for shard in context.turns.each([*node.transactions.shards()]):
+        async for shard in turns.each([*node.transactions.shards()]):
             listed += shard.ask(
                 lambda machine: machine.listed(
                     now_ms=now_ms,
                     states=states,
-                    producer_ids=request.producer_id_filters,
+                    producer_ids=producer_ids,
                     open_longer_than_ms=request.duration_filter,
-                    matches=matches,
                 )
             )
+    if pattern:
+        ids = [each.transactional_id for each in listed]
+        found = (await node.cluster.name_matching.matched([pattern], ids))[pattern]
+        listed = [each for each in listed if each.transactional_id in found]
     return {
         "unknown_state_filters": unknown,
         "transaction_states": [
@@ -59,18 +65,15 @@ async def list_transactions(
                 "producer_id": known.producer_id,
                 "transaction_state": known.state.title,
             }
-            async for known in context.turns.each(listed)
+            async for known in turns.each(listed)
         ],
     }
 
 
-def _matcher(pattern: str | None) -> Callable[[str], object] | None:
-    """The function that matches whole ids; raises Refused (INVALID_REGULAR_EXPRESSION)."""
-    if not pattern:
-        return None
-    from ...coordinator.consumer.topics import compiled
+def _check(pattern: str) -> None:
+    """Raises Refused: INVALID_REGULAR_EXPRESSION."""
+    from ...coordinator.consumer.regexes import compiled
 
     if _SINGLE_BYTE.search(pattern):
         raise Refused(Code.INVALID_REGULAR_EXPRESSION, f"The pattern {pattern!r} has \\C")
-    matches: Callable[[str], object] = compiled(pattern).fullmatch
-    return matches
+    compiled(pattern)

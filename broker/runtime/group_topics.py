@@ -5,7 +5,7 @@ The coordinator's room may not know the catalog's records; it asks through this 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from uuid import UUID
 
 from ...coordinator.consumer.topics import TopicMetadata
@@ -49,10 +49,9 @@ class CatalogTopics:
         topic = self._catalog.topic_by_id(topic_id)
         return None if topic is None else self._facts(topic)
 
-    def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
-        """The names of all topics, or of those for which `may_see` returns true."""
-        names = self._catalog.topics
-        return names if may_see is None else [name for name in names if may_see(name)]
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
+        return self._catalog.topics
 
     def _facts(self, topic: Topic) -> TopicMetadata:
         racks = {

@@ -17,7 +17,7 @@ from ..log_output import Log
 
 if TYPE_CHECKING:
     from ...coordinator.classic.groups import ClassicGroups
-    from ...coordinator.outcome import Effect, Outcome
+    from ...coordinator.outcome import Outcome
     from ..clock import Clock
 
 LINES: Final = 20
@@ -51,10 +51,8 @@ class StateLog:
                 members=len(group.members), state_before=before,
             )  # fmt: skip
 
-    def carry_out(self, _shard: object, effect: Effect) -> None:
-        """Log a notice of a group's coordinator. Raises TypeError for another effect."""
-        if not isinstance(effect, Notice):
-            raise TypeError(f"unknown effect {effect!r}")
+    def notice(self, effect: Notice) -> None:
+        """Log a notice of a group's coordinator."""
         if _groups.lowest <= _INFO and self._groups.may_log(effect.group_id, effect.what):
             _groups.info(effect.what, group=effect.group_id, **effect.fields)
 

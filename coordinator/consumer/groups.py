@@ -27,6 +27,7 @@ from .member import (
 )
 from .migration import downgraded, upgraded
 from .records import ConsumerRecord, ConsumerRemoved, Kind, ResolvedRegex, current
+from .regexes import Found, MatchTopics
 from .requests import (
     ConsumerGroupSettings,
     DescribedConsumerGroup,
@@ -35,7 +36,7 @@ from .requests import (
     HeartbeatRequest,
 )
 from .steps import ConsumerTurn, Steps, Timer, TimerKey, check_epoch, check_released, removal
-from .topics import NoTopics, Topics, matches, metadata_hash
+from .topics import NoTopics, Topics, metadata_hash
 
 Adopt = Callable[[ClassicGroup, GroupStored, Moment, bool], None]
 """Takes a classic group that a consumer group becomes, its record, the time, and whether its
@@ -315,7 +316,7 @@ class ConsumerGroups:
                 continue
             turn = ConsumerTurn(now)
             self._expired(group, key, turn)
-            if turn.records and key.timer is not Timer.REGEX:
+            if turn.records:
                 # The replay cancels it, unless the log does not take the records.
                 deadlines.set(key, turn.now_ms + _RETRY_MS)
             yield turn.outcome(None)
@@ -354,23 +355,39 @@ class ConsumerGroups:
         self.fence(group, [member], turn)
 
     def _match(self, group: ConsumerGroup, turn: ConsumerTurn) -> None:
-        """Match the group's regular expressions against the current topics."""
-        names = self._topics.names_for(self.steps.may_see.pop(group.group_id, None))
-        version = self._topics.version
+        """Have the group's regular expressions matched against the current topics."""
+        may_see = self.steps.may_see.pop(group.group_id, None)
+        self.steps.matching.add(group.group_id)
+        names, version = tuple(self._topics.names()), self._topics.version
+        order = MatchTopics(group.group_id, tuple(group.regexes), names, version, may_see)
+        turn.effects.append(order)
+
+    def matched(self, order: MatchTopics, found: Found, *, now: Moment) -> Outcome[None]:
+        """Log the topics that match, and raise the group's epoch if they differ.
+
+        As handleRegularExpressionsResult in Kafka: an expression that has lost its subscribers
+        meanwhile is left out.
+        """
+        self.steps.matching.discard(order.group_id)
+        turn, group = ConsumerTurn(now), self.groups.get(order.group_id)
+        if group is None:
+            return turn.outcome(None)
         bump = False
-        subscribed = dict(group.subscribers)
         scratch = ConsumerGroup(group.group_id)
-        scratch.subscribers, scratch.resolved = subscribed, dict(group.resolved)
-        for regex, found in matches(tuple(group.regexes), names).items():
+        scratch.subscribers, scratch.resolved = dict(group.subscribers), dict(group.resolved)
+        for regex, topics in found.items():
+            if regex not in group.regexes:
+                continue
             known = group.resolved.get(regex)
-            bump |= found != (known.topics if known is not None else frozenset())
-            record = ResolvedRegex(group.group_id, regex, found, version, turn.now.wall_ms)
+            bump |= topics != (known.topics if known is not None else frozenset())
+            record = ResolvedRegex(group.group_id, regex, topics, order.version, now.wall_ms)
             turn.records.append(record)
             scratch.replay(record)
         hashed = metadata_hash(scratch.subscribers, self._topics)
         if bump or hashed != group.metadata_hash:
             turn.raise_epoch(group, group.epoch + 1, hashed)
-            group.checked = (version, group.epoch + 1)
+            group.checked = (self._topics.version, group.epoch + 1)
+        return turn.outcome(None)
 
     # ---- views
 

@@ -33,6 +33,7 @@ from .requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
 if TYPE_CHECKING:
     from ..classic.groups import ClassicGroups
     from ..group_records import OffsetCommitted
+    from .regexes import Found, MatchTopics
 
 
 def make_kind(
@@ -69,6 +70,10 @@ class ConsumerKind(GroupKind):
         """ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`."""
         classic = self._classic.get(request.group_id)
         return self.consumer_groups.heartbeat(request, classic=classic, now=now)
+
+    def matched(self, order: MatchTopics, found: Found, *, now: Moment) -> Outcome[None]:
+        """Regular expressions were matched; see `ConsumerGroups.matched`."""
+        return self.consumer_groups.matched(order, found, now=now)
 
     def describe(self, group_id: str) -> DescribedConsumerGroup:
         """ConsumerGroupDescribe (69). Raises Refused INVALID_GROUP_ID, GROUP_ID_NOT_FOUND."""

@@ -19,9 +19,10 @@ from .group import ConsumerGroup
 from .member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, Assignment, ConsumerMember, MemberState
 from .reconcile import reconciled
 from .records import ConsumerRemoved, GroupEpoch, Kind, TargetMember, current, subscription
+from .regexes import compiled
 from .requests import ConsumerGroupSettings
 from .target import is_homogeneous, new_target
-from .topics import Topics, compiled, metadata_hash
+from .topics import Topics, metadata_hash
 
 REGEX_PAUSE_MS = 10_000
 """The minimum time between two matchings of a group's regular expressions."""
@@ -34,7 +35,7 @@ class Timer(Enum):
     REBALANCE = "a member that has to give up partitions"
     JOIN = "a classic member that has to rejoin"
     SYNC = "a classic member that has to sync"
-    REGEX = "nothing: regular expressions are matched in the next decision"
+    REGEX = "nothing: regular expressions are matched after the next decision"
 
 
 class TimerKey(NamedTuple):
@@ -86,7 +87,7 @@ class ConsumerTurn:
 class Steps:
     """The steps, with the limits, topics and timers that they use."""
 
-    VOLATILE: ClassVar = frozenset({"may_see"})
+    VOLATILE: ClassVar = frozenset({"matching", "may_see"})
 
     def __init__(self, settings: ConsumerGroupSettings, topics: Topics) -> None:
         self.settings = settings
@@ -94,6 +95,7 @@ class Steps:
         self.deadlines: Deadlines[TimerKey] = Deadlines()
         # By group id: the topics that a regular expression may match, see `HeartbeatRequest`.
         self.may_see: dict[str, Callable[[str], bool] | None] = {}
+        self.matching: set[str] = set()  # ids of groups whose regular expressions are matched now
 
     # ---- the member
 
@@ -166,7 +168,8 @@ class Steps:
         key = TimerKey(Timer.REGEX, group.group_id)
         age_ms = turn.now.wall_ms - group.last_resolved_ms
         # A negative age: the wall clock was set back, so the age is unknown.
-        if self.deadlines.is_set(key) or 0 <= age_ms <= REGEX_PAUSE_MS:
+        is_under_way = self.deadlines.is_set(key) or group.group_id in self.matching
+        if is_under_way or 0 <= age_ms <= REGEX_PAUSE_MS:
             return bump
         regexes = group.regexes_after(old, new)
         if regexes and (

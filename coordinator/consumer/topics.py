@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
-
-from ...protocol.errors import Code, Refused
 
 _MAGIC: Final = b"\0"
 _SIGN: Final = 1 << 63
@@ -41,8 +39,8 @@ class Topics(Protocol):
     def by_name(self, name: str) -> TopicMetadata | None: ...
     def by_id(self, topic_id: uuid.UUID) -> TopicMetadata | None: ...
 
-    def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
-        """The names of all topics, or of those for which `may_see` returns true."""
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
 
 
 class NoTopics:
@@ -56,7 +54,7 @@ class NoTopics:
     def by_id(self, topic_id: uuid.UUID) -> TopicMetadata | None:
         return None
 
-    def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
+    def names(self) -> Iterable[str]:
         return ()
 
 
@@ -94,66 +92,3 @@ def _hash(data: bytes) -> int:
 
     value: int = xxhash.xxh3_64_intdigest(data)
     return value - 2 * _SIGN if value >= _SIGN else value
-
-
-_RE2J: Final = {
-    "missing ]": "missing closing ]",
-    "missing )": "missing closing )",
-    "unexpected )": "regexp/syntax: internal error",
-    "trailing \\": "trailing backslash at end of expression",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid repetition size": "invalid repeat count",
-    "invalid named capture group": "invalid named capture",
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-}
-
-
-class Regex(Protocol):
-    """A compiled regular expression of re2, which has no types of its own."""
-
-    def fullmatch(self, text: str, /) -> object:
-        """The match; None if the text does not match as a whole."""
-
-
-def compiled(regex: str) -> Regex:
-    """A regular expression in RE2's syntax, which is what Kafka uses.
-
-    Raises:
-        Refused: INVALID_REGULAR_EXPRESSION.
-    """
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        pattern: Regex = re2.compile(regex, options=options)
-        return pattern
-    except re2.error as wrong:
-        why = wrong.args[0] if wrong.args else ""
-        text = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
-        raise Refused(
-            Code.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: "
-            f"{_re2j_message(text)}.",
-        ) from None
-
-
-def _re2j_message(why: str) -> str:
-    """The error message of RE2/J, which Kafka uses, for one of the C++ library."""
-    kind = why.partition(":")[0]
-    return _RE2J.get(kind, kind)
-
-
-def matches(regexes: Collection[str], names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """The topics whose whole name matches, by regular expression; an invalid one matches none."""
-    listed = list(names)
-    found = {}
-    for regex in regexes:
-        try:
-            pattern = compiled(regex)
-        except Refused:  # only from a log that another version of RE2 wrote
-            found[regex] = frozenset[str]()
-        else:
-            found[regex] = frozenset(name for name in listed if pattern.fullmatch(name))
-    return found

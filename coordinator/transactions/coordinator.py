@@ -7,7 +7,7 @@ TransactionCoordinator and TransactionStateManager of Kafka 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Set
 from itertools import islice
 from typing import Final
 
@@ -334,9 +334,8 @@ class Transactions:
         *,
         now_ms: int,
         states: Collection[State] = (),
-        producer_ids: Collection[int] = (),
+        producer_ids: Set[int] = frozenset(),
         open_longer_than_ms: int = -1,
-        matches: Callable[[str], object] | None = None,
     ) -> tuple[Transaction, ...]:
         """ListTransactions (66): the transactions that match all given filters.
 
@@ -349,7 +348,6 @@ class Transactions:
             if (not states or known.state in states)
             and (not producer_ids or known.producer_id in producer_ids)
             and (open_longer_than_ms < 0 or now_ms - known.started_ms > open_longer_than_ms)
-            and (matches is None or matches(known.transactional_id))
         )
 
     def ongoing(self) -> Collection[Transaction]:

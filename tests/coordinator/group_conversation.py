@@ -15,6 +15,8 @@ from ottla.coordinator.classic.requests import (
     SyncReply,
     SyncRequest,
 )
+from ottla.coordinator.consumer.kind import ConsumerKind
+from ottla.coordinator.consumer.regexes import Found, MatchTopics, matching
 from ottla.coordinator.group_records import GroupRecord, decode, encode
 from ottla.coordinator.groups import ClaimedMember, DescribedGroup, Groups
 from ottla.coordinator.moment import Moment
@@ -37,6 +39,18 @@ def subscription(*topics: str) -> bytes:
 
 
 RANGE: Protocols = (("range", subscription("orders")),)
+
+
+def found_by(order: MatchTopics) -> Found:
+    """Match the topics of a group, at once."""
+    may_see = order.may_see or (lambda name: True)
+    job = matching(order.regexes, [*filter(may_see, order.names)])
+    while True:
+        try:
+            next(job)
+        except StopIteration as ended:
+            found: Found = ended.value
+            return found
 
 
 class GroupTalk:
@@ -77,10 +91,18 @@ class GroupTalk:
             if isinstance(effect, Notice):
                 self.notices.append(effect)
                 continue
+            if isinstance(effect, MatchTopics):
+                self.match(effect)
+                continue
             assert isinstance(effect, Answer)
             assert effect.ticket not in self.answers, "answered twice"
             self.answers[effect.ticket] = effect.reply
         return outcome.reply
+
+    def match(self, order: MatchTopics) -> None:
+        """Match a group's regular expressions, and make the decision that follows."""
+        decide = self.machine.kind(ConsumerKind).matched
+        self.told(decide(order, found_by(order), now=self.now))
 
     def pass_time(self, time_ms: int = 0) -> None:
         """Let time pass; timers run when they are due."""

@@ -7,8 +7,9 @@ import uuid
 import pytest
 
 from ottla.coordinator.consumer.kind import ConsumerKind
+from ottla.coordinator.consumer.regexes import MatchTopics
 from ottla.coordinator.consumer.steps import REGEX_PAUSE_MS
-from ottla.coordinator.consumer.topics import NoTopics, TopicMetadata, matches, metadata_hash
+from ottla.coordinator.consumer.topics import NoTopics, TopicMetadata, metadata_hash
 from ottla.protocol.errors import Code
 from tests.coordinator.consumer.conversation import (
     Consumer,
@@ -17,6 +18,7 @@ from tests.coordinator.consumer.conversation import (
     settle,
     stable,
 )
+from tests.coordinator.group_conversation import GROUP, found_by
 
 # Two topics of an Apache Kafka 4.1.1, and the hash in the record of a group subscribed to both.
 HASHED_TOPICS = [
@@ -243,7 +245,8 @@ def test_only_topics_that_may_be_known_are_matched() -> None:
 
 
 def test_a_regular_expression_that_is_not_valid_any_more_matches_nothing() -> None:
-    assert matches(["(", "a"], ["a"]) == {"(": frozenset(), "a": frozenset({"a"})}
+    order = MatchTopics(GROUP, ["(", "a"], ["a"], 1, None)
+    assert found_by(order) == {"(": frozenset(), "a": frozenset({"a"})}
 
 
 # ---- the hash of the topics
@@ -272,7 +275,7 @@ def test_a_pattern_matches_nothing_without_topics() -> None:
     topics = NoTopics()
     assert topics.by_name("orders") is None
     assert topics.by_id(uuid.UUID(int=1)) is None
-    assert list(topics.names_for(None)) == []
+    assert list(topics.names()) == []
     assert metadata_hash(["orders"], topics) == 0
 
 

@@ -43,7 +43,6 @@ def machine() -> Transactions:
         ({"open_longer_than_ms": 19}, {"open", "idle"}),
         # What never had a transaction is older than any duration.
         ({"open_longer_than_ms": 20}, {"idle"}),
-        ({"matches": lambda transactional_id: transactional_id == "open"}, {"open"}),
         ({"states": [State.ONGOING], "producer_ids": [2]}, set()),
     ],
 )

@@ -171,7 +171,7 @@ class Client:
     @property
     def topics_now(self) -> frozenset[str]:
         """The existing topics of its subscription."""
-        known = self.around.topics.names_for(None)
+        known = self.around.topics.names()
         asked = self.topics | frozenset(self.regex.split("|"))
         return frozenset(name for name in known if name in asked)
 

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ottla.coordinator.classic.requests import GroupSettings
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.records import (
     ConsumerRemoved,
     CurrentMember,
     MemberSubscription,
     TargetEpoch,
 )
+from ottla.coordinator.consumer.regexes import MatchTopics
 from ottla.coordinator.consumer.requests import ConsumerGroupSettings
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved, encode
 from ottla.coordinator.groups import Groups
@@ -31,6 +33,7 @@ from ottla.coordinator.outcome import PARKED, Answer, Effect, Notice, Outcome, P
 from ottla.protocol.batch import spans
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer.conversation import ConsumerTalk, FakeTopics
+from tests.coordinator.group_conversation import found_by
 
 from ..network import Crashed, Request, Respond
 from ..scheduler import Scheduler
@@ -190,6 +193,11 @@ class Coordinator:
     def _answer(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Notice):
+                continue
+            if isinstance(effect, MatchTopics):
+                assert self.machine is not None
+                decide = self.machine.kind(ConsumerKind).matched
+                self._commit(decide(effect, found_by(effect), now=self.now))
                 continue
             assert isinstance(effect, Answer), effect
             parking = self.parked.pop(effect.ticket, None)
