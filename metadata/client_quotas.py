@@ -107,27 +107,19 @@ class ClientQuotas:
         Args:
             is_address: whether a text is an IP address or a resolvable host name.
         """
-        results: dict[Entity, Refused | None] = {}
-        records: list[ClientQuotaRecord] = []
+        decision = self.decision(is_address=is_address)
         for alteration in alterations:
-            entity = entity_of(alteration.entity)
-            changes = dict(alteration.changes)
-            if len(changes) < len(alteration.changes) or entity in results:
-                why = f"Ignoring duplicate entity {_text(entity)}"
-                results[entity] = Refused(Code.INVALID_REQUEST, why)
-                continue
-            try:
-                allowed = _allowed_keys(entity, is_address)
-                records += self._changed(entity, changes, allowed)
-            except Refused as refused:
-                results[entity] = refused
-            else:
-                results[entity] = None
-        return results, tuple(records)
+            decision.add(alteration)
+        return decision.results, tuple(decision.records)
 
-    def _changed(
+    def decision(self, *, is_address: Callable[[str], bool]) -> Decision:
+        """Begin a decision on a request; `is_address` as in `alter`."""
+        return Decision(self, is_address)
+
+    def changed(
         self, entity: Entity, changes: Mapping[str, float | None], allowed: Sequence[str]
     ) -> list[ClientQuotaRecord]:
+        """The records of the changes of an entity. Raises Refused."""
         present = self.by_entity.get(entity, _NOTHING)
         parts = tuple(EntityData(*part) for part in entity)
         records: list[ClientQuotaRecord] = []
@@ -154,8 +146,10 @@ class ClientQuotas:
         else:
             quotas[record.key] = record.value
         if quotas:
-            keys = in_hash_map(quotas, java_hash_code, first_capacity=1)
-            self.by_entity[entity] = {key: quotas[key] for key in keys}
+            if len(quotas) > 1:
+                keys = in_hash_map(quotas, java_hash_code, first_capacity=1)
+                quotas = {key: quotas[key] for key in keys}
+            self.by_entity[entity] = quotas
         else:
             self.by_entity.pop(entity, None)
 
@@ -166,6 +160,43 @@ class ClientQuotas:
             for entity, quotas in self.by_entity.items()
             for key, value in quotas.items()
         )
+
+
+class Decision:
+    """A decision on a request to change quotas, entity by entity.
+
+    Attributes:
+        results: of the entities so far.
+        records: of the valid ones.
+    """
+
+    def __init__(self, quotas: ClientQuotas, is_address: Callable[[str], bool]) -> None:
+        self._quotas = quotas
+        self._is_address = is_address
+        self._changes = quotas.changes
+        self.results: dict[Entity, Refused | None] = {}
+        self.records: list[ClientQuotaRecord] = []
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether quotas have changed since it began."""
+        return self._changes != self._quotas.changes
+
+    def add(self, alteration: Alteration) -> None:
+        """Decide on one entity."""
+        entity = entity_of(alteration.entity)
+        changes = dict(alteration.changes)
+        if len(changes) < len(alteration.changes) or entity in self.results:
+            why = f"Ignoring duplicate entity {_text(entity)}"
+            self.results[entity] = Refused(Code.INVALID_REQUEST, why)
+            return
+        try:
+            allowed = _allowed_keys(entity, self._is_address)
+            self.records += self._quotas.changed(entity, changes, allowed)
+        except Refused as refused:
+            self.results[entity] = refused
+        else:
+            self.results[entity] = None
 
 
 def _hash_of_entity(entity: Entity) -> int:

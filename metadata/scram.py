@@ -7,6 +7,7 @@ org.apache.kafka.controller.ScramControlManager and org.apache.kafka.image.Scram
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -53,10 +54,15 @@ Results = dict[str, Refused | None]
 
 
 class ScramCredentials:
-    """The credentials of all users, by name and mechanism."""
+    """The credentials of all users, by name and mechanism.
+
+    Attributes:
+        changes: number of replayed records.
+    """
 
     def __init__(self) -> None:
         self._by_user: dict[str, dict[int, ScramCredential]] = {}
+        self.changes = 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ScramCredentials) and self._by_user == other._by_user
@@ -65,11 +71,20 @@ class ScramCredentials:
         """The credential that verifies a user's login; None if there is none."""
         return self._by_user.get(name, {}).get(mechanism)
 
-    def describe(self, names: Sequence[str] | None) -> dict[str, Refused | list[tuple[int, int]]]:
-        """DescribeUserScramCredentials: mechanism and iterations of each; None: all users."""
+    def describe(
+        self, names: Sequence[str] | None
+    ) -> Iterator[tuple[str, Refused | list[tuple[int, int]]]]:
+        """DescribeUserScramCredentials: mechanism and iterations of each; None: all users.
+
+        Credentials may change between two results.
+        """
         if not names:
-            names = list(self._by_user)
-        return {name: self._described(name, names.count(name)) for name in names}
+            for name in [*self._by_user]:
+                if name in self._by_user:
+                    yield name, self._described(name, 1)
+            return
+        for name, times in Counter(names).items():
+            yield name, self._described(name, times)
 
     def _described(self, name: str, times: int) -> Refused | list[tuple[int, int]]:
         if times > 1:
@@ -81,30 +96,22 @@ class ScramCredentials:
             return Refused(Code.RESOURCE_NOT_FOUND, why + name)
         return [(mechanism, each.iterations) for mechanism, each in sorted(credentials.items())]
 
+    def alteration(self) -> Alteration:
+        """Begin a decision on a request."""
+        return Alteration(self)
+
     def alter(
         self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
     ) -> tuple[Results, tuple[MetadataRecord, ...]]:
-        """AlterUserScramCredentials: the result for each user, and the records of valid changes.
-
-        If a user is listed twice, none of its changes is made.
-        """
-        results: Results = {}
-        wanted: dict[str, Deletion | Upsertion] = {}
+        """AlterUserScramCredentials: the result for each user, and the records of valid changes."""
+        alteration = self.alteration()
         changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
         for change in changes:
-            if results.get(change.name) is not None:
-                continue
-            if change.name in wanted:
-                del wanted[change.name]
-                why = "A user credential cannot be altered twice in the same request"
-                results[change.name] = Refused(Code.DUPLICATE_RESOURCE, why)
-                continue
-            results[change.name] = refused = self._why_invalid(change)
-            if refused is None:
-                wanted[change.name] = change
-        return results, tuple(_record(change) for change in wanted.values())
+            alteration.add(change)
+        return alteration.results, tuple(alteration.records())
 
-    def _why_invalid(self, change: Deletion | Upsertion) -> Refused | None:
+    def why_invalid(self, change: Deletion | Upsertion) -> Refused | None:
+        """The error of a change; None if it is valid."""
         if not change.name:
             return Refused(Code.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
         if change.mechanism not in MECHANISMS:
@@ -123,6 +130,7 @@ class ScramCredentials:
 
     def replay(self, record: UserScramCredentialRecord | RemoveUserScramCredentialRecord) -> None:
         """Apply a record."""
+        self.changes += 1
         if isinstance(record, UserScramCredentialRecord):
             self._by_user.setdefault(record.name, {})[record.mechanism] = ScramCredential(
                 record.salt, record.stored_key, record.server_key, record.iterations
@@ -140,6 +148,45 @@ class ScramCredentials:
             for name, credentials in self._by_user.items()
             for mechanism, credential in credentials.items()
         )
+
+
+class Alteration:
+    """A decision on a request to change credentials, user by user.
+
+    If a user is listed twice, none of its changes is made.
+
+    Attributes:
+        results: of the users so far.
+    """
+
+    def __init__(self, credentials: ScramCredentials) -> None:
+        self._credentials = credentials
+        self._changes = credentials.changes
+        self._wanted: dict[str, Deletion | Upsertion] = {}
+        self.results: Results = {}
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether credentials have changed since it began."""
+        return self._changes != self._credentials.changes
+
+    def add(self, change: Deletion | Upsertion) -> None:
+        """Decide on one change."""
+        results = self.results
+        if results.get(change.name) is not None:
+            return
+        if change.name in self._wanted:
+            del self._wanted[change.name]
+            why = "A user credential cannot be altered twice in the same request"
+            results[change.name] = Refused(Code.DUPLICATE_RESOURCE, why)
+            return
+        results[change.name] = refused = self._credentials.why_invalid(change)
+        if refused is None:
+            self._wanted[change.name] = change
+
+    def records(self) -> Iterator[MetadataRecord]:
+        """The records of the valid changes, made one by one."""
+        return map(_record, self._wanted.values())
 
 
 def _record(change: Deletion | Upsertion) -> MetadataRecord:

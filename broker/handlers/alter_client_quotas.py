@@ -11,18 +11,20 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...metadata.client_quotas import IP, Alteration, Entity, entity_of
+from ...metadata.client_quotas import IP, Alteration, Decision, Entity, entity_of
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.authorization import Operation, may_cluster
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_client_quotas import (
         AlterClientQuotasRequest,
         AlterClientQuotasResponse,
     )
+    from ...protocol.batch import Framed
     from ..node import Node
 
 
@@ -39,16 +41,39 @@ async def alter_client_quotas(
     ]
     if not may_cluster(node, context, Operation.ALTER_CONFIGS):
         refused = Refused(Code.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-        return _answer({entity_of(each.entity): refused for each in alterations})
+        refusals = {
+            entity_of(each.entity): refused async for each in context.turns.each(alterations)
+        }
+        return await _answer(context, refusals)
     addresses = await _resolvable(alterations)
-    results, records = node.catalog.quotas.alter(alterations, is_address=addresses.__contains__)
+    decision, framed = await _decided(node, context, alterations, addresses)
+    results: Mapping[Entity, Refused | None] = decision.results
     if not request.validate_only:
         try:
-            node.controller.change(records)
+            node.controller.change(decision.records, framed)
             await node.decided()
         except Refused as refused:  # the disk
             results = dict.fromkeys(results, refused)
-    return _answer(results)
+    return await _answer(context, results)
+
+
+async def _decided(
+    node: Node, context: Context, alterations: list[Alteration], addresses: set[str]
+) -> tuple[Decision, Framed | None]:
+    """Decide on all entities in slices, on one state of the quotas."""
+    quotas, is_address = node.catalog.quotas, addresses.__contains__
+    for _ in range(ATTEMPTS):
+        decision = quotas.decision(is_address=is_address)
+        async for alteration in context.turns.each(alterations):
+            decision.add(alteration)
+        _, framed = await encoded_ahead(decision.records, context.turns)
+        if not decision.is_outdated:
+            return decision, framed
+    # Other requests change quotas all the time: decide without a pause.
+    decision = quotas.decision(is_address=is_address)
+    for alteration in alterations:
+        decision.add(alteration)
+    return decision, None
 
 
 async def _resolvable(alterations: list[Alteration]) -> set[str]:
@@ -64,7 +89,9 @@ async def _resolvable(alterations: list[Alteration]) -> set[str]:
     return found
 
 
-def _answer(results: Mapping[Entity, Refused | None]) -> AlterClientQuotasResponse:
+async def _answer(
+    context: Context, results: Mapping[Entity, Refused | None]
+) -> AlterClientQuotasResponse:
     return {
         "entries": [
             {
@@ -72,6 +99,6 @@ def _answer(results: Mapping[Entity, Refused | None]) -> AlterClientQuotasRespon
                 "error_message": None if refused is None else refused.why,
                 "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
             }
-            for entity, refused in results.items()
+            async for entity, refused in context.turns.each(results.items())
         ]
     }

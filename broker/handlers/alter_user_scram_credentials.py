@@ -7,14 +7,17 @@ Skipped: nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...metadata.scram import Deletion, Upsertion
+from ...metadata.records import MetadataRecord
+from ...metadata.scram import Alteration, Deletion, Upsertion
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.authorization import Operation, must_cluster
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_user_scram_credentials import (
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
         AlterUserScramCredentialsResponse,
         AlterUserScramCredentialsResult,
     )
+    from ...protocol.batch import Framed
     from ..node import Node
 
 
@@ -29,23 +33,44 @@ if TYPE_CHECKING:
 async def alter_user_scram_credentials(
     node: Node, context: Context, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    deletions = [Deletion(each.name, each.mechanism) for each in request.deletions]
-    upsertions = [
-        Upsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
-        for each in request.upsertions
+    turns = context.turns
+    changes: list[Deletion | Upsertion] = [
+        Deletion(each.name, each.mechanism) async for each in turns.each(request.deletions)
     ]
+    async for each in turns.each(request.upsertions):
+        credential = each.iterations, each.salt, each.salted_password
+        changes.append(Upsertion(each.name, each.mechanism, *credential))
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
-        names = [each.name for each in request.deletions] + [e.name for e in request.upsertions]
-        return {"results": [_result(name, refused) for name in dict.fromkeys(names)]}
-    results, records = node.catalog.scram.alter(deletions, upsertions)
+        names = dict.fromkeys(change.name for change in changes)
+        return {"results": [_result(name, refused) async for name in turns.each(names)]}
+    alteration, records, framed = await _decided(node, context, changes)
+    results = alteration.results
     try:
-        node.controller.change(records)
+        node.controller.change(records, framed)
         await node.decided()
     except Refused as refused:  # the disk
         results = dict.fromkeys(results, refused)
-    return {"results": [_result(*each) for each in results.items()]}
+    return {"results": [_result(*each) async for each in turns.each(results.items())]}
+
+
+async def _decided(
+    node: Node, context: Context, changes: Sequence[Deletion | Upsertion]
+) -> tuple[Alteration, Sequence[MetadataRecord], Framed | None]:
+    """Decide on all changes in slices, on one state of the credentials."""
+    for _ in range(ATTEMPTS):
+        alteration = node.catalog.scram.alteration()
+        async for change in context.turns.each(changes):
+            alteration.add(change)
+        records, framed = await encoded_ahead(alteration.records(), context.turns)
+        if not alteration.is_outdated:
+            return alteration, records, framed
+    # Other requests change credentials all the time: decide without a pause.
+    alteration = node.catalog.scram.alteration()
+    for change in changes:
+        alteration.add(change)
+    return alteration, [*alteration.records()], None
 
 
 def _result(name: str, refused: Refused | None) -> AlterUserScramCredentialsResult:

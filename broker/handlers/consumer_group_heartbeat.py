@@ -47,7 +47,7 @@ async def consumer_group_heartbeat(
 ) -> ConsumerGroupHeartbeatResponse:
     check_enabled(node)
     must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
-    for name in request.subscribed_topic_names or ():
+    async for name in context.turns.each(request.subscribed_topic_names or ()):
         must(node, context, Operation.DESCRIBE, AclResource.TOPIC, name)
     heartbeat = _heartbeat(node, context, request)
     shard = node.groups.shard_of(request.group_id)

@@ -34,9 +34,10 @@ async def describe_user_scram_credentials(
             "error_message": None,
             "results": [_told("", refused) for _ in request.users or ()],
         }
-    names = [user.name for user in request.users or ()]
-    described = node.catalog.scram.describe(names)
-    return {"error_message": "", "results": [_told(*each) for each in described.items()]}
+    turns = context.turns
+    names = [user.name async for user in turns.each(request.users or ())]
+    described = turns.each(node.catalog.scram.describe(names))
+    return {"error_message": "", "results": [_told(*each) async for each in described]}
 
 
 def _told(name: str, result: Refused | list[tuple[int, int]]) -> DescribeUserScramCredentialsResult:

@@ -80,8 +80,8 @@ def test_deleting_a_missing_credential_is_refused() -> None:
 
 def test_describing_a_user_named_twice_or_missing_is_refused() -> None:
     scram = holding(upsertion(mechanism=2), upsertion(iterations=8192), upsertion("alice"))
-    assert scram.describe(None) == {"bob": [(1, 8192), (2, 4096)], "alice": [(1, 4096)]}
-    answers = scram.describe(["bob", "eve", "bob"])
+    assert dict(scram.describe(None)) == {"bob": [(1, 8192), (2, 4096)], "alice": [(1, 4096)]}
+    answers = dict(scram.describe(["bob", "eve", "bob"]))
     codes = {name: getattr(answer, "code", None) for name, answer in answers.items()}
     assert codes == {"bob": Code.DUPLICATE_RESOURCE, "eve": Code.RESOURCE_NOT_FOUND}
 

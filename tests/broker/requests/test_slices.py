@@ -140,7 +140,10 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, lambda count: {"topics": None, "timeout_ms": 1}),
     ApiKey.DESCRIBE_PRODUCERS: (0, _topics(lambda index: index, field="partition_indexes")),
     ApiKey.DESCRIBE_TRANSACTIONS: (0, _names("transactional_ids")),
-    ApiKey.LIST_TRANSACTIONS: (0, lambda count: {}),
+    ApiKey.LIST_TRANSACTIONS: (2, lambda count: {
+        **_names("state_filters")(count), "producer_id_filters": [*range(count)]}),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, _structs(
+        "users", lambda number: {"name": f"u{number}"})),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (0, _names("group_ids")),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, lambda count: {
         "topics": [], "response_partition_limit": 2000, "cursor": None}),
@@ -164,8 +167,8 @@ AT_ONCE: Final = {
     # A decision of the controller: all or nothing of a request is true.
     ApiKey.CREATE_ACLS, ApiKey.ALTER_CLIENT_QUOTAS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES,
-    # As many as there are users, or quotas.
-    ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    # The order of the answer is that of a hash map of all quotas.
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
     # Nothing in it is more than a few.
     ApiKey.HEARTBEAT, ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.INIT_PRODUCER_ID,
     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.SASL_AUTHENTICATE,
@@ -256,10 +259,29 @@ async def test_more_elements_do_not_make_a_turn_longer(tmp_path: Path, key: ApiK
     assert found[2] < 1.5 * found[1] + 100, found
 
 
+def _credential(number: int) -> dict[str, Any]:
+    secret = b"s" * 32
+    return {
+        "name": f"u{number}", "mechanism": 1, "iterations": 4096, "salt": secret,
+        "salted_password": secret,
+    }  # fmt: skip
+
+
+def _quota(number: int) -> dict[str, Any]:
+    return {
+        "entity": [{"entity_type": "user", "entity_name": f"u{number}"}],
+        "ops": [{"key": "producer_byte_rate", "value": 1000.0, "remove": False}],
+    }
+
+
 DECIDED: Final[dict[str, tuple[ApiKey, int, Fields, float]]] = {
     # The lines that the longest turn may run for each element: its part in the one append.
     "ACLs": (ApiKey.CREATE_ACLS, 3, _structs("creations", _acl), 20),
     "all ACLs by one filter": (ApiKey.DELETE_ACLS, 3, lambda count: {"filters": [EVERY_ACL]}, 20),
+    "credentials": (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, _structs(
+        "upsertions", _credential, deletions=[]), 50),
+    "quotas": (ApiKey.ALTER_CLIENT_QUOTAS, 1, _structs(
+        "entries", _quota, validate_only=False), 60),
     "partitions of a topic": (ApiKey.CREATE_TOPICS, 7, lambda count: {
         "timeout_ms": 1, "topics": [
             {"name": "new", "num_partitions": 500 + count, "replication_factor": 1}]}, 30),
