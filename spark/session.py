@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from .connector import ConnectorJars, SparkUnavailable, connector_jars, need_java, without
+from .threads import use_in_this_thread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,7 +148,11 @@ def check_session(
 
 
 def register_formats(spark: SparkSession) -> None:
-    """Make `kafka-log` and `kafka-exactly-once` known to a session, where their libraries are."""
+    """Make `kafka-log` and `kafka-exactly-once` known to a session and this thread.
+
+    A format whose libraries are missing is left out.
+    """
+    use_in_this_thread(spark)
     if spark in _with_formats:
         return
     _with_formats.add(spark)

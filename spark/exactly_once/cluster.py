@@ -128,13 +128,18 @@ class Cluster:
 
         patiently(init)
 
-    def open_ids(self) -> list[str]:
-        """All transactional ids that have an open transaction."""
-        return patiently(self._open_ids)
+    def open_ids(self, *, may_begin: bool = False) -> list[str]:
+        """All transactional ids that have an open transaction.
 
-    def _open_ids(self) -> list[str]:
+        Args:
+            may_begin: also those whose producer has not begun one yet.
+        """
+        states = ["Ongoing", "Empty"] if may_begin else ["Ongoing"]
+        return patiently(lambda: self._in_states(states))
+
+    def _in_states(self, states: list[str]) -> list[str]:
         found: list[str] = []
-        body = {"state_filters": ["Ongoing"], "producer_id_filters": []}
+        body = {"state_filters": states, "producer_id_filters": []}
         for node_id in self.wire.node_ids():
             answer = self.wire.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
             check(answer.error_code, f"node {node_id}")

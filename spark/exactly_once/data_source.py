@@ -1,6 +1,7 @@
 """The format `kafka-exactly-once` of PySpark (docs/SPARK_SINK.md).
 
-`register(spark)` makes it known to a session. Spark pickles the classes below to the executors.
+`register(spark)` makes it known to a session and a thread. Spark pickles the classes below to the
+executors.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pyspark.sql.datasource import (
 )
 
 from ...security.client_security import Unauthenticated
+from ..threads import use_in_this_thread
 from .checkpoint import query_id_in
 from .driver import Driver, Origin
 from .options import SinkOptions
@@ -162,8 +164,9 @@ class BatchWriter(_Writer, DataSourceWriter):
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format known to a session."""
+    """Make the format known to a session, and to the thread that calls."""
     spark.dataSource.register(KafkaExactlyOnce)
+    use_in_this_thread(spark)
 
 
 def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:

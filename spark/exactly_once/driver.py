@@ -123,7 +123,8 @@ class Driver:
     def abort(self) -> None:
         """Abort the reported transactions of a batch that failed, if a broker answers.
 
-        So are those of tasks of the same run that did not report, because the query was stopped.
+        So are those of tasks of the same run that did not report, because the query was stopped;
+        of these, tasks that have a producer and no transaction yet are fenced, too.
         Spark also calls this after a commit() that failed or was interrupted: a decided batch is
         finished. What is left open here is ended by the next commit().
         """
@@ -141,7 +142,8 @@ class Driver:
             for each in waiting:
                 cluster.commit(each.transaction)
             names = [each.transaction.transactional_id for each in self._reported]
-            names += [name for name in self._open_ids(cluster) if self._is_of_this_run(name)]
+            found = self._open_ids(cluster, may_begin=True)
+            names += [name for name in found if self._is_of_this_run(name)]
             for name in dict.fromkeys(names):
                 if name not in decided:
                     cluster.fence(name)
@@ -216,10 +218,10 @@ class Driver:
             cluster.fence(name)
         self._reach(Step.OTHERS_FENCED)
 
-    def _open_ids(self, cluster: Cluster) -> list[str]:
+    def _open_ids(self, cluster: Cluster, *, may_begin: bool = False) -> list[str]:
         """The transactional ids of all open transactions of the query's tasks."""
         prefix, query_id = self._options.prefix, self._origin.query_id
-        found = cluster.open_ids()
+        found = cluster.open_ids(may_begin=may_begin)
         return [name for name in found if is_task_of(name, prefix, query_id)]
 
     def _reach(self, step: Step) -> None:

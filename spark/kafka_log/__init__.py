@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ..threads import use_in_this_thread
 from .progress import lag
 
 if TYPE_CHECKING:
@@ -33,3 +34,4 @@ def register(spark: SparkSession) -> None:
     except ModuleNotFoundError as missing:
         raise SparkUnavailable(without(missing, FORMAT)) from None
     spark.dataSource.register(KafkaLog)
+    use_in_this_thread(spark)

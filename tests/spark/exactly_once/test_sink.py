@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaException, Producer
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ottla.record_batch import partition_of
@@ -275,6 +276,22 @@ def test_an_abort_ends_the_transactions_of_its_run_that_did_not_report(ottla: Ot
     batches.task("a", 1, 2)
     batches.driver("a", 0, done).abort()
     assert batches.open_ids() == [other.transaction.transactional_id]
+
+
+def test_an_abort_fences_a_task_that_has_not_begun(ottla: Ottla) -> None:
+    """A task outlives its query for a moment: Spark ends its process later."""
+    batches = Batches(ottla)
+    done = batches.task("a", 0, 1)
+    name = Origin(batches.query_id, "a").transactional_id(batches.options, 1, 0)
+    late = Producer(batches.options.settings(name))
+    late.init_transactions(60)
+    batches.driver("a", 0, done).abort()
+    late.begin_transaction()
+    late.produce(batches.topic, b"2")
+    with pytest.raises(KafkaException):
+        late.commit_transaction(60)
+    assert batches.open_ids() == []
+    assert batches.values() == []
 
 
 def test_an_abort_after_the_decision_commits_the_decided_batch(ottla: Ottla) -> None:
