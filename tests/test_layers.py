@@ -111,8 +111,8 @@ SUB_ROOMS: dict[str, set[str]] = {
     "lab/captures": {"lab/sights", "lab/trace_events"},
     "protocol/api_types": set(),
     "protocol/schemas": set(),
-    "spark/kafka_log": {"spark/connector"},
-    "spark/exactly_once": set(),
+    "spark/kafka_log": {"spark/connector", "spark/threads"},
+    "spark/exactly_once": {"spark/threads"},
 }
 # Further imports of a sub-room, for types alone (`if TYPE_CHECKING`).
 FOR_TYPES: dict[str, set[str]] = {

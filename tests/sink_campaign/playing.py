@@ -212,7 +212,7 @@ class Stage:
 
     def _stop_at_random(self, round_: Round, copy: Copy, ended: threading.Event) -> None:
         """Order an orderly end of the query when its moment comes."""
-        if not ended.wait(round_.moment * self.usual_s[False]):
+        if not ended.wait(round_.moment * self.usual_s.get(False, ROUND_S)):
             copy.stop_file.touch()
 
     def _kill_at_random(
