@@ -18,12 +18,19 @@ from ottla.record_producer import produce
 from ottla.testing import Ottla
 from ottla.torturing.schedule import ERRORS
 
+from .errors_of_kafka import recorded
+
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Ottla]:
     with Ottla() as started:
         started.create_topic("orders")
         yield started
+
+
+@pytest.mark.parametrize(("api", "code"), recorded())
+def test_no_error_is_unusual_that_kafka_gives_or_its_clients_expect(api: str, code: str) -> None:
+    assert may_be_given(Code[code], api)
 
 
 @pytest.mark.parametrize("api", ERRORS)
