@@ -2,7 +2,8 @@
 
 Every length and count of every record is checked, as Kafka does (DefaultRecord.readFrom). Most
 producers send runs of records of one shape, whose lengths are compared by slices with that stride,
-at the speed of C. Other records are read one by one, and nearly all of them by a short path.
+at the speed of C. Records whose values alone differ in length are read one by one, but quickly
+(record_shapes.py), and nearly all others by a short path.
 
 The payload must be whole in memory; `RecordStream` walks over payloads that come in pieces.
 """
@@ -15,6 +16,7 @@ from typing import Final
 from ..protocol.batch import Bytes
 from ..protocol.errors import Code, Refused
 from ..protocol.varints import read_signed, read_size
+from .record_shapes import walk_over_alike
 
 LEAST_BYTES: Final = 6
 """A record without its length: attributes, two deltas, and three lengths."""
@@ -24,6 +26,7 @@ _SHORTEST_RUN: Final = 8
 _LEAST_FOR_A_RUN: Final = 24
 _LONGEST_RUN: Final = 1 << 12
 _BEFORE_ANOTHER_RUN: Final = 256  # records that are walked over one by one
+_LEAST_OF_A_SHAPE: Final = 16
 _BEFORE_A_SHORT_PATH: Final = 16  # records of any shape
 _COUNTS_AS_RUNS: Final = 8  # what they count as
 _MANY_HEADERS: Final = 1 << 12
@@ -147,7 +150,7 @@ def walk_on(
             most_runs -= 1 if run else _COUNTS_AS_RUNS
             before_a_run = left if run else max(left - _BEFORE_ANOTHER_RUN, 0)
             continue
-        missing, at = _walk_shortly(payload, at, left - before_a_run, found)
+        missing, at = _walk_quickly(payload, at, left - before_a_run, found)
         left = before_a_run + missing
         if missing:
             wanted = min(missing, _BEFORE_A_SHORT_PATH)
@@ -296,8 +299,29 @@ def _are_in_order(columns: list[bytes], first: int) -> bool:
     return True
 
 
+def _walk_quickly(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
+    """As `walk_on`; stops at the first record that is not simple, or not right."""
+    left = record_count
+    if not at or not found.count:  # the payload has no record before it
+        missing, at = _walk_shortly(payload, at, 1, found)
+        left -= 1 - missing
+        if missing or not left:
+            return left, at
+    while left >= _LEAST_OF_A_SHAPE:
+        alike = walk_over_alike(payload, at, left, found.count)
+        if not alike.right_count:
+            break
+        left, at = left - alike.right_count, alike.at
+        found.count += alike.right_count
+        found.take_deltas(alike.zigzags)
+        found.all_have_keys = found.all_have_keys and alike.have_keys
+        if alike.right_count < _LEAST_OF_A_SHAPE:
+            break
+    return _walk_shortly(payload, at, left, found)
+
+
 def _walk_shortly(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
-    """As `walk_on`; stops at the first record that is not simple, or not right.
+    """As `_walk_quickly`, for records of any shapes.
 
     A simple record has numbers of at most two bytes, and at most four headers, whose lengths have
     one byte.

@@ -52,6 +52,45 @@ RUNS_AT_TIMES: Final = st.builds(
 BATCHES: Final = st.lists(RUNS | RUNS_AT_TIMES, min_size=1, max_size=4).map(
     lambda runs: [one for run in runs for one in run]
 )
+
+SIZES: Final = st.lists(st.integers(0, 300), max_size=30)
+
+
+def records_in_order(seed: int, key: bytes | None, first_ms: int, others: int) -> list[bytes]:
+    """Records whose values differ in length, and a few among them that differ in more."""
+    chance = Random(seed)
+    records = []
+    for index in range(90):
+        one: dict[str, Any] = {
+            "key": key,
+            "timestamp_delta": first_ms + index // 8,
+            "offset_delta": index,
+        }
+        size = chance.randrange(64, 300)
+        if chance.randrange(100) < others:
+            changes: list[dict[str, Any]] = [
+                {"key": b"other"},
+                {"headers": [(b"h", b"")]},
+                {"timestamp_delta": 9_000},
+                {"offset_delta": index ^ 1},
+                {"timestamp_delta": -first_ms - 1},
+                {},
+            ]
+            one |= chance.choice(changes)
+            size = chance.choice([size, 0, 63, 9_000])
+        records.append(record(b"\0" * size, **one))
+    return records
+
+
+OF_ALL_SIZES: Final = st.builds(
+    records_in_order,
+    st.integers(0, 1 << 32),
+    st.sampled_from([None, b"", b"k", b"k" * 36, b"k" * 63, b"k" * 64]),
+    st.sampled_from([0, 60, 64, 8_190]),
+    st.sampled_from([0, 2, 20]),
+)
+
+
 Found = tuple[int, int, bool, bool] | str
 
 
@@ -123,9 +162,6 @@ def read(payload: bytes, count: int, sizes: tuple[int, ...] = ()) -> list[Head]:
     return heads
 
 
-SIZES: Final = st.lists(st.integers(0, 300), max_size=30)
-
-
 @given(BATCHES, SIZES)
 def test_a_batch_in_pieces_is_checked_as_a_whole_one(
     records: list[bytes], sizes: list[int]
@@ -163,6 +199,38 @@ def test_a_batch_with_one_broken_field_is_judged_as_by_a_plain_decoder(
     right = expected(harmed, count)
     assert walked(harmed, count) == right
     assert streamed(harmed, count, sizes) == right
+
+
+@given(OF_ALL_SIZES, SIZES, st.data())
+def test_records_that_differ_in_length_alone_are_judged_as_by_a_plain_decoder(
+    records: list[bytes], sizes: list[int], data: Any
+) -> None:
+    """Right, damaged anywhere or cut."""
+    payload, count = bytearray(b"".join(records)), len(records)
+    starts = [0]
+    for one in records[:-1]:
+        starts.append(starts[-1] + len(one))
+    for _ in range(data.draw(st.integers(0, 2))):
+        start = data.draw(st.sampled_from(starts))
+        at = min(max(0, start + data.draw(st.integers(-1, 9))), len(payload) - 1)
+        payload[at] = data.draw(st.integers(0, 255))
+    harmed = bytes(payload[: data.draw(st.just(len(payload)) | st.integers(1, len(payload)))])
+    right = expected(harmed, count)
+    assert walked(harmed, count) == right
+    assert streamed(harmed, count, sizes) == right
+
+
+@pytest.mark.parametrize("key", [None, b"k", b"k" * 36])
+def test_each_byte_of_a_record_among_others_of_other_lengths_is_checked(key: bytes | None) -> None:
+    right = records_in_order(7, key, 0, 0)
+    for place in (20, 70, 89):
+        start = len(b"".join(right[:place]))
+        for at in (*range(start - 1, start + 9), start + len(right[place]) - 1):
+            for change in (1, 2, 0x7F, 0x80, 0xFE):
+                payload = bytearray(b"".join(right))
+                payload[at] = payload[at] + change & 0xFF
+                harmed = bytes(payload)
+                assert walked(harmed, 90) == expected(harmed, 90), (place, at - start, change)
 
 
 HEADERS: Final[list[Any]] = [(b"h", b"w"), (b"", None), (b"ab", b"")]

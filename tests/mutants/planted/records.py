@@ -18,6 +18,10 @@ def _of_walk(name: str, right: str, wrong: str, breaks: str = _STORED) -> Mutant
     return Mutant(name, "storage/record_walk.py", right, wrong, breaks, _FOUND_BY)
 
 
+def _of_shapes(name: str, right: str, wrong: str, breaks: str = _STORED) -> Mutant:
+    return Mutant(name, "storage/record_shapes.py", right, wrong, breaks, _FOUND_BY)
+
+
 MUTANTS: Final = (
     _of_walk(
         "records-of-a-run-are-measured-only",
@@ -82,6 +86,42 @@ MUTANTS: Final = (
         "the-order-of-a-long-run-is-not-looked-at",
         '        if columns[index] != b"".join(column):\n            return False\n',
         "",
+        "compressed records get offsets of others",
+    ),
+    _of_shapes(
+        "a-value-may-be-of-any-length",
+        "value != encoded[step - rest_bytes] or offset_delta != offset",
+        "offset_delta != offset",
+    ),
+    _of_shapes(
+        "records-of-a-shape-may-have-other-keys",
+        "            if headers or key != key_size:\n",
+        "            if headers:\n",
+    ),
+    _of_shapes(
+        "records-of-a-shape-may-have-headers",
+        "            if headers or key != key_size:\n",
+        "            if key != key_size:\n",
+    ),
+    _of_shapes(
+        "the-last-record-of-a-shape-is-not-looked-at-to-its-end",
+        "    if count and (start >= len(payload) or payload[start]):\n",
+        "    if False:\n",
+    ),
+    _of_shapes(
+        "the-last-record-of-a-shape-may-be-cut",
+        "    if count and (start >= len(payload) or payload[start]):\n",
+        "    if count and start < len(payload) and payload[start]:\n",
+    ),
+    _of_shapes(
+        "times-of-a-shape-may-have-more-bytes",
+        "                if delta_ms & time_mask != time_bits:\n                    break\n",
+        "",
+    ),
+    _of_shapes(
+        "records-of-a-shape-have-any-offsets",
+        " or offset_delta != offset:",
+        ":",
         "compressed records get offsets of others",
     ),
     Mutant(
