@@ -56,10 +56,13 @@ class _Shape(NamedTuple):
         time_bits: those of the timestamp delta that tell its number of bytes, and their values.
         offset_bytes: 1 or 2.
         key: its length, as it is encoded.
+        short, middle: the same, if size and value have one byte, and if the value has.
         rest_bytes: the size of a record, with its own bytes, without those of the value.
     """
 
     reader: struct.Struct
+    short: struct.Struct
+    middle: struct.Struct
     time_bits: tuple[int, int]
     offset_bytes: int
     key: int
@@ -92,9 +95,9 @@ def walk_over_alike(payload: Bytes, at: int, most: int, first: int) -> Alike:
         for offset in offsets:
             headers, size, delta_ms, offset_delta, key, value = read(payload, start)
             step = steps[size]
-            if value != encoded[step - rest_bytes] or offset_delta != offset:
-                break
-            if headers or key != key_size:
+            if value != encoded[step - rest_bytes]:
+                step, headers, delta_ms, offset_delta, key = _shorter(payload, start, shape)
+            if offset_delta != offset or headers or key != key_size:
                 break
             if delta_ms != last_ms:
                 if delta_ms & time_mask != time_bits:
@@ -114,6 +117,25 @@ def walk_over_alike(payload: Bytes, at: int, most: int, first: int) -> Alike:
     return Alike(count, start + 1, times, have_keys=key_size != 1)
 
 
+def _shorter(payload: Bytes, start: int, shape: _Shape) -> tuple[int, int, int, int, int]:
+    """The fields of a record whose value has less than 64 bytes.
+
+    Returns:
+        The bytes to the next record, the byte before the record, the timestamp delta, the offset
+        delta and the length of the key, which is wrong if the record is not such a one.
+    """
+    headers, size, delta_ms, offset_delta, key, value = shape.short.unpack_from(payload, start)
+    step = (size >> 1) + 1
+    value_bytes = step - shape.rest_bytes + 2
+    if size >= 0x80:
+        headers, size, delta_ms, offset_delta, key, value = shape.middle.unpack_from(payload, start)
+        step = _tables().steps[size]
+        value_bytes = step - shape.rest_bytes + 1
+    if size & 1 or value >= 0x80 or value != value_bytes << 1:
+        key = _NEVER
+    return step, headers, delta_ms, offset_delta, key
+
+
 def _shape_at(payload: Bytes, at: int) -> _Shape | None:
     """The shape of the record at `at`; None if it has another one, or is cut."""
     head = bytes(payload[at : at + 8])
@@ -130,15 +152,15 @@ def _shape_at(payload: Bytes, at: int) -> _Shape | None:
 @cache
 def _shape(time_bytes: int, offset_bytes: int, key: int) -> _Shape:
     """A shape of records. There are at most 260."""
-    letters = "BH"
-    key_bytes = key >> 1
-    reader = struct.Struct(
-        f"<BHx{letters[time_bytes - 1]}{letters[offset_bytes - 1]}B{key_bytes}xH"
+    letters, key_bytes = "BH", key >> 1
+    numbers = f"x{letters[time_bytes - 1]}{letters[offset_bytes - 1]}B{key_bytes}x"
+    reader, short, middle = (
+        struct.Struct(f"<B{size}{numbers}{value}") for size, value in ("HH", "BB", "HB")
     )
     time_bits = (0x8080, 0x80) if time_bytes == 2 else (0x80, 0)
     # The size, attributes, the key with its length, the value's length, the number of headers.
     rest_bytes = 2 + 1 + time_bytes + offset_bytes + 1 + key_bytes + 2 + 1
-    return _Shape(reader, time_bits, offset_bytes, key, rest_bytes)
+    return _Shape(reader, short, middle, time_bits, offset_bytes, key, rest_bytes)
 
 
 @cache

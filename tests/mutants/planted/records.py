@@ -90,18 +90,18 @@ MUTANTS: Final = (
     ),
     _of_shapes(
         "a-value-may-be-of-any-length",
-        "value != encoded[step - rest_bytes] or offset_delta != offset",
-        "offset_delta != offset",
+        "            if value != encoded[step - rest_bytes]:\n",
+        "            if False:\n",
     ),
     _of_shapes(
         "records-of-a-shape-may-have-other-keys",
-        "            if headers or key != key_size:\n",
-        "            if headers:\n",
+        " or headers or key != key_size:\n",
+        " or headers:\n",
     ),
     _of_shapes(
         "records-of-a-shape-may-have-headers",
-        "            if headers or key != key_size:\n",
-        "            if key != key_size:\n",
+        " or headers or key != key_size:\n",
+        " or key != key_size:\n",
     ),
     _of_shapes(
         "the-last-record-of-a-shape-is-not-looked-at-to-its-end",
@@ -114,14 +114,19 @@ MUTANTS: Final = (
         "    if count and start < len(payload) and payload[start]:\n",
     ),
     _of_shapes(
+        "a-short-value-may-be-of-any-length",
+        "value >= 0x80 or value != value_bytes << 1:",
+        "value >= 0x80:",
+    ),
+    _of_shapes(
         "times-of-a-shape-may-have-more-bytes",
         "                if delta_ms & time_mask != time_bits:\n                    break\n",
         "",
     ),
     _of_shapes(
         "records-of-a-shape-have-any-offsets",
-        " or offset_delta != offset:",
-        ":",
+        "            if offset_delta != offset or headers",
+        "            if headers",
         "compressed records get offsets of others",
     ),
     Mutant(
