@@ -23,7 +23,8 @@ from ..protocol.compression import compressed
 from ..protocol.control import Marker, marker
 from ..protocol.errors import Refused
 from ..protocol.varints import signed
-from ..storage.log import Origin, PartitionLog
+from ..storage.appended import Origin
+from ..storage.log import PartitionLog
 from . import given_specs as specs
 
 if TYPE_CHECKING:

@@ -21,12 +21,16 @@ class Flush:
         other_files: paths of other existing files to sync.
         directories: directories whose names to sync, the files' own first.
         up_to: all data before this offset will be on disk.
+        dropped_count: of the log's segments; the files of so many may be renamed after it.
 
     Raises:
         OSError: a file cannot be opened.
     """
 
-    __slots__ = ("_descriptors", "_directories", "_files", "_other_files", "_segments", "up_to")
+    __slots__ = (
+        "_descriptors", "_directories", "_files", "_other_files", "_segments", "dropped_count",
+        "up_to",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class Flush:
         other_files: Iterable[str] = (),
         directories: Sequence[str] = (),
         up_to: int,
+        dropped_count: int = 0,
     ) -> None:
         self._files = files
         self._directories = directories
@@ -43,6 +48,7 @@ class Flush:
         self._descriptors: list[int] = []
         self._other_files: list[int] = []
         self.up_to = up_to
+        self.dropped_count = dropped_count
         try:
             for segment in segments:
                 self._descriptors.append(segment.hold())
@@ -101,12 +107,20 @@ class Unsynced:
         """A file in the log's directory was created or renamed."""
         self._names_are_synced = False
 
-    def collect(self, segments: Sequence[Segment], parts: Sequence[Segment], up_to: int) -> Flush:
+    def collect(
+        self,
+        segments: Sequence[Segment],
+        parts: Sequence[Segment],
+        up_to: int,
+        *,
+        dropped_count: int = 0,
+    ) -> Flush:
         """The flush of some segments and of all other unsynced files.
 
         Args:
             segments: segments whose data to sync.
             parts: all segments of the log.
+            dropped_count: see `Flush`.
 
         Raises:
             OSError: a file cannot be opened.
@@ -120,7 +134,12 @@ class Unsynced:
         if not self._own_name_is_synced:
             directories.append(os.path.dirname(self._directory))
         flush = Flush(
-            self._files, segments, other_files=other_files, directories=directories, up_to=up_to
+            self._files,
+            segments,
+            other_files=other_files,
+            directories=directories,
+            up_to=up_to,
+            dropped_count=dropped_count,
         )
         self._other_files.clear()
         if segments:  # an empty log has no file yet

@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
 from ..protocol.control import Marker, read_marker
 from ..protocol.errors import Code, Refused
 from ..protocol.lazy_dataclass import dataclass
-from . import aborted as transaction_index
-from . import producer_snapshot, validation
+from . import validation
 from .aborted import AbortedTransaction, AbortedTransactions
+from .appended import Appended, Origin
 from .checking import Checked, Rules, check_at_once
 from .damage import Report, ignore_damage
-from .files import Bytes, Files, write_atomically
+from .files import Bytes, Files
 from .flush import Flush, Unsynced
-from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
 from .reads import FileRange, Found, Read, ReadLimits
 from .recovery import Stop, aborted_by, load, rebuild_aborted_transactions
-from .saved_state import SavedState
-from .segment import INDEX, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, file_name
+from .saved_state import SavedState, write_segment_files
+from .segment import Segment
 from .segments import Later, Segments
 from .steps import Steps, at_once
 from .time_search import TimedOffset, first_since, latest
@@ -38,29 +36,7 @@ from .transaction_check import TransactionCheck
 _HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 
 
-class Origin(Enum):
-    """The author of a batch; only a client's batches are validated."""
-
-    CLIENT = auto()
-    COORDINATOR = auto()
-
-
 _CLIENT: Final = Origin.CLIENT  # a look-up of it costs 0.1 us in Python 3.11
-
-
-class Appended(NamedTuple):
-    """The result of an append.
-
-    Attributes:
-        log_append_time_ms: the broker's timestamp in a topic with LogAppendTime, else -1. For a
-            duplicate its batch's max timestamp, as in Kafka.
-        is_duplicate: the batch is in the log already; nothing was written.
-    """
-
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    is_duplicate: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +270,7 @@ class PartitionLog:
             if self.leader_epoch != self._epochs.latest:
                 self._epochs.assign(self.leader_epoch, base_offset)
             if not self._epochs.is_written and self._epochs.write():
-                self._unsynced.add_files(active, f"{self._directory}/{EPOCHS}")
+                self._unsynced.add_files(active, self._epochs.path)
             _HEADER_START.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, self.config.index_interval_bytes)
         except OSError as failed:
@@ -329,8 +305,9 @@ class PartitionLog:
         """End the active segment and begin another. Raises OSError."""
         if self.failure is not None:
             raise OSError(self.failure)
-        # Where all data are on disk already, the next start trusts this segment's index.
-        self._write_segment_files(self._active, sync=self.recovery_point == self.log_end_offset)
+        self._write_segment_files(self._active)
+        if self.recovery_point == self.log_end_offset and self._active.has_transaction_index:
+            self.recovery_point -= 1  # until a flush has synced the index
         segment = Segment(self._services.files, self._directory, self.log_end_offset)
         segment.open()
         if self.config.preallocate:
@@ -343,18 +320,9 @@ class PartitionLog:
         if self.on_flush_due is not None:  # as in Kafka: recovery does not read flushed segments
             self.on_flush_due(self, self.log_end_offset)
 
-    def _write_segment_files(self, segment: Segment, *, sync: bool = False) -> None:
-        """Write the indexes of the last segment, and the producers' snapshot at its end."""
-        files = self._services.files
-        segment.write_indexes()
-        paths = [segment.path(INDEX), segment.path(TIME_INDEX)]
-        aborted = self._aborted.ended_in(segment.base_offset, self.log_end_offset)
-        if aborted or segment.has_transaction_index:
-            segment.has_transaction_index = True
-            paths.append(segment.path(TRANSACTION_INDEX))
-            write_atomically(files, paths[-1], transaction_index.encode(aborted), sync=sync)
-        paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")
-        producer_snapshot.write(files, paths[-1], self.producers.producers())
+    def _write_segment_files(self, segment: Segment) -> None:
+        files, end_offset = self._services.files, self.log_end_offset
+        paths = write_segment_files(files, segment, self._aborted, self.producers, end_offset)
         self._unsynced.add_files(segment, *paths)
 
     # Reading
@@ -451,16 +419,25 @@ class PartitionLog:
         return self.log_start_offset
 
     def drop_segments_before(self, offset: int) -> int:
-        """Delete whole segments below `offset`, never the active one. Returns their number."""
+        """Delete whole segments below `offset`, never the active one. Returns their number.
+
+        Their files are renamed once the log's start is on disk, so that a lost segment is noticed.
+        """
         dropped = self.layout.index_of(offset)
         first = self.layout.all[dropped]
         self.log_start_offset = max(self.log_start_offset, first.base_offset)
-        if dropped:  # write the log's start first, so that a lost segment is noticed
+        if dropped:
             self._epochs.truncate_start(self.log_start_offset)
-            self._epochs.write(sync=True)
+            self.write_epochs()
         self._aborted.truncate_start(self.log_start_offset)
         self._services.on_start_moved(self)
-        self.layout.drop(dropped)
+        if dropped:
+            self.layout.take_out(dropped)
+            self._unsynced.add_files(self._active, self._epochs.path)
+            if self.on_flush_due is not None:
+                self.on_flush_due(self, self.log_end_offset)
+            elif self.failure is None:
+                self.flush()
         return dropped
 
     def replace_segments(
@@ -520,9 +497,15 @@ class PartitionLog:
     def is_flushed(self) -> bool:
         return self.recovery_point == self.log_end_offset and not self._unsynced.has_unsynced_files
 
+    @property
+    def has_unwritten_aborts(self) -> bool:
+        """Whether aborted transactions end in the last segment, which has no index yet."""
+        return bool(self._aborted.ended_in(self._active.base_offset, self.log_end_offset))
+
     def write_epochs(self) -> None:
-        """Write the leader epochs, and with them the log's start, synced."""
-        self._epochs.write(sync=True)
+        """Write the leader epochs, and with them the log's start; a flush syncs them."""
+        if self._epochs.write():
+            self._unsynced.add_files(self._active, self._epochs.path)
 
     def write_state(self) -> None:
         """Write the files that make a recovery unnecessary, if they changed. Raises OSError."""
@@ -553,7 +536,8 @@ class PartitionLog:
             for segment in self.layout.since(self.recovery_point)
             if segment.size_bytes and segment.base_offset < up_to
         ]
-        return self._unsynced.collect(segments, self.layout.all, up_to)
+        number = self.layout.dropped_count
+        return self._unsynced.collect(segments, self.layout.all, up_to, dropped_count=number)
 
     def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
         """Record the result of a flush. After a failure the log refuses appends.
@@ -567,6 +551,8 @@ class PartitionLog:
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))
             self.flush_due_offset = max(self.flush_due_offset, self.recovery_point)
+            if not self.is_closed:  # else the names may be those of a new log
+                self.layout.rename_dropped(flush.dropped_count)
 
     def fail(self, what: str, reason: OSError) -> None:
         """Refuse appends until the next start, which determines the state of the disk."""
@@ -591,6 +577,7 @@ class PartitionLog:
                 self.write_state()
                 if not self.is_flushed:
                     self.flush()
+                self.layout.rename_dropped()
         finally:
             for segment in self.layout.all:
                 segment.close()

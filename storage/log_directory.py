@@ -13,32 +13,32 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
+from threading import Lock
 from typing import Final
 
 from ..metadata.topics import CLUSTER_METADATA
 from .boot_mark import BootMark
 from .checkpoint_file import decode, encode
-from .damage import Damage, Report, ignore_damage, read_copy
+from .damage import Damage, Report, read_copy
 from .directory_names import (
     DELETED_SUFFIX,
-    PARTITION_METADATA,
     STRAY_SUFFIX,
     deleted_in,
     is_of_a_log,
     is_partition,
     marked,
 )
-from .files import Files, append_whole, read_if_exists, write_atomically
+from .files import Files, write_atomically
 from .log import LogServices, PartitionLog
 from .log_config import LogConfig
 from .meta_properties import (
     META_PROPERTIES,
     WrongDirectory,
-    encode_uuid,
     own_meta_properties,
     read_meta_properties,
 )
 from .recovery import Stop
+from .topic_id_file import check_topic_id, write_topic_id
 
 LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
@@ -50,6 +50,7 @@ _LOGS_IN_A_STEP: Final = 1_000
 
 TopicPartition = tuple[str, int]
 Offsets = dict[TopicPartition, int]
+Blocking = Callable[[], None]
 
 
 class DirectoryInUse(RuntimeError):
@@ -104,7 +105,10 @@ class LogDirectory:
         self._has_all_writes = self._permits_saves = self._boot_mark.is_current
         self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
         self._renamed: set[str] = set()  # topics of directories whose rename is not synced
-        self._is_marked_clean = False
+        self._checkpoint_lock = Lock()
+        self._checkpoints = 0  # made so far
+        self._newest: dict[str, int] = {}  # the number of the newest that is written, by name
+        self._is_marked_clean = self._is_closing = False
         self._leftovers: list[str] = []  # directories that an earlier process did not remove
 
     @property
@@ -231,10 +235,10 @@ class LogDirectory:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path)
             self.finish_deletions_of(topic)
             self._files.make_directory(directory)
-            _write_topic_id(self._files, directory, topic_id)
+            write_topic_id(self._files, directory, topic_id)
             self._names.add(name)
         else:
-            _check_topic_id(self._files, directory, topic_id, self.report)
+            check_topic_id(self._files, directory, topic_id, self.report)
         stop = Stop(
             clean=self.clean or is_new,
             recovery_point=self._recovery_points.get(key, 0),
@@ -373,10 +377,23 @@ class LogDirectory:
         self._cleaned_is_stale = False
 
     def _write_checkpoint(self, name: str, offsets: Offsets, *, sync: bool) -> None:
+        self._writing_checkpoint(name, offsets, sync=sync)()
+
+    def _writing_checkpoint(self, name: str, offsets: Offsets, *, sync: bool) -> Blocking:
+        """What writes a checkpoint, in any thread, unless a later one is written before it."""
         self._not_synced.add(name)
-        write_atomically(self._files, f"{self.path}/{name}", _checkpoint(offsets), sync=sync)
-        if sync:
-            self._not_synced.discard(name)
+        self._checkpoints += 1
+        content, number = _checkpoint(offsets), self._checkpoints
+
+        def write() -> None:
+            with self._checkpoint_lock:
+                if number > self._newest.get(name, 0):
+                    write_atomically(self._files, f"{self.path}/{name}", content, sync=sync)
+                    self._newest[name] = number
+            if sync:
+                self._not_synced.discard(name)
+
+        return write
 
     def checkpoint(self, *, sync: bool = False) -> None:
         """Write starts, ends and recovery points of the logs, if they have changed.
@@ -387,11 +404,15 @@ class LogDirectory:
         Raises:
             OSError: not all files were written.
         """
-        for _ in self._checkpoint_steps(sync=sync):
-            pass
+        for blocking in self._checkpoint_steps(sync=sync):
+            if blocking is not None:
+                blocking()
 
-    def _checkpoint_steps(self, *, sync: bool) -> Iterator[None]:
-        """`checkpoint`, one file in each step: its content is of the moment it is written."""
+    def _checkpoint_steps(self, *, sync: bool) -> Iterator[Blocking | None]:
+        """`checkpoint`, one file in each step: its content is of the moment the step begins.
+
+        What syncs is yielded, to be called before the next step.
+        """
         deleted = {topic: set(partitions) for topic, partitions in self._deleted.items()}
         for name, checkpointed, current_offsets in (
             (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points),
@@ -406,17 +427,23 @@ class LogDirectory:
                     for key, log in self._logs.items():
                         if current.get(key) != checkpointed.get(key):
                             log.write_epochs()
-                self._write_checkpoint(name, current, sync=sync or is_start)
+                write = self._writing_checkpoint(name, current, sync=sync or is_start)
+                if sync or is_start:
+                    yield write
+                else:
+                    write()
                 checkpointed.clear()
                 checkpointed.update(current)
-            yield
+            yield None
         if self._cleaned_is_stale:
             self._write_cleaned_up_to(sync=sync)
         if self._deleted == deleted:  # else the first files may have rows of deleted partitions
             self._deleted.clear()
 
-    def checkpoint_in_steps(self) -> Iterator[None]:
+    def checkpoint_in_steps(self) -> Iterator[Blocking | None]:
         """`checkpoint` in steps of one file, between which other work can run.
+
+        What waits for the disk is yielded, to be called in any thread before the next step.
 
         Raises:
             OSError: not all files were written.
@@ -424,10 +451,10 @@ class LogDirectory:
         for count, (key, log) in enumerate(list(self._logs.items()), 1):
             if log.log_start_offset != self._log_starts.get(key, log.segments[0].base_offset):
                 log.write_epochs()
-                yield
+                yield None
             elif count % _LOGS_IN_A_STEP == 0:
-                yield
-        yield
+                yield None
+        yield None
         yield from self._checkpoint_steps(sync=False)
 
     def _without_deleted(self, checkpointed: Offsets) -> Offsets:
@@ -444,7 +471,7 @@ class LogDirectory:
         """The recovery points; those of unopened logs as they were read."""
         logs = self._logs.items()
         return self._without_deleted(self._recovery_points) | {
-            key: log.recovery_point for key, log in logs
+            key: log.recovery_point - (not self._is_closing and _may_roll(log)) for key, log in logs
         }
 
     def _current_log_starts(self) -> dict[TopicPartition, int]:
@@ -473,6 +500,7 @@ class LogDirectory:
             OSError: some logs failed to close. All are closed, and the next start recovers them.
         """
         failures: list[OSError] = []
+        self._is_closing = True
         while clean and (dropped := self.next_dropped()) is not None:
             try:
                 self.delete_log(*dropped)
@@ -528,40 +556,12 @@ def _check_owner(files: Files, path: str, node_id: int, cluster_id: str | None) 
     return names
 
 
-def _check_topic_id(
-    files: Files, directory: str, topic_id: uuid.UUID, report: Report = ignore_damage
-) -> None:
-    """Check that a directory belongs to the topic; repair a file that is only damaged.
+def _may_roll(log: PartitionLog) -> bool:
+    """Whether the end of the last segment is on disk, and its aborted transactions are not.
 
-    Raises:
-        WrongDirectory: it has the id of another topic.
+    A start trusts the index of a segment that ends at the recovery point.
     """
-    path = f"{directory}/{PARTITION_METADATA}"
-    content = read_if_exists(files, path) or b""
-    expected = _topic_id_file(topic_id)
-    if content.rstrip() == expected:
-        return
-    if not expected.startswith(content.rstrip(b"\0")):  # a loss of power may leave a part of it
-        # Different ids differ in most characters: with at most two differences it is a damaged id.
-        if len(content) == len(expected) and sum(map(int.__ne__, content, expected)) > 2:
-            raise WrongDirectory(f"{path} is of another topic, not of {encode_uuid(topic_id)}")
-        why = f"the file did not have the topic's id, {encode_uuid(topic_id)}; it was repaired"
-        report(Damage(path, 0, len(content), 0, 0, why))
-    _write_topic_id(files, directory, topic_id)
-
-
-def _write_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
-    """Without `write_atomically`: there are thousands, and a partial file is detected."""
-    descriptor = files.open(f"{directory}/{PARTITION_METADATA}")
-    try:
-        files.truncate(descriptor, 0)
-        append_whole(files, descriptor, _topic_id_file(topic_id))
-    finally:
-        files.close(descriptor)
-
-
-def _topic_id_file(topic_id: uuid.UUID) -> bytes:
-    return f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode()
+    return log.recovery_point == log.log_end_offset and log.has_unwritten_aborts
 
 
 def _remove_tree(files: Files, directory: str) -> None:

@@ -26,7 +26,8 @@ from ..protocol.batch import BatchHeader, Framed, build, headers_in
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.lazy_dataclass import dataclass
 from ..protocol.records import records_in
-from .log import Origin, PartitionLog
+from .appended import Origin
+from .log import PartitionLog
 from .log_config import LONG_MAX, LogConfig
 from .metadata_snapshot import (
     SnapshotName,

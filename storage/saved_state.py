@@ -11,6 +11,7 @@ behind it, which are read, are those that may be sent again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
@@ -25,6 +26,34 @@ from .segment import INDEX, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, fi
 RECORDS: Final = 10_000
 """A start reads so many batches in 30 ms."""
 _ENTRIES_IN_A_STEP: Final = 10_000
+
+
+def write_segment_files(
+    files: Files,
+    segment: Segment,
+    aborted: AbortedTransactions,
+    producers: ProducerStates,
+    end_offset: int,
+) -> list[str]:
+    """Write the files that a log's last segment has when it is rolled or closed.
+
+    Args:
+        aborted, producers: of the log, which ends at `end_offset`.
+
+    Returns:
+        Their paths; a flush must sync them.
+    """
+    segment.write_indexes()
+    paths = [segment.path(INDEX), segment.path(TIME_INDEX)]
+    ended = aborted.ended_in(segment.base_offset, end_offset)
+    if ended or segment.has_transaction_index:
+        segment.has_transaction_index = True
+        paths.append(segment.path(TRANSACTION_INDEX))
+        write_atomically(files, paths[-1], transaction_index.encode(ended))
+    directory = os.path.dirname(paths[0])
+    paths.append(f"{directory}/{file_name(end_offset, SNAPSHOT)}")
+    producer_snapshot.write(files, paths[-1], producers.producers())
+    return paths
 
 
 class SavedState:

@@ -26,12 +26,14 @@ class Segments:
         all: at least one; the last one is active.
     """
 
-    __slots__ = ("_deleted", "_files", "all")
+    __slots__ = ("_deleted", "_dropped", "_files", "_renamed", "all")
 
     def __init__(self, files: Files, segments: list[Segment]) -> None:
         self.all = segments
         self._files = files
         self._deleted: list[tuple[int | None, list[str]]] = []
+        self._dropped: list[Segment] = []  # not renamed yet
+        self._renamed = 0
 
     def begin(self, segment: Segment) -> None:
         """Add a new active segment."""
@@ -93,12 +95,30 @@ class Segments:
                 return min(header.base_offset, offset)
         return offset
 
-    def drop(self, count: int) -> None:
-        """Remove the oldest segments. Raises OSError."""
-        for _ in range(count):
-            segment = self.all.pop(0)
+    def take_out(self, count: int) -> None:
+        """Remove the oldest segments; `rename_dropped` renames their files."""
+        for segment in self.all[:count]:
+            segment.close()
+            self._dropped.append(segment)
+        del self.all[:count]
+
+    @property
+    def dropped_count(self) -> int:
+        """The number of the segments that `take_out` has removed so far."""
+        return self._renamed + len(self._dropped)
+
+    def rename_dropped(self, up_to: int | None = None) -> None:
+        """Rename the files of the segments taken out, the first `up_to` ever; None: all.
+
+        Raises:
+            OSError: the next call goes on.
+        """
+        while self._dropped and (up_to is None or self._renamed < up_to):
+            segment = self._dropped[0]
             path = segment.path(LOG)
             self._rename_deleted(segment)
+            del self._dropped[0]
+            self._renamed += 1
             if self._files.on_event is not None:
                 from .file_events import SegmentDeleted
 

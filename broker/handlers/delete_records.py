@@ -15,6 +15,7 @@ from ...protocol.errors import Code, Refused
 from ..log_output import Log
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..runtime.blocking_steps import NO_RESOURCES, in_threads
 from ..runtime.storage_trouble import remedy
 
 if TYPE_CHECKING:
@@ -47,9 +48,8 @@ async def delete_records(
         topics.append({"name": name, "partitions": answers})
     # Kafka does this once a minute, and may lose an acknowledged deletion in a crash.
     try:
-        for _ in node.log_directory.checkpoint_in_steps():
-            await asyncio.sleep(0)
-    except OSError as failed:
+        await in_threads(node.log_directory.checkpoint_in_steps())
+    except NO_RESOURCES as failed:
         _log.error(
             "the new start offsets of logs cannot be saved",
             reason=str(failed),

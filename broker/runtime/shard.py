@@ -21,7 +21,8 @@ from ...protocol.control import Marker, marker, read_marker
 from ...protocol.errors import Code, Malformed, Refused
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.records import records_in
-from ...storage.log import Origin, PartitionLog
+from ...storage.appended import Origin
+from ...storage.log import PartitionLog
 from ..clock import Clock, Timer, is_in_event_loop
 from ..event_stream import Events
 from ..log_output import Log

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from ...storage.log import PartitionLog
 from ..log_output import Log
+from ..runtime.blocking_steps import NO_RESOURCES, in_threads
 from .cleaner import Cleaner
 
 if TYPE_CHECKING:
@@ -125,9 +126,8 @@ class Background:
             delay_ms = interval_ms
             self._flushes.ask_for_metadata()
             try:
-                for _ in self._directory.checkpoint_in_steps():
-                    await asyncio.sleep(0)
-            except OSError as trouble:
+                await in_threads(self._directory.checkpoint_in_steps())
+            except NO_RESOURCES as trouble:
                 _log.error("the checkpoints cannot be written", reason=str(trouble))
 
     async def _save_states(self) -> None:

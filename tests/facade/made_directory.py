@@ -11,8 +11,8 @@ from ottla.coordinator.group_records import encode as encode_group
 from ottla.metadata.catalog import CONSUMER_OFFSETS, Catalog
 from ottla.metadata.records import EndPoint
 from ottla.protocol.batch import build
+from ottla.storage.appended import Origin
 from ottla.storage.files import RealFiles
-from ottla.storage.log import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
 from tests.clocks import StillClock

@@ -11,7 +11,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.lab.manual_clock import ManualClock
 from ottla.protocol.batch import build
-from ottla.storage.log import Origin
+from ottla.storage.appended import Origin
 
 
 def test_an_advance_waits_for_a_compaction_with_pauses(tmp_path: Path) -> None:

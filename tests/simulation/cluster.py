@@ -40,9 +40,10 @@ from ottla.coordinator.transactions.states import (
 )
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.errors import Code, Refused
+from ottla.storage.appended import Appended
 from ottla.storage.checking import Checked
 from ottla.storage.damage import Damage
-from ottla.storage.log import Appended, LogServices, PartitionLog
+from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LONG_MAX, LogConfig
 from ottla.storage.recovery import Stop
 from tests.storage.disk import PowerCut

@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from ottla.protocol.batch import crc_is_right, headers_in, read_header
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.log import Origin, PartitionLog
+from ottla.storage.appended import Origin
+from ottla.storage.log import PartitionLog
 from tests.storage.disk import Disk
 from tests.storage.logs import (
     DIRECTORY,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import uuid
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -567,11 +568,12 @@ def test_a_partition_that_is_deleted_between_two_files_of_a_checkpoint_is_in_non
     for log in found.logs():
         log.append(batch(), now_ms=NOW_MS)
     checkpointing = found.checkpoint_in_steps()
-    for _ in range(steps):
-        next(checkpointing)
+    begun = [next(checkpointing) for _ in range(steps)]
+    for blocking in filter(None, begun[:-1]):
+        blocking()
     found.delete_log("orders", 1)
-    for _ in checkpointing:
-        pass
+    for blocking in filter(None, chain(begun[-1:], checkpointing)):
+        blocking()
     found.finish_deletions_of("orders")
     for name in ("recovery-point-offset", "log-start-offset", "replication-offset"):
         rows = disk.read(f"data/{name}-checkpoint").decode().splitlines()[2:]

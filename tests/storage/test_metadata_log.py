@@ -10,7 +10,7 @@ from ottla.metadata.catalog import Catalog
 from ottla.metadata.records import MetadataRecord, encode
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Malformed
-from ottla.storage.log import Origin
+from ottla.storage.appended import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
 from tests.storage.decisions import BROKER, decide, orders

@@ -13,7 +13,7 @@ from ottla.metadata.records import BeginTransactionRecord, ForeignRecord
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Refused
 from ottla.protocol.records import records_in
-from ottla.storage.log import Origin
+from ottla.storage.appended import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig
 from tests.storage.decisions import BROKER, decide, orders

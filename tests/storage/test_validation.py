@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ottla.protocol.batch import crc_is_right
 from ottla.protocol.errors import Refused
-from ottla.storage.log import Origin, PartitionLog
+from ottla.storage.appended import Origin
+from ottla.storage.log import PartitionLog
 from ottla.storage.record_walk import walk
 from ottla.storage.validation import InvalidRecords, frame_end
 from tests.storage.logs import NOW_MS, end_of, everything, in_transaction, open_log
