@@ -70,9 +70,7 @@ async def test_nothing_that_a_node_does_waits_for_the_disk_in_the_event_loop(
     files = WatchedFiles()
     it = OneNode(tmp_path, SETTINGS, files=files)
     it.topic("orders", 3, retention_bytes="700")
-    it.topic(
-        "table", 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0"
-    )
+    it.topic("table", 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0")
     log = it.log("orders")
     for number in range(30):  # rolls, retention and aborted transactions
         it.append("orders", b"x" * 100)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla.__main__ import main
-from ottla.storage.log import Origin
+from ottla.storage.appended import Origin
 from ottla.testing import Ottla, running_broker
 from tests.facade.made_directory import made
 from tests.storage import broken_records
