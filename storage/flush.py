@@ -22,6 +22,7 @@ class Flush:
         directories: directories whose names to sync, the files' own first.
         up_to: all data before this offset will be on disk.
         dropped_count: of the log's segments; the files of so many may be renamed after it.
+        taken: the other files with the segments that need them.
 
     Raises:
         OSError: a file cannot be opened.
@@ -29,7 +30,7 @@ class Flush:
 
     __slots__ = (
         "_descriptors", "_directories", "_files", "_other_files", "_segments", "dropped_count",
-        "up_to",
+        "taken", "up_to",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +50,7 @@ class Flush:
         self._other_files: list[int] = []
         self.up_to = up_to
         self.dropped_count = dropped_count
+        self.taken: list[tuple[Segment, str]] = []
         try:
             for segment in segments:
                 self._descriptors.append(segment.hold())
@@ -107,6 +109,11 @@ class Unsynced:
         """A file in the log's directory was created or renamed."""
         self._names_are_synced = False
 
+    def give_back(self, flush: Flush) -> None:
+        """Take back what a flush was to sync, and did not try to."""
+        self._other_files = flush.taken + self._other_files
+        self._names_are_synced = self._own_name_is_synced = False
+
     def collect(
         self,
         segments: Sequence[Segment],
@@ -141,7 +148,7 @@ class Unsynced:
             up_to=up_to,
             dropped_count=dropped_count,
         )
-        self._other_files.clear()
+        flush.taken, self._other_files = self._other_files, []
         if segments:  # an empty log has no file yet
             self._names_are_synced = self._own_name_is_synced = True  # until the next change
         return flush

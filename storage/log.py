@@ -539,14 +539,16 @@ class PartitionLog:
         number = self.layout.dropped_count
         return self._unsynced.collect(segments, self.layout.all, up_to, dropped_count=number)
 
-    def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
-        """Record the result of a flush. After a failure the log refuses appends.
+    def end_flush(self, flush: Flush, failure: BaseException | None = None) -> None:
+        """Record the result of a flush. After a failure of the disk the log refuses appends.
 
-        A failed flush is not repeated: the system may have dropped the data that it could not
-        write, and report success at the next attempt.
+        Such a flush is not repeated: the system may have dropped the data that it could not
+        write, and report success at the next attempt. One that lacked a thread or memory is.
         """
         flush.release()
-        if failure is not None:
+        if failure is not None and not isinstance(failure, OSError):
+            self._unsynced.give_back(flush)
+        elif failure is not None:
             self.fail("the log could not be synced", failure)
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))

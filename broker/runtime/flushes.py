@@ -28,6 +28,7 @@ _THREADS_AT_THE_END: Final = 16
 _LOGS_AT_ONCE: Final = 64
 _log = Log("flushes")
 Done = Callable[[Refused | None], None]
+_Failures = list[Exception | None]
 
 
 class FlushQueue(Protocol):
@@ -49,7 +50,7 @@ class _Line:
         self.due_offset = 0
         self.waiting: list[tuple[int, Done]] = []
         self.parts: list[tuple[PartitionLog, Flush]] = []  # of the running flush
-        self.job: Future[list[OSError | None]] | None = None
+        self.job: Future[_Failures] | None = None
 
 
 class Flushes:
@@ -163,14 +164,23 @@ class Flushes:
             line.parts.append((log, log.begin_flush(line.due_offset)))
             if log is not metadata and metadata.recovery_point < metadata.log_end_offset:
                 line.parts.insert(0, (metadata, metadata.begin_flush()))
-        except OSError as failure:
+        except (OSError, MemoryError) as failure:
             self._end_flushes(line, [failure] * len(line.parts))
             _report(log, failure)
             line.due_offset = 0
             self._notify(log, line)
             return
         loop = asyncio.get_running_loop()
-        line.job = self._threads().submit(_run, [flush for _, flush in line.parts])
+        job = _Job([flush for _, flush in line.parts])
+        try:
+            self._threads().submit(job.run)
+        except (RuntimeError, MemoryError) as failure:  # no thread can be started now
+            if job.done.cancel():  # else another thread has it
+                self._end_flushes(line, [failure] * len(line.parts))
+                line.due_offset = 0  # the next request tries again
+                self._notify(log, line)
+                return
+        line.job = job.done
         line.job.add_done_callback(lambda _: _in_loop(loop, self._ended, log, line))
 
     def _threads(self) -> ThreadPoolExecutor:
@@ -183,12 +193,15 @@ class Flushes:
     def _ended(self, log: PartitionLog, line: _Line) -> None:
         if line.job is None:
             return  # `close` has handled it
-        self._end_flushes(line, line.job.result())
+        failures = line.job.result()
+        self._end_flushes(line, failures)
         line.job = None
+        if any(failures) and log.failure is None:
+            line.due_offset = 0  # no memory: the next request tries again
         self._notify(log, line)
 
     @staticmethod
-    def _end_flushes(line: _Line, failures: list[OSError | None]) -> None:
+    def _end_flushes(line: _Line, failures: _Failures) -> None:
         for (log, flush), failure in zip(line.parts, failures, strict=True):
             was_well = log.failure is None
             log.end_flush(flush, failure)
@@ -234,15 +247,32 @@ def _write_state(log: PartitionLog) -> bool:
     return not log.is_flushed
 
 
-def _run(flushes: list[Flush]) -> list[OSError | None]:
+class _Job:
+    """Flushes for a thread; `done.cancel` takes them back, unless a thread runs them.
+
+    A pool that cannot start a thread has taken the work all the same, and may run it later.
+    """
+
+    def __init__(self, flushes: list[Flush]) -> None:
+        from concurrent.futures import Future
+
+        self._flushes = flushes
+        self.done: Future[_Failures] = Future()
+
+    def run(self) -> None:
+        if self.done.set_running_or_notify_cancel():
+            self.done.set_result(_run(self._flushes))
+
+
+def _run(flushes: list[Flush]) -> _Failures:
     """Run flushes in a thread; those after a failure depend on it, and fail with it."""
-    failure: OSError | None = None
-    failures = []
+    failure: Exception | None = None
+    failures: _Failures = []
     for flush in flushes:
         if failure is None:
             try:
                 flush.run()
-            except OSError as failed:
+            except Exception as failed:  # of the disk, or no memory
                 failure = failed
         failures.append(failure)
     return failures
@@ -256,7 +286,7 @@ def _in_loop(
         loop.call_soon_threadsafe(call, log, line)
 
 
-def _report(log: PartitionLog, failure: OSError) -> None:
+def _report(log: PartitionLog, failure: Exception) -> None:
     _log.error(
         "a log cannot be flushed",
         topic=log.topic, partition=log.partition, reason=str(failure),

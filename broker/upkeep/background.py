@@ -112,7 +112,7 @@ class Background:
                         await asyncio.sleep(0)
                         if self._directory.log_of(log.topic, log.partition) is not log:
                             break
-                except OSError as trouble:
+                except Exception as trouble:  # the disk, no memory: the other logs have their turn
                     _log.error(
                         "the timed jobs of a log fail",
                         topic=log.topic,
@@ -139,7 +139,7 @@ class Background:
                 log for log in self._directory.logs() if log.log_end_offset >= log.saved.due_offset
             ]
             due.sort(key=lambda log: log.saved.due_offset - log.log_end_offset)
-            with suppress(OSError):  # the last saved state stays, and the next time tries again
+            with suppress(*NO_RESOURCES):  # the last saved state stays; the next time tries again
                 if self._directory.permit_saves():
                     for log in due[:_MOST_SAVES]:
                         await self._save(log)
@@ -147,7 +147,7 @@ class Background:
     @staticmethod
     async def _save(log: PartitionLog) -> None:
         if not log.is_closed and log.failure is None:
-            with suppress(OSError):
+            with suppress(*NO_RESOURCES):
                 for _ in log.save_in_steps():
                     await asyncio.sleep(0)
             await asyncio.sleep(0)

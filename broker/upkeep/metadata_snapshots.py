@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import Refused
 from ...storage.metadata_log import MetadataLog, MetadataLogConfig
 from ..log_output import Log
+from ..runtime.blocking_steps import NO_RESOURCES
 
 if TYPE_CHECKING:
     from ...metadata.catalog import Catalog
@@ -54,7 +55,7 @@ class MetadataSnapshots:
         self._runs = True
         try:
             self._metadata_log.clean(now_ms=self._clock.now_ms())
-        except OSError as trouble:
+        except NO_RESOURCES as trouble:
             _log.error("old snapshots of the metadata cannot be removed", reason=str(trouble))
         self.decided()
 
@@ -76,7 +77,7 @@ class MetadataSnapshots:
             content = self._metadata_log.take_snapshot(self._catalog, now_ms=self._clock.now_ms())
             if content is not None:
                 await self._write(content)
-        except (OSError, Refused) as trouble:
+        except (*NO_RESOURCES, Refused) as trouble:
             _log.error("a snapshot of the metadata cannot be written", reason=str(trouble))
             return
         finally:

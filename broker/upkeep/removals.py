@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...storage.files import Files
 from ..clock import is_in_event_loop
 from ..log_output import Log
+from ..runtime.blocking_steps import NO_RESOURCES
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -73,7 +74,10 @@ class Removals:
             from concurrent.futures import ThreadPoolExecutor
 
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="removal")
-        self._last = self._pool.submit(_tried, work, path)
+        try:
+            self._last = self._pool.submit(_tried, work, path)
+        except (RuntimeError, MemoryError) as failed:  # the next start removes it
+            _log_failure(path, failed)
 
     def _remove_directory(self, path: str) -> None:
         self._remove([f"{path}/{name}" for name in self._files.names_in(path)])
@@ -91,5 +95,9 @@ class Removals:
 def _tried(work: Callable[[], None], path: str) -> None:
     try:
         work()
-    except OSError as failed:
-        _log.error("a deleted file cannot be removed now", path=path, reason=str(failed))
+    except NO_RESOURCES as failed:
+        _log_failure(path, failed)
+
+
+def _log_failure(path: str, failed: BaseException) -> None:
+    _log.error("a deleted file cannot be removed now", path=path, reason=str(failed))
