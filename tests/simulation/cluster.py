@@ -1,8 +1,7 @@
 """Brokers with the real logs and coordinators, on disks in memory.
 
 Each partition has a disk that outlives its leader, as if it were replicated. The next leader opens
-it with the next leader epoch. A disk may fail at any of its operations, which kills the leader. The
-seed's kind of durability says which data is lost.
+it with the next epoch. A disk that fails kills the leader; the seed says which data is lost.
 """
 
 from __future__ import annotations

@@ -161,7 +161,6 @@ def codes_in(answer: Any) -> set[Code]:
 
 @pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize(("key", "version", "fields", "expected"), REFUSED)
-@in_virtual_time
 async def test_a_write_without_disk_space_is_refused_with_an_error_code(
     tmp_path: Path, files: Files, faults: LogLines, key: ApiKey, version: int,
     fields: dict[str, Any], expected: Code, trouble: int,
