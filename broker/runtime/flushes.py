@@ -165,8 +165,9 @@ class Flushes:
             if log is not metadata and metadata.recovery_point < metadata.log_end_offset:
                 line.parts.insert(0, (metadata, metadata.begin_flush()))
         except (OSError, MemoryError) as failure:
+            if not line.parts:
+                _report(log, failure)
             self._end_flushes(line, [failure] * len(line.parts))
-            _report(log, failure)
             line.due_offset = 0
             self._notify(log, line)
             return
@@ -205,7 +206,9 @@ class Flushes:
         for (log, flush), failure in zip(line.parts, failures, strict=True):
             was_well = log.failure is None
             log.end_flush(flush, failure)
-            if failure is not None and was_well and not log.is_closed:
+            # A lack of threads or memory concerns the whole job: its log, the last, names it.
+            is_named = isinstance(failure, OSError) or log is line.parts[-1][0]
+            if failure is not None and is_named and was_well and not log.is_closed:
                 _report(log, failure)
         line.parts.clear()
 

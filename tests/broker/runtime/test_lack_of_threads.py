@@ -13,6 +13,7 @@ import pytest
 from ottla.broker.upkeep.background import Background
 from ottla.storage.log import PartitionLog
 from tests.broker.one_node import one_node, until
+from tests.log_lines import LogLines
 
 LACKS = [RuntimeError("can't start new thread"), MemoryError("no memory")]
 
@@ -34,7 +35,7 @@ class NoThreads(ThreadPoolExecutor):
 
 @pytest.mark.parametrize("lack", LACKS, ids=repr)
 async def test_a_flush_without_a_thread_is_refused_and_the_next_one_works(
-    tmp_path: Path, lack: Exception
+    tmp_path: Path, lack: Exception, log_lines: LogLines
 ) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", flush_messages="1")
@@ -45,6 +46,10 @@ async def test_a_flush_without_a_thread_is_refused_and_the_next_one_works(
         assert refused is not None
         assert log.failure is None
         assert not flushes.is_busy
+        ((level, event, fields),) = log_lines.of("flushes").lines
+        assert (level, event) == ("error", "a log cannot be flushed")
+        assert (fields["topic"], fields["reason"]) == ("orders", str(lack))
+        assert fields["remedy"].startswith("the process lacks threads or memory")
         pool.lack = None
         it.append("orders", b"y")
         assert await flushes.flushed(log) is None
