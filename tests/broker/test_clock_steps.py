@@ -124,6 +124,7 @@ async def test_the_files_of_deleted_segments_go_after_their_delay_whatever_the_w
         one.append("orders", b"an order")
         log.roll(START_MS)
         log.drop_segments_before(1)
+        log.flush()  # renames the files now; a thread would come at any time of this clock
         folder = tmp_path / "orders-0"
         await asyncio.sleep(2)
         one.clock.step_ms = HOUR_MS
