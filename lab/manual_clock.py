@@ -310,8 +310,8 @@ def _watched() -> Iterator[_Watched]:
         return from_thread(*args, **more)
 
     def in_executor(*args: Any) -> Any:
-        watched.in_threads += 1
         future = run_in_executor(*args)
+        watched.in_threads += 1
         future.add_done_callback(watched.ended)
         return future
 

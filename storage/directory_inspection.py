@@ -12,6 +12,7 @@ from dataclasses import field
 from ..metadata.catalog import CLUSTER_METADATA, Catalog, ResourceType
 from ..protocol.errors import Refused
 from ..protocol.lazy_dataclass import dataclass
+from .checkpoint import Offsets, read_checkpoint
 from .damage import Damage
 from .directory_names import PARTITION_METADATA, is_partition
 from .files import read_if_exists
@@ -21,8 +22,6 @@ from .log_directory import (
     CLEANED_OFFSETS,
     LOG_STARTS,
     RECOVERY_POINTS,
-    Offsets,
-    read_checkpoint,
 )
 from .meta_properties import META_PROPERTIES, decode_uuid, encode_uuid, properties_of
 from .metadata_log import catalog_of

@@ -21,16 +21,19 @@ class Flush:
         other_files: paths of other existing files to sync.
         directories: directories whose names to sync, the files' own first.
         up_to: all data before this offset will be on disk.
-        dropped_count: of the log's segments; the files of so many may be renamed after it.
-        taken: the other files with the segments that need them.
 
     Raises:
         OSError: a file cannot be opened.
+
+    Attributes:
+        taken: the other files with the segments that need them.
+        dropped_count: of the log's segments; the files of so many may be renamed after it.
+        log_start_offset: of the log, if its files will have it on disk; else -1.
     """
 
     __slots__ = (
         "_descriptors", "_directories", "_files", "_other_files", "_segments", "dropped_count",
-        "taken", "up_to",
+        "log_start_offset", "taken", "up_to",
     )  # fmt: skip
 
     def __init__(
@@ -41,7 +44,6 @@ class Flush:
         other_files: Iterable[str] = (),
         directories: Sequence[str] = (),
         up_to: int,
-        dropped_count: int = 0,
     ) -> None:
         self._files = files
         self._directories = directories
@@ -49,7 +51,7 @@ class Flush:
         self._descriptors: list[int] = []
         self._other_files: list[int] = []
         self.up_to = up_to
-        self.dropped_count = dropped_count
+        self.dropped_count, self.log_start_offset = 0, -1
         self.taken: list[tuple[Segment, str]] = []
         try:
             for segment in segments:
@@ -57,7 +59,7 @@ class Flush:
                 self._segments.append(segment)
             for path in other_files:
                 self._other_files.append(files.open(path))
-        except OSError:
+        except BaseException:  # the disk, or no memory
             self.release()
             raise
 
@@ -77,14 +79,20 @@ class Flush:
 
 
 class Unsynced:
-    """The unsynced parts of a log besides its data: other files, and names."""
+    """The unsynced parts of a log besides its data: other files, and names.
+
+    Args:
+        repaired: files that a start has repaired, with the segments that need them.
+    """
 
     __slots__ = ("_directory", "_files", "_names_are_synced", "_other_files", "_own_name_is_synced")
 
-    def __init__(self, files: Files, directory: str) -> None:
+    def __init__(
+        self, files: Files, directory: str, repaired: Iterable[tuple[Segment, str]] = ()
+    ) -> None:
         self._files = files
         self._directory = directory
-        self._other_files: list[tuple[Segment, str]] = []
+        self._other_files = list(repaired)
         self._names_are_synced = self._own_name_is_synced = False
 
     @property
@@ -100,6 +108,11 @@ class Unsynced:
         """
         return up_to - any(segment.next_offset == up_to for segment, _ in self._other_files)
 
+    def trusted(self, recovery_point: int) -> int:
+        """The recovery point at a start: repaired segments must be read again until a flush."""
+        ends = (max(segment.next_offset - 1, 0) for segment, _ in self._other_files)
+        return min([recovery_point, *ends])
+
     def add_files(self, segment: Segment, *paths: str) -> None:
         """Add files that were written for a segment; they are needed only with it."""
         self._other_files += [(segment, path) for path in paths]
@@ -114,20 +127,12 @@ class Unsynced:
         self._other_files = flush.taken + self._other_files
         self._names_are_synced = self._own_name_is_synced = False
 
-    def collect(
-        self,
-        segments: Sequence[Segment],
-        parts: Sequence[Segment],
-        up_to: int,
-        *,
-        dropped_count: int = 0,
-    ) -> Flush:
+    def collect(self, segments: Sequence[Segment], parts: Sequence[Segment], up_to: int) -> Flush:
         """The flush of some segments and of all other unsynced files.
 
         Args:
             segments: segments whose data to sync.
             parts: all segments of the log.
-            dropped_count: see `Flush`.
 
         Raises:
             OSError: a file cannot be opened.
@@ -141,12 +146,7 @@ class Unsynced:
         if not self._own_name_is_synced:
             directories.append(os.path.dirname(self._directory))
         flush = Flush(
-            self._files,
-            segments,
-            other_files=other_files,
-            directories=directories,
-            up_to=up_to,
-            dropped_count=dropped_count,
+            self._files, segments, other_files=other_files, directories=directories, up_to=up_to
         )
         flush.taken, self._other_files = self._other_files, []
         if segments:  # an empty log has no file yet

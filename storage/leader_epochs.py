@@ -75,6 +75,11 @@ class LeaderEpochs:
         return self._entries[-1][0] if self._entries else NO_EPOCH
 
     @property
+    def first_offset(self) -> int:
+        """Where the oldest epoch begins, or -1: the log's start."""
+        return self._entries[0][1] if self._entries else NO_OFFSET
+
+    @property
     def entries(self) -> list[tuple[int, int]]:
         """(epoch, first offset), oldest first."""
         return list(self._entries)
@@ -92,16 +97,12 @@ class LeaderEpochs:
         """Replace all entries."""
         self._entries, self.is_written = list(entries), False
 
-    def write(self, *, sync: bool = False) -> bool:
-        """Write the entries if they changed; returns whether they had.
-
-        Args:
-            sync: make them survive a loss of power too.
-        """
+    def write(self) -> bool:
+        """Write the entries if they changed; returns whether they had."""
         if self.is_written:
             return False
         content = encode([f"{epoch} {offset}" for epoch, offset in self._entries])
-        write_atomically(self._files, self.path, content, sync=sync)
+        write_atomically(self._files, self.path, content)
         self.is_written = True
         return True
 

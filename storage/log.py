@@ -34,8 +34,6 @@ from .time_search import TimedOffset, first_since, latest
 from .transaction_check import TransactionCheck
 
 _HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
-
-
 _CLIENT: Final = Origin.CLIENT  # a look-up of it costs 0.1 us in Python 3.11
 
 
@@ -112,12 +110,15 @@ class PartitionLog:
         self.log_end_offset = self.high_watermark = self.end_offset_at_open = end_offset
         self.log_start_offset = max(found.log_start_offset, found.segments[0].base_offset)
         synced_to = end_offset if stop.clean else min(end_offset, stop.recovery_point)
-        self.recovery_point = self.flush_due_offset = synced_to
+        self._unsynced = Unsynced(files, directory, found.unsynced)
+        self.recovery_point = self.flush_due_offset = self._unsynced.trusted(synced_to)
         self.on_flush_due = services.on_flush_due
         self.failure: str | None = None
         self.is_closed = False
         self._state_offset = self.log_end_offset if stop.clean else -1
-        self._unsynced = Unsynced(files, directory)
+        if self._epochs.is_written and not stop.clean:  # perhaps in the system's memory only
+            self._unsynced.add_files(self._active, self._epochs.path)
+        self._synced_start = 0 if stop.log_start_offset else self.log_start_offset
         self.saved = SavedState(files, directory, found.saved_offset)
         is_unverified = found.segments[0].unverified is not None
         self._transaction_check = TransactionCheck(end_offset) if is_unverified else None
@@ -421,11 +422,10 @@ class PartitionLog:
     def drop_segments_before(self, offset: int) -> int:
         """Delete whole segments below `offset`, never the active one. Returns their number.
 
-        Their files are renamed once the log's start is on disk, so that a lost segment is noticed.
+        Once the log's start is on disk their files are renamed: a lost segment must be noticed.
         """
         dropped = self.layout.index_of(offset)
-        first = self.layout.all[dropped]
-        self.log_start_offset = max(self.log_start_offset, first.base_offset)
+        self.log_start_offset = max(self.log_start_offset, self.layout.all[dropped].base_offset)
         if dropped:
             self._epochs.truncate_start(self.log_start_offset)
             self.write_epochs()
@@ -434,11 +434,14 @@ class PartitionLog:
         if dropped:
             self.layout.take_out(dropped)
             self._unsynced.add_files(self._active, self._epochs.path)
-            if self.on_flush_due is not None:
-                self.on_flush_due(self, self.log_end_offset)
-            elif self.failure is None:
+            if self.on_flush_due is None and self.failure is None:
                 self.flush()
         return dropped
+
+    @property
+    def needs_stored_start(self) -> bool:
+        """Whether a loss of power may take the log's start from its own files."""
+        return self.log_start_offset > self._synced_start
 
     def replace_segments(
         self, old: Sequence[Segment], new: Segment, aborted: Iterable[AbortedTransaction]
@@ -465,6 +468,7 @@ class PartitionLog:
 
     def remove_deleted(self, now_ms: int, later: Later | None = None) -> None:
         """See `Segments.remove_deleted`."""
+        self.layout.rename_dropped()
         self.layout.remove_deleted(now_ms, self.config.file_delete_delay_ms, later)
 
     @property
@@ -511,7 +515,7 @@ class PartitionLog:
         """Write the files that make a recovery unnecessary, if they changed. Raises OSError."""
         if self._active.size_bytes and self._state_offset != self.log_end_offset:
             self._write_segment_files(self._active)
-            self._epochs.write()
+            self.write_epochs()
             self._state_offset = self.log_end_offset
 
     def save_in_steps(self) -> Iterator[None]:
@@ -536,25 +540,32 @@ class PartitionLog:
             for segment in self.layout.since(self.recovery_point)
             if segment.size_bytes and segment.base_offset < up_to
         ]
-        number = self.layout.dropped_count
-        return self._unsynced.collect(segments, self.layout.all, up_to, dropped_count=number)
+        flush = self._unsynced.collect(segments, self.layout.all, up_to)
+        flush.dropped_count = self.layout.dropped_count
+        if self._epochs.is_written and self._epochs.first_offset == self.log_start_offset:
+            flush.log_start_offset = self.log_start_offset
+        return flush
 
-    def end_flush(self, flush: Flush, failure: BaseException | None = None) -> None:
-        """Record the result of a flush. After a failure of the disk the log refuses appends.
+    def cancel_flush(self, flush: Flush) -> None:
+        """A flush was not run, or lacked memory: the next one does its work."""
+        flush.release()
+        self._unsynced.give_back(flush)
 
-        Such a flush is not repeated: the system may have dropped the data that it could not
-        write, and report success at the next attempt. One that lacked a thread or memory is.
+    def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
+        """Record the result of a flush. After a failure the log refuses appends.
+
+        A failed flush is not repeated: the system may have dropped the data that it could not
+        write, and report success at the next attempt.
         """
         flush.release()
-        if failure is not None and not isinstance(failure, OSError):
-            self._unsynced.give_back(flush)
-        elif failure is not None:
+        if failure is not None:
             self.fail("the log could not be synced", failure)
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))
             self.flush_due_offset = max(self.flush_due_offset, self.recovery_point)
+            self._synced_start = max(self._synced_start, flush.log_start_offset)
             if not self.is_closed:  # else the names may be those of a new log
-                self.layout.rename_dropped(flush.dropped_count)
+                self.layout.start_is_on_disk(flush.dropped_count)
 
     def fail(self, what: str, reason: OSError) -> None:
         """Refuse appends until the next start, which determines the state of the disk."""
@@ -579,7 +590,7 @@ class PartitionLog:
                 self.write_state()
                 if not self.is_flushed:
                     self.flush()
-                self.layout.rename_dropped()
+                self.layout.start_is_on_disk(self.layout.dropped_count)
         finally:
             for segment in self.layout.all:
                 segment.close()

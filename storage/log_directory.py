@@ -10,15 +10,15 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from threading import Lock
 from typing import Final
 
 from ..metadata.topics import CLUSTER_METADATA
 from .boot_mark import BootMark
-from .checkpoint_file import decode, encode
+from .checkpoint import Checkpoint, Offsets, TopicPartition, read_checkpoint
 from .damage import Damage, Report, read_copy
 from .directory_names import (
     DELETED_SUFFIX,
@@ -38,6 +38,7 @@ from .meta_properties import (
     read_meta_properties,
 )
 from .recovery import Stop
+from .steps import Steps, at_once
 from .topic_id_file import check_topic_id, write_topic_id
 
 LOCK: Final = ".lock"
@@ -47,10 +48,6 @@ LOG_STARTS: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 CLEANED_OFFSETS: Final = "cleaner-offset-checkpoint"
 _LOGS_IN_A_STEP: Final = 1_000
-
-TopicPartition = tuple[str, int]
-Offsets = dict[TopicPartition, int]
-Blocking = Callable[[], None]
 
 
 class DirectoryInUse(RuntimeError):
@@ -91,23 +88,22 @@ class LogDirectory:
         self._log_starts = self._read_checkpoint(LOG_STARTS)
         # Kafka starts with these; Ottla uses a log's end, and these only to detect a loss.
         self._high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
-        self._cleaned_up_to = self._read_checkpoint(CLEANED_OFFSETS)
+        self._cleaned = self._read_checkpoint(CLEANED_OFFSETS)
+        self._cleaned_up_to = dict(self._cleaned.known)
         self._names = set(files.names_in(path))
-        self._checkpointed = (self._recovery_points, self._log_starts, self._high_watermarks)
-        # The checkpoints have rows of these deleted partitions, by topic: see `_forget`.
-        self._deleted: dict[str, set[int]] = {}
-        self._cleaned_is_stale = False  # the checkpoint contains deleted logs
-        rows = list(chain.from_iterable((*self._checkpointed, self._cleaned_up_to)))
-        for topic, partition in rows:
+        self._checkpoints = (
+            self._recovery_points, self._log_starts, self._high_watermarks, self._cleaned,
+        )  # fmt: skip
+        # The checkpoints have rows of partitions of these deleted topics: see `_forget`. Each has
+        # the number of its last deletion.
+        self._deleted: dict[str, tuple[int, set[int]]] = {}
+        self._renamed: dict[str, int] = {}  # likewise: the renames are not synced
+        self._deletions = 0
+        for topic, partition in set(chain.from_iterable(each.known for each in self._checkpoints)):
             if f"{topic}-{partition}" not in self._names:
                 self._forget((topic, partition))
         self._boot_mark = BootMark(files, path)
         self._has_all_writes = self._permits_saves = self._boot_mark.is_current
-        self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
-        self._renamed: set[str] = set()  # topics of directories whose rename is not synced
-        self._checkpoint_lock = Lock()
-        self._checkpoints = 0  # made so far
-        self._newest: dict[str, int] = {}  # the number of the newest that is written, by name
         self._is_marked_clean = self._is_closing = False
         self._leftovers: list[str] = []  # directories that an earlier process did not remove
 
@@ -133,9 +129,12 @@ class LogDirectory:
         """Set `LogServices.on_start_moved` of the logs that are opened from now on."""
         self._services = replace(self._services, on_start_moved=on_start_moved)
 
-    def _read_checkpoint(self, name: str) -> Offsets:
-        """The offsets in a file; none without a valid file, see `checkpoint_file`."""
+    def _read_checkpoint(self, name: str) -> Checkpoint:
         path = f"{self.path}/{name}"
+        return Checkpoint(self._files, path, self._offsets_in(path, name))
+
+    def _offsets_in(self, path: str, name: str) -> Offsets:
+        """The offsets in a file; none without a valid file, see `checkpoint_file`."""
         content = read_copy(self._files, path, self._unreported.append)
         if not content:  # Kafka creates them empty, until there is a row
             return {}
@@ -241,9 +240,9 @@ class LogDirectory:
             check_topic_id(self._files, directory, topic_id, self.report)
         stop = Stop(
             clean=self.clean or is_new,
-            recovery_point=self._recovery_points.get(key, 0),
-            log_start_offset=self._log_starts.get(key, 0),
-            high_watermark=self._high_watermarks.get(key, 0),
+            recovery_point=self._recovery_points.known.get(key, 0),
+            log_start_offset=self._log_starts.known.get(key, 0),
+            high_watermark=self._high_watermarks.known.get(key, 0),
             leader_epoch=leader_epoch,
             is_new=is_new,
             has_all_writes=self._has_all_writes,
@@ -290,7 +289,8 @@ class LogDirectory:
             return None
         stray = marked(name, STRAY_SUFFIX)
         self._files.rename(f"{self.path}/{name}", f"{self.path}/{stray}")
-        self._renamed.add(topic)
+        self._deletions += 1
+        self._renamed[topic] = self._deletions
         return stray
 
     def drop_logs(self, topic: str, partitions: Iterable[int]) -> None:
@@ -332,9 +332,14 @@ class LogDirectory:
             log.close(clean=False)
         doomed = f"{self.path}/{marked(name, DELETED_SUFFIX)}"
         self._files.rename(f"{self.path}/{name}", doomed)
-        self._renamed.add(topic)
+        self._deletions += 1
+        self._renamed[topic] = self._deletions
         self._names.discard(name)
         self._remove_deleted(doomed)
+
+    def has_deletions_of(self, topic: str) -> bool:
+        """Whether `finish_deletions_of` has anything to do."""
+        return topic in self._dropped or topic in self._renamed or topic in self._deleted
 
     def finish_deletions_of(self, topic: str) -> None:
         """Sync earlier deletions of a topic's name; call this before a topic is created.
@@ -345,55 +350,37 @@ class LogDirectory:
         Raises:
             OSError: the topic must not be created now.
         """
+        at_once(self.finish_deletions_in_steps(topic))
+
+    def finish_deletions_in_steps(self, topic: str) -> Steps[None]:
+        """`finish_deletions_of`, with a step for each partition and each wait for the disk."""
         while (dropped := self.next_dropped(topic)) is not None:
             self.delete_log(*dropped)
+            yield None
+        number = self._deletions
         if topic in self._renamed:
-            self._files.sync_directory(self.path)
-            self._renamed.clear()
+            yield partial(self._files.sync_directory, self.path)
+            self._renamed = {name: at for name, at in self._renamed.items() if at > number}
         if topic in self._deleted:
-            self.checkpoint(sync=True)
+            yield from self._checkpoint_steps(sync=True)
 
     def _forget(self, key: TopicPartition) -> None:
         """Remove a partition from the checkpoints, so that no later topic inherits its rows."""
         topic, partition = key
-        if any(key in known for known in self._checkpointed):
-            self._deleted.setdefault(topic, set()).add(partition)
-        if self._cleaned_up_to.pop(key, None) is not None:
-            # The next checkpoint writes the file, once for all the partitions deleted until then.
-            self._deleted.setdefault(topic, set()).add(partition)
-            self._cleaned_is_stale = True
+        self._cleaned_up_to.pop(key, None)
+        if any(each.may_have(key) for each in self._checkpoints):
+            self._deletions += 1
+            _, partitions = self._deleted.get(topic, (0, set[int]()))
+            self._deleted[topic] = (self._deletions, partitions | {partition})
 
     def cleaned_up_to(self, log: PartitionLog) -> int | None:
         """The end of the last round of compaction of the log; None: there was none."""
         return self._cleaned_up_to.get((log.topic, log.partition))
 
-    def set_cleaned_up_to(self, log: PartitionLog, offset: int) -> None:
+    def set_cleaned_up_to(self, log: PartitionLog, offset: int) -> Steps[None]:
         """Store the end of a round of compaction, where the next one begins. Raises OSError."""
         self._cleaned_up_to[log.topic, log.partition] = offset
-        self._write_cleaned_up_to()
-
-    def _write_cleaned_up_to(self, *, sync: bool = False) -> None:
-        self._write_checkpoint(CLEANED_OFFSETS, self._cleaned_up_to, sync=sync)
-        self._cleaned_is_stale = False
-
-    def _write_checkpoint(self, name: str, offsets: Offsets, *, sync: bool) -> None:
-        self._writing_checkpoint(name, offsets, sync=sync)()
-
-    def _writing_checkpoint(self, name: str, offsets: Offsets, *, sync: bool) -> Blocking:
-        """What writes a checkpoint, in any thread, unless a later one is written before it."""
-        self._not_synced.add(name)
-        self._checkpoints += 1
-        content, number = _checkpoint(offsets), self._checkpoints
-
-        def write() -> None:
-            with self._checkpoint_lock:
-                if number > self._newest.get(name, 0):
-                    write_atomically(self._files, f"{self.path}/{name}", content, sync=sync)
-                    self._newest[name] = number
-            if sync:
-                self._not_synced.discard(name)
-
-        return write
+        return self._cleaned.write_in_steps(self._cleaned_up_to, sync=False)
 
     def checkpoint(self, *, sync: bool = False) -> None:
         """Write starts, ends and recovery points of the logs, if they have changed.
@@ -404,52 +391,16 @@ class LogDirectory:
         Raises:
             OSError: not all files were written.
         """
-        for blocking in self._checkpoint_steps(sync=sync):
-            if blocking is not None:
-                blocking()
+        at_once(self._checkpoint_steps(sync=sync))
 
-    def _checkpoint_steps(self, *, sync: bool) -> Iterator[Blocking | None]:
-        """`checkpoint`, one file in each step: its content is of the moment the step begins.
-
-        What syncs is yielded, to be called before the next step.
-        """
-        deleted = {topic: set(partitions) for topic, partitions in self._deleted.items()}
-        for name, checkpointed, current_offsets in (
-            (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points),
-            (LOG_STARTS, self._log_starts, self._current_log_starts),
-            (HIGH_WATERMARKS, self._high_watermarks, self._current_high_watermarks),
-        ):
-            current = current_offsets()
-            if current != checkpointed or (sync and name in self._not_synced):
-                # The others can be determined again; the start of a log cannot.
-                is_start = name == LOG_STARTS
-                if is_start:  # the epoch files also store it, and come first
-                    for key, log in self._logs.items():
-                        if current.get(key) != checkpointed.get(key):
-                            log.write_epochs()
-                write = self._writing_checkpoint(name, current, sync=sync or is_start)
-                if sync or is_start:
-                    yield write
-                else:
-                    write()
-                checkpointed.clear()
-                checkpointed.update(current)
-            yield None
-        if self._cleaned_is_stale:
-            self._write_cleaned_up_to(sync=sync)
-        if self._deleted == deleted:  # else the first files may have rows of deleted partitions
-            self._deleted.clear()
-
-    def checkpoint_in_steps(self) -> Iterator[Blocking | None]:
-        """`checkpoint` in steps of one file, between which other work can run.
-
-        What waits for the disk is yielded, to be called in any thread before the next step.
+    def checkpoint_in_steps(self) -> Steps[None]:
+        """`checkpoint` in steps, between which other work can run.
 
         Raises:
             OSError: not all files were written.
         """
         for count, (key, log) in enumerate(list(self._logs.items()), 1):
-            if log.log_start_offset != self._log_starts.get(key, log.segments[0].base_offset):
+            if log.log_start_offset != self._log_starts.known.get(key, log.segments[0].base_offset):
                 log.write_epochs()
                 yield None
             elif count % _LOGS_IN_A_STEP == 0:
@@ -457,14 +408,36 @@ class LogDirectory:
         yield None
         yield from self._checkpoint_steps(sync=False)
 
-    def _without_deleted(self, checkpointed: Offsets) -> Offsets:
-        deleted, none = self._deleted, frozenset[int]()
+    def _checkpoint_steps(self, *, sync: bool) -> Steps[None]:
+        """`checkpoint`: the content of each file is of the moment before its step."""
+        number = self._deletions
+        yield from _written(self._recovery_points, self._current_recovery_points(), sync=sync)
+        starts = self._current_log_starts()
+        for key, log in self._logs.items():  # the epoch files also store them, and come first
+            if starts.get(key) != self._log_starts.known.get(key):
+                log.write_epochs()
+        dropped = [
+            (log, log.layout.dropped_count) for log in self._logs.values() if log.layout.has_dropped
+        ]
+        # The others can be determined again; the start of a log cannot.
+        yield from _written(self._log_starts, starts, sync=True)
+        for log, count in dropped:
+            # The names of a closed log may be those of a new one.
+            if not log.is_closed and log.layout.start_is_on_disk(count):
+                yield None
+        yield from _written(self._high_watermarks, self._current_high_watermarks(), sync=sync)
+        yield from _written(self._cleaned, self._cleaned_up_to, sync=sync)
+        # The files may have rows of partitions that were deleted meanwhile.
+        self._deleted = {name: one for name, one in self._deleted.items() if one[0] > number}
+
+    def _without_deleted(self, checkpoint: Checkpoint) -> Offsets:
+        deleted, none = self._deleted, (0, frozenset[int]())
         if not deleted:
-            return dict(checkpointed)
+            return dict(checkpoint.known)
         return {
             key: offset
-            for key, offset in checkpointed.items()
-            if key[1] not in deleted.get(key[0], none)
+            for key, offset in checkpoint.known.items()
+            if key[1] not in deleted.get(key[0], none)[1]
         }
 
     def _current_recovery_points(self) -> dict[TopicPartition, int]:
@@ -475,10 +448,13 @@ class LogDirectory:
         }
 
     def _current_log_starts(self) -> dict[TopicPartition, int]:
-        """The starts that differ from the first segment's base offset, as in Kafka."""
+        """The starts that differ from the first segment's base offset, as in Kafka.
+
+        Also those that no other file surely has: a lost segment must be noticed.
+        """
         starts = self._without_deleted(self._log_starts)
         for key, log in self._logs.items():
-            if log.log_start_offset > log.segments[0].base_offset:
+            if log.log_start_offset > log.segments[0].base_offset or log.needs_stored_start:
                 starts[key] = log.log_start_offset
             else:
                 starts.pop(key, None)
@@ -514,8 +490,6 @@ class LogDirectory:
         try:
             if clean:  # a clean mark is trusted, after a loss of power too
                 self.checkpoint(sync=True)
-                if CLEANED_OFFSETS in self._not_synced:
-                    self._write_cleaned_up_to(sync=True)
                 if not failures:
                     self._mark_clean()
         except OSError as failed:
@@ -570,12 +544,7 @@ def _remove_tree(files: Files, directory: str) -> None:
     files.remove_directory(directory)
 
 
-def _checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """A checkpoint file, one `topic partition offset` per line."""
-    return encode([f"{topic} {partition} {at}" for (topic, partition), at in offsets.items()])
-
-
-def read_checkpoint(content: bytes) -> Offsets:
-    """The offsets in a checkpoint file. Raises ValueError if it is damaged."""
-    rows, _ = decode(content, words=3)
-    return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
+def _written(checkpoint: Checkpoint, offsets: Offsets, *, sync: bool) -> Steps[None]:
+    """Write a checkpoint unless it is current."""
+    if not checkpoint.is_current(offsets, sync=sync):
+        yield from checkpoint.write_in_steps(offsets, sync=sync)

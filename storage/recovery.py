@@ -44,6 +44,7 @@ class Found:
     Attributes:
         log_start_offset: the log's start, which may lie before its first segment.
         saved_offset: the last segment's files besides the data are of this offset.
+        unsynced: files that were repaired, with their segments; the next flush must sync them.
     """
 
     segments: list[Segment]
@@ -52,6 +53,7 @@ class Found:
     epochs: LeaderEpochs
     log_start_offset: int
     saved_offset: int
+    unsynced: list[tuple[Segment, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ def load(
     corrected = stored
     if not epochs.is_checked:
         corrected = _correct_epochs(epochs, segments, opened.first_unsynced, stored, report)
-    producers, aborted = _read_states(source, opened, corrected, epochs)
+    unsynced: list[tuple[Segment, str]] = []
+    producers, aborted = _read_states(source, opened, corrected, epochs, unsynced)
     producers.expire(now_ms, config.producer_id_expiration_ms)
     begins = _corrected_start(segments, corrected, is_certain=corrected is stored)
     epochs.truncate_start(max(begins, segments[0].base_offset))
@@ -113,7 +116,7 @@ def load(
     epochs.truncate_end(segments[-1].next_offset)
     if epochs.damage:
         epochs.write()
-    return Found(segments, producers, aborted, epochs, begins, saved_offset)
+    return Found(segments, producers, aborted, epochs, begins, saved_offset, unsynced)
 
 
 def _empty(files: Files, directory: str, stop: Stop) -> Found:
@@ -122,7 +125,7 @@ def _empty(files: Files, directory: str, stop: Stop) -> Found:
     epochs.newest = stop.leader_epoch
     segments = [Segment(files, directory, stop.log_start_offset)]
     begins = stop.log_start_offset
-    return Found(segments, ProducerStates(), AbortedTransactions(), epochs, begins, begins)
+    return Found(segments, ProducerStates(), AbortedTransactions(), epochs, begins, begins, [])
 
 
 # The stages of `load`, in their order.
@@ -209,7 +212,11 @@ def _open_segments(source: _Source, stop: Stop, epochs: LeaderEpochs) -> _Opened
 
 
 def _read_states(
-    source: _Source, opened: _Opened, stop: Stop, epochs: LeaderEpochs
+    source: _Source,
+    opened: _Opened,
+    stop: Stop,
+    epochs: LeaderEpochs,
+    unsynced: list[tuple[Segment, str]],
 ) -> tuple[ProducerStates, AbortedTransactions]:
     """Producers and aborted transactions, from their files and from the segments read again."""
     files, directory, segments = source.files, source.directory, opened.segments
@@ -223,9 +230,11 @@ def _read_states(
     )
     replay = _Replay(producers, aborted, replay_from)
     epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
-    _rebuild(files, segments, opened.first_unsynced, source.config, replay)
+    unsynced += _rebuild(files, segments, opened.first_unsynced, source.config, replay)
     if opened.resumed is not None:
         replay.all_of(segments[-1], opened.resumed.load_rest(source.config))
+        if opened.resumed.rest.cut_at is not None:
+            unsynced.append((segments[-1], segments[-1].path(LOG)))
     epochs.is_learning = False
     if not stop.clean:
         if opened.resumed is None:
@@ -424,8 +433,13 @@ def _rebuild(
     first_unsynced: int,
     config: LogConfig,
     replay: _Replay,
-) -> None:
-    """Apply the batches behind the snapshot, verify them, cut off what follows damage."""
+) -> list[tuple[Segment, str]]:
+    """Apply the batches behind the snapshot, verify them, cut off what follows damage.
+
+    Returns:
+        The files that were repaired, unsynced, with their segments.
+    """
+    unsynced: list[tuple[Segment, str]] = []
     for at, segment in enumerate(segments):
         if at < first_unsynced:
             if segment.next_offset > replay.from_offset:
@@ -440,24 +454,33 @@ def _rebuild(
         if unverified is not None and unverified.cut_at is not None:
             unverified.report_cut(segment.next_offset, segments[at + 1 :])
             segment.cut(unverified.cut_at)
+            unsynced.append((segment, segment.path(LOG)))
             unverified.size_bytes, unverified.end_offset = unverified.cut_at, segment.next_offset
             for later in segments[at + 1 :]:
                 later.remove()
             del segments[at + 1 :]
-            return
+            break
         if at + 1 < len(segments):
             segment.write_indexes()
-            if segment.unverified is None:
-                _repair_transaction_index(files, segment, replay.aborted)
+            if segment.unverified is None and _repair_transaction_index(
+                files, segment, replay.aborted
+            ):
+                unsynced.append((segment, segment.path(TRANSACTION_INDEX)))
             segment.close()
+    return unsynced
 
 
-def _repair_transaction_index(files: Files, segment: Segment, aborted: AbortedTransactions) -> None:
-    """Write the index of a rolled segment, because nothing else writes it later."""
+def _repair_transaction_index(files: Files, segment: Segment, aborted: AbortedTransactions) -> bool:
+    """Write the index of a rolled segment, because nothing else writes it later.
+
+    Returns:
+        Whether it was wrong.
+    """
     found = aborted.ended_in(segment.base_offset, segment.next_offset)
-    if found != _aborted_in(files, segment, ignore_damage):
-        content = transaction_index.encode(found)
-        write_atomically(files, segment.path(TRANSACTION_INDEX), content, sync=True)
+    if found == _aborted_in(files, segment, ignore_damage):
+        return False
+    write_atomically(files, segment.path(TRANSACTION_INDEX), transaction_index.encode(found))
+    return True
 
 
 def _replace_by_empty_segment(

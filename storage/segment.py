@@ -446,12 +446,11 @@ class Segment:
     def cut(self, size_bytes: int) -> None:
         """Cut the file behind its last whole batch; no batch that was served lies behind.
 
-        The cut is synced. If a loss of power undid it, the damage would reappear before later
-        segments, which may have been acknowledged by then and would be cut off with it.
+        The caller has the cut synced before any later record is acknowledged. If a loss of power
+        undid it, the damage would reappear before later segments, which would be cut off with it.
         """
         descriptor = self.open()
         self._files.truncate(descriptor, size_bytes)
-        self._files.sync(descriptor)
         self.size_bytes = size_bytes
 
     def finish(self) -> None:

@@ -26,14 +26,14 @@ class Segments:
         all: at least one; the last one is active.
     """
 
-    __slots__ = ("_deleted", "_dropped", "_files", "_renamed", "all")
+    __slots__ = ("_deleted", "_dropped", "_files", "_permitted", "_renamed", "all")
 
     def __init__(self, files: Files, segments: list[Segment]) -> None:
         self.all = segments
         self._files = files
         self._deleted: list[tuple[int | None, list[str]]] = []
         self._dropped: list[Segment] = []  # not renamed yet
-        self._renamed = 0
+        self._renamed = self._permitted = 0  # counts of the dropped segments
 
     def begin(self, segment: Segment) -> None:
         """Add a new active segment."""
@@ -107,13 +107,31 @@ class Segments:
         """The number of the segments that `take_out` has removed so far."""
         return self._renamed + len(self._dropped)
 
-    def rename_dropped(self, up_to: int | None = None) -> None:
-        """Rename the files of the segments taken out, the first `up_to` ever; None: all.
+    @property
+    def has_dropped(self) -> bool:
+        """Whether files of segments taken out are not renamed yet."""
+        return bool(self._dropped)
+
+    def start_is_on_disk(self, count: int) -> bool:
+        """Rename the files of the first `count` segments ever taken out, which are not needed now.
+
+        Returns:
+            Whether there were any.
+        """
+        self._permitted = max(self._permitted, count)
+        if self._renamed == self._permitted:
+            return False
+        with suppress(OSError):  # `remove_deleted` tries again, and raises it
+            self.rename_dropped()
+        return True
+
+    def rename_dropped(self) -> None:
+        """Rename the files of segments taken out, as far as the log's start is on disk.
 
         Raises:
             OSError: the next call goes on.
         """
-        while self._dropped and (up_to is None or self._renamed < up_to):
+        while self._renamed < self._permitted:
             segment = self._dropped[0]
             path = segment.path(LOG)
             self._rename_deleted(segment)

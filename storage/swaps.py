@@ -19,6 +19,8 @@ def finish_swaps(files: Files, directory: str, names: list[str]) -> list[str]:
     Args:
         names: the names in the directory.
 
+    The log's next flush syncs the names.
+
     Returns:
         The names in it afterwards.
 
@@ -41,7 +43,6 @@ def finish_swaps(files: Files, directory: str, names: list[str]) -> list[str]:
             _remove_replaced(files, directory, names, _base_offset(name))
     for name in swaps:
         files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")
-    files.sync_directory(directory)
     return files.names_in(directory)
 
 

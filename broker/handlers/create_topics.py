@@ -19,6 +19,7 @@ from ...metadata.catalog import CLUSTER_METADATA, MAX_PARTITIONS_PER_REQUEST
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.context import Context
+from ..requests.deleted_topics import finish_deletion
 from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
 from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
@@ -63,10 +64,9 @@ async def create_topics(
         if context.turns.is_over() or creation.is_full:
             creation.commit()
             await context.turns.pause()
-        is_gone = node.log_directory.next_dropped(topic.name) is None
-        if not is_gone and not request.validate_only:
+        if node.log_directory.has_deletions_of(topic.name) and not request.validate_only:
             creation.commit()
-            failed = await _failed_deletion(node, context, topic.name)
+            failed = await finish_deletion(node, topic.name)
             if failed is not None:
                 creation.results.append(_refused(topic.name, failed))
                 continue
@@ -117,17 +117,6 @@ def _too_many(node: Node, wanted: list[CreatableTopic]) -> Refused | None:
     if records > MAX_PARTITIONS_PER_REQUEST:
         why = "Unable to perform excessively large batch operation."
         return Refused(Code.POLICY_VIOLATION, why)
-    return None
-
-
-async def _failed_deletion(node: Node, context: Context, name: str) -> Refused | None:
-    """Complete the deletion of a topic that had the name, in slices; None if that succeeds."""
-    try:
-        steps = node.controller.topic_logs.finishing_deletions_of(name)
-        async for _ in context.turns.each(steps):
-            pass
-    except OSError as failed:
-        return Refused(Code.KAFKA_STORAGE_ERROR, str(failed))
     return None
 
 

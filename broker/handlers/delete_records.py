@@ -15,7 +15,7 @@ from ...protocol.errors import Code, Refused
 from ..log_output import Log
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..runtime.blocking_steps import NO_RESOURCES, in_threads
+from ..runtime.blocking_steps import NO_RESOURCES, in_threads, reason_of
 from ..runtime.storage_trouble import remedy
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def delete_records(
     except NO_RESOURCES as failed:
         _log.error(
             "the new start offsets of logs cannot be saved",
-            reason=str(failed),
+            reason=reason_of(failed),
             remedy=remedy(failed),
         )
         for answer in (answer for topic in topics for answer in topic["partitions"]):

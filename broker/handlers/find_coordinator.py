@@ -19,6 +19,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.cluster_description import address_of
 from ..requests.context import Context
+from ..requests.deleted_topics import finish_deletion
 from ..requests.dispatch import serves
 from ..requests.refused_topics import log_refused_topic
 
@@ -52,7 +53,7 @@ async def find_coordinator(
         async for _ in context.turns.each(import_steps(GROUP_MODULES)):
             pass
     if context.version < _BATCHED_SINCE:
-        found = _find(node, context, request.key_type, request.key)
+        found = await _find(node, context, request.key_type, request.key)
         refused = found["error_code"] != Code.NONE
         return {
             "error_code": found["error_code"],
@@ -65,18 +66,20 @@ async def find_coordinator(
     message = "" if request.key_type in _TOPICS else _MALFORMED
     return {
         "coordinators": [
-            {**_find(node, context, request.key_type, key), "error_message": message}
+            {**await _find(node, context, request.key_type, key), "error_message": message}
             async for key in context.turns.each(request.coordinator_keys)
         ]
     }
 
 
-def _find(node: Node, context: Context, key_type: int, key: str) -> Coordinator:
+async def _find(node: Node, context: Context, key_type: int, key: str) -> Coordinator:
     try:
         topic_name = _topic(context, key_type, key)
     except Refused as refused:
         return {"key": key, "error_code": refused.code, "node_id": -1, "host": "", "port": -1}
     try:
+        if (failed := await finish_deletion(node, topic_name)) is not None:
+            raise failed
         topic = node.controller.create_internal_topic(topic_name)
     except Refused as refused:
         log_refused_topic(context, topic_name, refused)

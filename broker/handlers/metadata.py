@@ -35,6 +35,7 @@ from ..requests.cluster_description import (
     offline_replicas,
 )
 from ..requests.context import Context
+from ..requests.deleted_topics import finish_deletion
 from ..requests.dispatch import serves
 from ..requests.refused_topics import log_refused_topic
 
@@ -167,11 +168,11 @@ async def _by_name(
         made = missing
     for name in missing:
         await context.turns.pause()
-        present.append(_missing(node, context, name, made))
+        present.append(await _missing(node, context, name, made))
     return present
 
 
-def _missing(
+async def _missing(
     node: Node, context: Context, name: str, made: Container[str] | None
 ) -> MetadataResponseTopic:
     """The answer for a missing topic: it does not exist, even if this call creates it.
@@ -184,6 +185,8 @@ def _missing(
         code = Code.INVALID_TOPIC_EXCEPTION
     elif made is not None:
         try:
+            if (failed := await finish_deletion(node, name)) is not None:
+                raise failed
             node.controller.auto_create_topic(name, beside=made)
         except Refused as refused:  # the answer is that it does not exist in either case
             log_refused_topic(context, name, refused)

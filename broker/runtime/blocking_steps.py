@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import errno
+from collections.abc import Callable
 from typing import Final
 
-NO_RESOURCES: Final = (OSError, RuntimeError, MemoryError)
-"""What work in threads and on files may raise: the disk fails, or there is no thread or memory."""
+from ...storage.steps import Steps, T
+
+NO_RESOURCES: Final = (OSError, MemoryError)
+"""What such work may raise: the disk fails, or there is no thread or memory."""
 
 
-async def in_threads(steps: Iterator[Callable[[], None] | None]) -> None:
-    """Take all steps; what they yield runs in a thread before the next step.
+async def in_thread(blocking: Callable[[], None]) -> None:
+    """Run work in a thread. Raises what it raises, and OSError if no thread can be started."""
+    try:
+        done = asyncio.get_running_loop().run_in_executor(None, blocking)
+    except RuntimeError as lack:  # the pool has taken the work, and may run it with later work
+        raise BlockingIOError(errno.EAGAIN, str(lack)) from lack
+    await done
+
+
+async def in_threads(steps: Steps[T]) -> T:
+    """Take all steps, each wait for the disk in a thread; return their result.
 
     Raises one of NO_RESOURCES.
     """
-    loop = asyncio.get_running_loop()
-    for blocking in steps:
-        if blocking is None:
-            await asyncio.sleep(0)
-        else:
-            await loop.run_in_executor(None, blocking)
+    try:
+        while True:
+            try:
+                blocking = next(steps)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            if blocking is None:
+                await asyncio.sleep(0)
+            else:
+                await in_thread(blocking)
+    finally:
+        steps.close()
+
+
+def reason_of(failed: BaseException) -> str:
+    """What a line of the log says of it: a MemoryError has no text."""
+    return str(failed) or type(failed).__name__

@@ -18,6 +18,7 @@ from ...storage.flush import Flush
 from ...storage.log import PartitionLog
 from ...storage.open_files import OPEN_FILES, OpenFiles
 from ..log_output import Log
+from .blocking_steps import reason_of
 from .storage_trouble import remedy_for
 
 if TYPE_CHECKING:
@@ -148,13 +149,15 @@ class Flushes:
                 for log in dirty[first : first + at_once]:
                     try:
                         begun.append((log, log.begin_flush()))
-                    except OSError as failure:
+                    except (OSError, MemoryError) as failure:
                         _report(log, failure)
-                ended = pool.map(_run, [[flush] for _, flush in begun])
+                jobs = [[flush] for _, flush in begun]
+                try:
+                    ended = list(pool.map(_run, jobs))
+                except RuntimeError:  # no thread can be started
+                    ended = list(map(_run, jobs))
                 for (log, flush), (failed,) in zip(begun, ended, strict=True):
-                    log.end_flush(flush, failed)
-                    if failed is not None:
-                        _report(log, failed)
+                    _end(log, flush, failed)
 
     def _begin(self, log: PartitionLog, line: _Line) -> None:
         if self._closed or self._lines.get(log) is not line:
@@ -164,12 +167,8 @@ class Flushes:
             line.parts.append((log, log.begin_flush(line.due_offset)))
             if log is not metadata and metadata.recovery_point < metadata.log_end_offset:
                 line.parts.insert(0, (metadata, metadata.begin_flush()))
-        except (OSError, MemoryError) as failure:
-            if not line.parts:
-                _report(log, failure)
-            self._end_flushes(line, [failure] * len(line.parts))
-            line.due_offset = 0
-            self._notify(log, line)
+        except (OSError, MemoryError) as failure:  # no file can be opened now
+            self._give_up(log, line, failure)
             return
         loop = asyncio.get_running_loop()
         job = _Job([flush for _, flush in line.parts])
@@ -177,9 +176,7 @@ class Flushes:
             self._threads().submit(job.run)
         except (RuntimeError, MemoryError) as failure:  # no thread can be started now
             if job.done.cancel():  # else another thread has it
-                self._end_flushes(line, [failure] * len(line.parts))
-                line.due_offset = 0  # the next request tries again
-                self._notify(log, line)
+                self._give_up(log, line, failure)
                 return
         line.job = job.done
         line.job.add_done_callback(lambda _: _in_loop(loop, self._ended, log, line))
@@ -195,22 +192,24 @@ class Flushes:
         if line.job is None:
             return  # `close` has handled it
         failures = line.job.result()
-        self._end_flushes(line, failures)
         line.job = None
-        if any(failures) and log.failure is None:
-            line.due_offset = 0  # no memory: the next request tries again
+        lack = next((each for each in failures if each and not isinstance(each, OSError)), None)
+        if lack is not None:  # of memory
+            self._give_up(log, line, lack)
+            return
+        for (each, flush), failure in zip(line.parts, failures, strict=True):
+            _end(each, flush, failure)
+        line.parts.clear()
         self._notify(log, line)
 
-    @staticmethod
-    def _end_flushes(line: _Line, failures: _Failures) -> None:
-        for (log, flush), failure in zip(line.parts, failures, strict=True):
-            was_well = log.failure is None
-            log.end_flush(flush, failure)
-            # A lack of threads or memory concerns the whole job: its log, the last, names it.
-            is_named = isinstance(failure, OSError) or log is line.parts[-1][0]
-            if failure is not None and is_named and was_well and not log.is_closed:
-                _report(log, failure)
+    def _give_up(self, log: PartitionLog, line: _Line, failure: Exception) -> None:
+        """Refuse all that wait for a flush that could not be run; the next request tries again."""
+        for each, flush in line.parts:
+            each.cancel_flush(flush)
         line.parts.clear()
+        _report(log, failure)
+        line.due_offset = 0
+        self._notify(log, line)
 
     def _notify(self, log: PartitionLog, line: _Line) -> None:
         """Notify the waiters of a flush, or all if there is no other flush; begin the next one."""
@@ -248,6 +247,17 @@ def _write_state(log: PartitionLog) -> bool:
     except OSError as failure:
         _report(log, failure)
     return not log.is_flushed
+
+
+def _end(log: PartitionLog, flush: Flush, failure: Exception | None) -> None:
+    """Record the result of a flush, and log a failure, unless the log has failed before."""
+    is_news = failure is not None and log.failure is None and not log.is_closed
+    if failure is None or isinstance(failure, OSError):
+        log.end_flush(flush, failure)
+    else:
+        log.cancel_flush(flush)
+    if failure is not None and is_news:
+        _report(log, failure)
 
 
 class _Job:
@@ -292,13 +302,15 @@ def _in_loop(
 def _report(log: PartitionLog, failure: Exception) -> None:
     _log.error(
         "a log cannot be flushed",
-        topic=log.topic, partition=log.partition, reason=str(failure),
+        topic=log.topic, partition=log.partition, reason=reason_of(failure),
         remedy=remedy_for(log, failure),
     )  # fmt: skip
 
 
 def _refusal(log: PartitionLog) -> Refused:
-    return Refused(Code.KAFKA_STORAGE_ERROR, log.failure or "the log was closed")
+    return Refused(
+        Code.KAFKA_STORAGE_ERROR, log.failure or "the log was closed, or could not be flushed"
+    )
 
 
 def _resolve(future: asyncio.Future[Refused | None], refused: Refused | None) -> None:

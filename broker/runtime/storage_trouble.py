@@ -20,7 +20,9 @@ _INTERVAL_MS: Final = 60_000
 _OF_A_FULL_DISK: Final = "make room on the disk: appends work again then, without a restart"
 _OF_A_WRITE_PROTECTED_ONE: Final = "make the data directory writable, then restart the broker"
 _OF_A_BROKEN_ONE: Final = "check the disk; restart the broker when this does not end by itself"
-_OF_NO_RESOURCES: Final = "the process lacks threads or memory: the next attempt comes by itself"
+_OF_NO_RESOURCES: Final = (
+    "the process lacks threads, memory or open files: the next attempt comes by itself"
+)
 _OF_A_FAILED_LOG: Final = (
     "nothing more is appended to it, it can still be read: check the disk, then restart the broker"
 )
@@ -30,9 +32,11 @@ _log = Log("storage")
 
 def remedy(trouble: BaseException | None) -> str:
     """The remedy for an error of the operating system."""
-    if trouble is not None and not isinstance(trouble, OSError):
+    if isinstance(trouble, RuntimeError | MemoryError):
         return _OF_NO_RESOURCES
     number = trouble.errno if isinstance(trouble, OSError) else None
+    if number in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+        return _OF_NO_RESOURCES
     if number in (errno.ENOSPC, errno.EDQUOT):
         return _OF_A_FULL_DISK
     if number in (errno.EROFS, errno.EACCES, errno.EPERM):

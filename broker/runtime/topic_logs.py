@@ -172,16 +172,6 @@ class TopicLogs:
                 )  # fmt: skip
             yield
 
-    def finishing_deletions_of(self, topic: str) -> Iterator[None]:
-        """Before a topic of the same name is created: `deletions`, a partition in each step.
-
-        Raises:
-            OSError: the topic must not be created now.
-        """
-        while (dropped := self._directory.next_dropped(topic)) is not None:
-            self._directory.delete_log(*dropped)
-            yield
-
     def take_leader_epochs(self, topic: Topic) -> None:
         """Set the leader epochs of the logs to those of the catalog."""
         for partition in topic.partitions:

@@ -7,14 +7,15 @@ runs again at its next time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from ...storage.log import PartitionLog
 from ..log_output import Log
-from ..runtime.blocking_steps import NO_RESOURCES, in_threads
+from ..runtime.blocking_steps import NO_RESOURCES, in_threads, reason_of
 from .cleaner import Cleaner
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _NEVER_MS: Final = 1 << 62  # Kafka's value for never is the largest long
 
 _log = Log("background")
 Job = Callable[[PartitionLog], Iterator[None] | None]
+TimedJob = Callable[[], Awaitable[None]]
 
 
 class Background:
@@ -77,12 +79,14 @@ class Background:
             ("expiry of producers", _NEVER_MS, expiry_ms, self._forget_producers),
             ("removal of segments", first_ms, _REMOVE_INTERVAL_MS, self._remove_deleted),
         ):
-            going = self._over_all_logs(min(delay_ms, interval_ms), interval_ms, job)
-            self._tasks.append(asyncio.create_task(going, name=name))
-        interval_ms = config["log.flush.offset.checkpoint.interval.ms"]
-        going = self._checkpoint(min(first_ms, interval_ms), interval_ms)
-        self._tasks.append(asyncio.create_task(going, name="checkpoints"))
-        self._tasks.append(asyncio.create_task(self._save_states(), name="saving of states"))
+            if interval_ms < _NEVER_MS:
+                visit = partial(self._over_all_logs, job)
+                self._start(name, self._clock, min(delay_ms, interval_ms), interval_ms, visit)
+        live, interval_ms = self._clock.live, config["log.flush.offset.checkpoint.interval.ms"]
+        first_ms = min(first_ms, interval_ms)
+        self._start("checkpoints", live, first_ms, interval_ms, self._checkpoint)
+        every_ms = _SAVE_INTERVAL_MS
+        self._start("saving of states", live, every_ms, every_ms, self._save_states)
         self._cleaner.start()
 
     @property
@@ -96,58 +100,58 @@ class Background:
         for task in self._tasks:
             task.cancel()
 
-    async def _over_all_logs(self, delay_ms: int, interval_ms: int, job: Job) -> None:
-        if interval_ms >= _NEVER_MS:
-            return
-        while True:
-            await self._clock.sleep_ms(delay_ms)
-            delay_ms = interval_ms
-            for count, log in enumerate(list(self._directory.logs())):
-                if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
-                    await asyncio.sleep(0)
-                if self._directory.log_of(log.topic, log.partition) is not log:
-                    continue  # deleted meanwhile
-                try:
-                    for _ in job(log) or ():
-                        await asyncio.sleep(0)
-                        if self._directory.log_of(log.topic, log.partition) is not log:
-                            break
-                except Exception as trouble:  # the disk, no memory: the other logs have their turn
-                    _log.error(
-                        "the timed jobs of a log fail",
-                        topic=log.topic,
-                        partition=log.partition,
-                        reason=str(trouble),
-                    )
+    def _start(
+        self, name: str, clock: Clock, delay_ms: int, interval_ms: int, job: TimedJob
+    ) -> None:
+        going = _repeat(name, clock, delay_ms, interval_ms, job)
+        self._tasks.append(asyncio.create_task(going, name=name))
 
-    async def _checkpoint(self, delay_ms: int, interval_ms: int) -> None:
-        while True:
-            await self._clock.live.sleep_ms(delay_ms)
-            delay_ms = interval_ms
-            self._flushes.ask_for_metadata()
+    async def _over_all_logs(self, job: Job) -> None:
+        for count, log in enumerate(list(self._directory.logs())):
+            if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
+                await asyncio.sleep(0)
+            if self._directory.log_of(log.topic, log.partition) is not log:
+                continue  # deleted meanwhile
             try:
-                await in_threads(self._directory.checkpoint_in_steps())
-            except NO_RESOURCES as trouble:
-                _log.error("the checkpoints cannot be written", reason=str(trouble))
+                for _ in job(log) or ():
+                    await asyncio.sleep(0)
+                    if self._directory.log_of(log.topic, log.partition) is not log:
+                        break
+            except Exception as trouble:  # the disk, no memory: the other logs have their turn
+                _log.error(
+                    "the timed jobs of a log fail",
+                    topic=log.topic,
+                    partition=log.partition,
+                    reason=reason_of(trouble),
+                )
+        # The files of dropped segments wait for the start of their logs to be on disk.
+        if job == self._retain and any(log.layout.has_dropped for log in self._directory.logs()):
+            await self._write_checkpoints()
+
+    async def _checkpoint(self) -> None:
+        self._flushes.ask_for_metadata()
+        await self._write_checkpoints()
+
+    async def _write_checkpoints(self) -> None:
+        try:
+            await in_threads(self._directory.checkpoint_in_steps())
+        except NO_RESOURCES as trouble:
+            _log.error("the checkpoints cannot be written", reason=reason_of(trouble))
 
     async def _save_states(self) -> None:
         """Save the states of busy logs, so that a start after a SIGKILL reads few batches."""
-        while True:
-            await self._clock.live.sleep_ms(_SAVE_INTERVAL_MS)
-            # Without steps: 10,000 logs take a millisecond.
-            due = [
-                log for log in self._directory.logs() if log.log_end_offset >= log.saved.due_offset
-            ]
-            due.sort(key=lambda log: log.saved.due_offset - log.log_end_offset)
-            with suppress(*NO_RESOURCES):  # the last saved state stays; the next time tries again
-                if self._directory.permit_saves():
-                    for log in due[:_MOST_SAVES]:
-                        await self._save(log)
+        # Without steps: 10,000 logs take a millisecond.
+        due = [log for log in self._directory.logs() if log.log_end_offset >= log.saved.due_offset]
+        due.sort(key=lambda log: log.saved.due_offset - log.log_end_offset)
+        with suppress(OSError):  # the last saved state stays, and the next time tries again
+            if self._directory.permit_saves():
+                for log in due[:_MOST_SAVES]:
+                    await self._save(log)
 
     @staticmethod
     async def _save(log: PartitionLog) -> None:
         if not log.is_closed and log.failure is None:
-            with suppress(*NO_RESOURCES):
+            with suppress(OSError):
                 for _ in log.save_in_steps():
                     await asyncio.sleep(0)
             await asyncio.sleep(0)
@@ -174,3 +178,14 @@ class Background:
 
     def _forget_producers(self, log: PartitionLog) -> None:
         log.producers.expire(self._clock.now_ms(), log.config.producer_id_expiration_ms)
+
+
+async def _repeat(name: str, clock: Clock, delay_ms: int, interval_ms: int, job: TimedJob) -> None:
+    """Do a job again and again, whatever it raises."""
+    while True:
+        await clock.sleep_ms(delay_ms)
+        delay_ms = interval_ms
+        try:
+            await job()
+        except Exception as trouble:  # no memory, or a bug: the next time is a new attempt
+            _log.error("a timed job fails", job=name, reason=reason_of(trouble))

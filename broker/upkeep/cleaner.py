@@ -19,6 +19,7 @@ from weakref import WeakSet
 from ...protocol.errors import Refused
 from ...storage.log import PartitionLog
 from ..log_output import Log
+from ..runtime.blocking_steps import NO_RESOURCES, in_thread, in_threads, reason_of
 
 if TYPE_CHECKING:
     from ...storage.cleanable import Cleanable
@@ -94,10 +95,13 @@ class Cleaner:
             await self._clock.sleep_ms(config["log.cleaner.backoff.ms"])
             self._start_missing()
             self._failed.clear()
-            while await self.clean_dirtiest():
-                pass
-            if number == 0:
-                await self.delete_old()
+            try:
+                while await self.clean_dirtiest():
+                    pass
+                if number == 0:
+                    await self.delete_old()
+            except Exception as trouble:  # no memory: the next round is a new attempt
+                _log.error("the cleaner fails", reason=reason_of(trouble))
         del self._tasks[number]
 
     async def clean_dirtiest(self) -> bool:
@@ -110,8 +114,8 @@ class Cleaner:
         try:
             did = await self._clean(todo)
             if did is not None:
-                self._directory.set_cleaned_up_to(log, did.end_offset)
                 self._report(log, did)
+                await in_threads(self._directory.set_cleaned_up_to(log, did.end_offset))
         except Exception as trouble:  # after any error the other logs must still be compacted
             self._log_trouble(log, trouble)
         finally:
@@ -150,7 +154,7 @@ class Cleaner:
         return log in self._uncleanable or log in self._failed or log in self._rounds
 
     def _log_trouble(self, log: PartitionLog, trouble: Exception) -> None:
-        if isinstance(trouble, OSError) or isinstance(trouble.__cause__, OSError):
+        if isinstance(trouble, NO_RESOURCES) or isinstance(trouble.__cause__, OSError):
             self._failed.add(log)
             _log.error("the cleaner cannot compact a log now", **_name(log), reason=str(trouble))
             return
@@ -231,7 +235,7 @@ class Cleaner:
     async def _taken(
         self, steps: Steps[Compacted], log: PartitionLog, throttle: Throttle
     ) -> Compacted | None:
-        loop, config = asyncio.get_running_loop(), self._config
+        config = self._config
         now_s = self._clock.live.monotonic_s
         until_s = now_s() + _STEP_S
         while True:
@@ -241,7 +245,7 @@ class Cleaner:
                 did: Compacted = done.value
                 return did
             if blocking is not None:
-                await loop.run_in_executor(None, blocking)
+                await in_thread(blocking)
             elif now_s() < until_s:
                 continue
             else:

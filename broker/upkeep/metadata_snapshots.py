@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import Refused
 from ...storage.metadata_log import MetadataLog, MetadataLogConfig
 from ..log_output import Log
-from ..runtime.blocking_steps import NO_RESOURCES
+from ..runtime.blocking_steps import NO_RESOURCES, in_threads
 
 if TYPE_CHECKING:
     from ...metadata.catalog import Catalog
@@ -91,14 +91,6 @@ class MetadataSnapshots:
         refused = await self._flushes.flushed(log)
         if refused is not None:
             raise refused
-        loop = asyncio.get_running_loop()
-        steps = self._metadata_log.write_snapshot(content, now_ms=self._clock.now_ms())
-        try:
-            for blocking in steps:
-                if blocking is None:
-                    await asyncio.sleep(0)
-                else:
-                    await loop.run_in_executor(None, blocking)
-        finally:
-            steps.close()
+        now_ms = self._clock.now_ms()
+        await in_threads(self._metadata_log.write_snapshot(content, now_ms=now_ms))
         _log.debug("a snapshot of the metadata was written", file=content.name.file)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ...storage.files import Files
 from ..clock import is_in_event_loop
 from ..log_output import Log
-from ..runtime.blocking_steps import NO_RESOURCES
+from ..runtime.blocking_steps import reason_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -76,7 +76,7 @@ class Removals:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="removal")
         try:
             self._last = self._pool.submit(_tried, work, path)
-        except (RuntimeError, MemoryError) as failed:  # the next start removes it
+        except (RuntimeError, MemoryError) as failed:  # a later thread does it, or the next start
             _log_failure(path, failed)
 
     def _remove_directory(self, path: str) -> None:
@@ -95,9 +95,9 @@ class Removals:
 def _tried(work: Callable[[], None], path: str) -> None:
     try:
         work()
-    except NO_RESOURCES as failed:
+    except Exception as failed:
         _log_failure(path, failed)
 
 
 def _log_failure(path: str, failed: BaseException) -> None:
-    _log.error("a deleted file cannot be removed now", path=path, reason=str(failed))
+    _log.error("a deleted file cannot be removed now", path=path, reason=reason_of(failed))

@@ -14,7 +14,7 @@ from tests.broker.one_node import OneNode, until
 from tests.storage.logs import NOW_MS, batch, end_of, in_transaction
 
 # A stop is the end of all requests, and a start the beginning.
-ALLOWED = {"close", "__init__"}
+ALLOWED = {"Node.close", "Node.__init__"}
 
 
 class WatchedFiles(RealFiles):
@@ -23,11 +23,18 @@ class WatchedFiles(RealFiles):
     Attributes:
         callers: chains of functions, the innermost first.
         count: all syncs, of any thread.
+        refused: what the paths contain that cannot be listed now; None: all can.
     """
 
     def __init__(self) -> None:
         self.callers: list[str] = []
         self.count = 0
+        self.refused: str | None = None
+
+    def names_in(self, directory: str, /) -> list[str]:  # type: ignore[override]  # os takes more
+        if self.refused is not None and self.refused in directory:
+            raise OSError(5, "Input/output error")
+        return os.listdir(directory)
 
     def _watch(self) -> None:
         self.count += 1
@@ -53,7 +60,7 @@ def _callers() -> Iterator[str]:
     frame = sys._getframe(2)
     while frame.f_back is not None:
         if "asyncio" not in frame.f_code.co_filename:
-            yield frame.f_code.co_name
+            yield frame.f_code.co_qualname
         frame = frame.f_back
 
 
@@ -61,6 +68,7 @@ SETTINGS = {
     "log.retention.check.interval.ms": "1", "log.initial.task.delay.ms": "0",
     "log.flush.offset.checkpoint.interval.ms": "5", "log.cleaner.backoff.ms": "1",
     "log.flush.interval.messages": "1", "log.segment.delete.delay.ms": "0",
+    "metadata.log.max.record.bytes.between.snapshots": "1000",
 }  # fmt: skip
 
 
@@ -92,10 +100,58 @@ async def test_nothing_that_a_node_does_waits_for_the_disk_in_the_event_loop(
     resources = [{"resource_type": 2, "resource_name": "orders", "configs": configs}]
     await it.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=resources, validate_only=False)
     await it.ask(ApiKey.DELETE_TOPICS, 1, topic_names=["orders"], timeout_ms=1000)
-    topic = {"name": "others", "num_partitions": 2, "replication_factor": 1}
-    await it.ask(ApiKey.CREATE_TOPICS, 7, topics=[topic], timeout_ms=1000)
-    it.append("others", b"x")
+    made_again = {"name": "orders", "num_partitions": 2, "replication_factor": 1}
+    await it.ask(ApiKey.CREATE_TOPICS, 7, topics=[made_again], timeout_ms=1000)
+    it.append("orders", b"x")
+    await it.ask(ApiKey.DELETE_TOPICS, 1, topic_names=["orders", "table"], timeout_ms=1000)
+    names = [{"name": "orders"}, {"name": "table"}]
+    await it.ask(ApiKey.METADATA, 4, topics=names, allow_auto_topic_creation=True)
+    assert {"orders", "table"} <= set(it.node.catalog.topics)
     await until(lambda: not it.node.cluster.is_busy)
+    assert list((tmp_path / "__cluster_metadata-0").glob("*.checkpoint")), "snapshots are written"
     assert files.count > 20, "the test sees them"
     assert files.callers == []
     it.node.close()
+
+
+async def test_a_log_that_is_opened_again_later_is_repaired_without_a_sync_in_the_event_loop(
+    tmp_path: Path,
+) -> None:
+    it = OneNode(tmp_path, {})
+    it.topic("orders")
+    log = it.log("orders")
+    for number in range(3):
+        log.append(in_transaction(7, number), now_ms=NOW_MS)
+        log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
+        log.roll(NOW_MS)
+    await until(lambda: not it.node.flushes.is_busy)
+    it.append("orders", b"whole")
+    it.append("orders", b"torn")
+    it.node.close(clean=False)
+    newest = Path(log.segments[-1].path(".log"))
+    lose_power(tmp_path, newest)
+    files = WatchedFiles()
+    files.refused = "orders-0"
+    again = OneNode(tmp_path, {"log.flush.interval.messages": "1"}, files=files)
+    assert ("orders", 0) in again.node.log_directory.failed
+    files.refused = None
+    opened = again.log("orders")
+    assert opened.log_end_offset == 7
+    assert files.callers == []
+    index = f"{opened.directory}/{0:020d}.txnindex"
+    repaired = {path for _, path in opened._unsynced._other_files}
+    assert {index, str(newest)} <= repaired, "the next flush syncs them"
+    again.append("orders", b"x")
+    assert await again.node.flushes.flushed(opened) is None
+    assert not opened._unsynced.has_unsynced_files
+    assert files.callers == []
+    again.node.close()
+
+
+def lose_power(directory: Path, newest: Path) -> None:
+    """Take away what was not synced: the end of a segment, indexes, checkpoints."""
+    newest.write_bytes(newest.read_bytes()[:-3])
+    for index in newest.parent.glob("*.txnindex"):
+        index.unlink()
+    (directory / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
+    (directory / ".boot-id").unlink(missing_ok=True)

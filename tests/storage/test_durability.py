@@ -360,6 +360,20 @@ def test_aborted_transactions_of_a_closed_segment_survive_a_power_loss() -> None
     assert (again.log_end_offset, again._aborted.between(0, 2)) == (2, known)
 
 
+def test_what_a_flush_was_to_sync_and_could_not_begin_is_synced_by_the_next_one() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk)
+    log.on_flush_due = lambda log, up_to: None
+    an_aborted_transaction(log)
+    log.roll(NOW_MS)
+    log.cancel_flush(log.begin_flush())
+    assert (log.recovery_point, log.failure, disk.synced) == (0, None, [])
+    log.flush()
+    files = (file_name(0, suffix) for suffix in (".log", ".index", ".timeindex", ".txnindex"))
+    assert {*(f"{DIRECTORY}/{file}" for file in files), DIRECTORY} <= set(disk.synced)
+    assert log.recovery_point == log.log_end_offset
+
+
 def test_the_recovery_point_waits_for_the_files_of_a_segment_that_ended_meanwhile() -> None:
     disk = Disk()
     log = open_log(disk)

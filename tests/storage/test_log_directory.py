@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,28 +15,17 @@ from ottla.storage.files import RealFiles
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_directory import DirectoryInUse, LogDirectory
 from ottla.storage.meta_properties import WrongDirectory, decode_uuid, encode_uuid
+from ottla.storage.steps import at_once
 from tests.campaign.crash_disk import CrashDisk
+from tests.storage.directories import (
+    TOPIC_ID,
+    directory,
+    fill,
+    log_in,
+    with_rows_in_all_checkpoints,
+)
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, ranges
-
-TOPIC_ID = uuid.UUID("8ff9fb9a-7bdc-4b1d-b4d9-6b3c7a4f1e2d")
-
-
-def directory(files: Disk | RealFiles, path: str = "data", **given: object) -> LogDirectory:
-    settings: dict[str, Any] = {"node_id": 1, "cluster_id": None, "now_ms": NOW_MS} | given
-    return LogDirectory.open(files, path, **settings)
-
-
-def log_in(found: LogDirectory, partition: int = 0, topic_id: uuid.UUID = TOPIC_ID) -> object:
-    return found.open_log("orders", partition, topic_id=topic_id, config=LogConfig(), now_ms=NOW_MS)
-
-
-def fill(found: LogDirectory, partition: int = 0, count: int = 1) -> None:
-    log_in(found, partition)
-    log = found.log_of("orders", partition)
-    assert log is not None
-    for _ in range(count):
-        log.append(batch(), now_ms=NOW_MS)
 
 
 def test_a_new_directory_is_laid_out_as_kafkas(tmp_path: Path) -> None:
@@ -330,19 +317,6 @@ def test_a_data_file_missing_after_a_kill_is_reported_even_if_never_synced(
     assert "not synced" in damage.why
 
 
-def with_rows_in_all_checkpoints(seed: int = 0) -> tuple[CrashDisk, LogDirectory]:
-    """Two partitions that begin at 5 and end at 6, all of it on disk."""
-    disk = CrashDisk(seed=seed)
-    found = directory(disk)
-    for partition in (0, 1):
-        fill(found, partition, 6)
-    for log in found.logs():
-        log.delete_records(5)
-        log.flush()
-    found.checkpoint()
-    return disk, found
-
-
 @pytest.mark.parametrize("power_cut", [False, True])
 @pytest.mark.parametrize("away", ["deleted", "deleted and killed", "set aside"])
 def test_a_topic_that_is_made_anew_knows_nothing_of_the_one_before(
@@ -384,7 +358,7 @@ def test_a_clean_mark_is_valid_after_a_power_loss() -> None:
         disk, found = with_rows_in_all_checkpoints(seed)
         log = found.log_of("orders", 0)
         assert log is not None
-        found.set_cleaned_up_to(log, 3)
+        at_once(found.set_cleaned_up_to(log, 3))
         found.checkpoint()
         found.close()
         again = directory(disk.reboot(power_cut=True))
@@ -488,33 +462,36 @@ def test_deleted_partitions_are_in_no_checkpoint() -> None:
 CLEANED = "data/cleaner-offset-checkpoint"
 
 
-def compacted(partitions: int) -> tuple[CrashDisk, LogDirectory]:
+class WatchedDisk(CrashDisk):
+    """A disk that remembers the targets of renames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renamed: list[str] = []
+
+    def rename(self, source: str, target: str, /) -> None:
+        super().rename(source, target)
+        self.renamed.append(target)
+
+
+def compacted(partitions: int) -> tuple[WatchedDisk, LogDirectory]:
     """Partitions with rows in the cleaner's checkpoint."""
-    disk = CrashDisk(seed=0)
+    disk = WatchedDisk()
     found = directory(disk)
     for partition in range(partitions):
         fill(found, partition)
     for log in found.logs():
-        found.set_cleaned_up_to(log, 1)
+        at_once(found.set_cleaned_up_to(log, 1))
     return disk, found
 
 
-def test_many_deletions_write_the_checkpoint_of_the_cleaner_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_deletions_write_the_checkpoint_of_the_cleaner_once() -> None:
     disk, found = compacted(30)
-    written: list[str] = []
-    write = LogDirectory._write_checkpoint
-
-    def counted(self: LogDirectory, name: str, *offsets: Any, **sync: Any) -> None:
-        written.append(name)
-        write(self, name, *offsets, **sync)
-
-    monkeypatch.setattr(LogDirectory, "_write_checkpoint", counted)
     for partition in range(29):
         found.delete_log("orders", partition)
+    before = disk.renamed.count(CLEANED)
     found.checkpoint()
-    assert written.count("cleaner-offset-checkpoint") == 1
+    assert disk.renamed.count(CLEANED) == before + 1
     assert disk.read(CLEANED).decode().splitlines()[2:][0].rstrip() == "orders 29 1"
 
 
@@ -527,8 +504,8 @@ def test_a_new_topic_does_not_inherit_the_compaction_of_its_namesake_before_a_ki
         found.delete_log("orders", 0)
     else:  # its directory is not renamed yet; the next start sets it aside
         found.drop_logs("orders", [0])
-    disk = disk.reboot(power_cut=False)
-    again = directory(disk)
+    left = disk.reboot(power_cut=False)
+    again = directory(left)
     if away == "dropped":
         again.rename_stray("orders-0")
     fill(again, 0)
@@ -537,7 +514,7 @@ def test_a_new_topic_does_not_inherit_the_compaction_of_its_namesake_before_a_ki
     assert new is not None
     assert old is not None
     assert (again.cleaned_up_to(new), again.cleaned_up_to(old)) == (None, 1)
-    assert b"orders 0" not in disk.read(CLEANED)
+    assert b"orders 0" not in left.read(CLEANED)
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -558,23 +535,3 @@ def test_checkpoints_that_kafka_made_and_had_nothing_to_write_into_are_no_damage
     assert damages == []
     (tmp_path / "cleaner-offset-checkpoint").write_bytes(b"")
     assert inspect_directory(str(tmp_path)).damages == []
-
-
-@pytest.mark.parametrize("steps", range(5))
-def test_a_partition_that_is_deleted_between_two_files_of_a_checkpoint_is_in_none(
-    steps: int,
-) -> None:
-    disk, found = with_rows_in_all_checkpoints()
-    for log in found.logs():
-        log.append(batch(), now_ms=NOW_MS)
-    checkpointing = found.checkpoint_in_steps()
-    begun = [next(checkpointing) for _ in range(steps)]
-    for blocking in filter(None, begun[:-1]):
-        blocking()
-    found.delete_log("orders", 1)
-    for blocking in filter(None, chain(begun[-1:], checkpointing)):
-        blocking()
-    found.finish_deletions_of("orders")
-    for name in ("recovery-point-offset", "log-start-offset", "replication-offset"):
-        rows = disk.read(f"data/{name}-checkpoint").decode().splitlines()[2:]
-        assert [row.rstrip().rpartition(" ")[0] for row in rows] == ["orders 0"], name

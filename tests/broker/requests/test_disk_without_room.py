@@ -15,6 +15,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 from ottla.storage.files import Bytes, RealFiles
+from ottla.storage.steps import at_once
 from tests.broker.fakes import START_MS, in_virtual_time
 from tests.broker.one_node import OneNode
 from tests.log_lines import LogLines
@@ -178,7 +179,7 @@ async def test_topics_can_be_deleted_though_not_all_that_is_beside_them_can_be_w
     tmp_path: Path, files: Files
 ) -> None:
     async with node_on(tmp_path, files) as it:
-        it.node.log_directory.set_cleaned_up_to(it.log("compacted"), 7)
+        at_once(it.node.log_directory.set_cleaned_up_to(it.log("compacted"), 7))
         log = it.log("compacted")
         files.trouble, files.spares = errno.ENOSPC, "__cluster_metadata-0"
         answer = await it.ask(ApiKey.DELETE_TOPICS, 5, topic_names=["compacted"], **_TIMEOUT)

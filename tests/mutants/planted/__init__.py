@@ -8,6 +8,7 @@ from ..mutant import Mutant
 from . import (
     broker,
     captures,
+    checkpoints,
     coordinator,
     events,
     facade,
@@ -21,6 +22,7 @@ from . import (
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *storage.MUTANTS,
+    *checkpoints.MUTANTS,
     *records.MUTANTS,
     *coordinator.MUTANTS,
     *prepared_transactions.MUTANTS,
