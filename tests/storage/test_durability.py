@@ -360,7 +360,7 @@ def test_aborted_transactions_of_a_closed_segment_survive_a_power_loss() -> None
     assert (again.log_end_offset, again._aborted.between(0, 2)) == (2, known)
 
 
-def test_what_a_flush_was_to_sync_and_could_not_begin_is_synced_by_the_next_one() -> None:
+def test_the_next_flush_syncs_the_files_of_a_flush_that_could_not_begin() -> None:
     disk = ReadingDisk()
     log = open_log(disk)
     log.on_flush_due = lambda log, up_to: None
