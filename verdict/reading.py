@@ -14,6 +14,8 @@ IMPLICIT_PARTITIONS_SINCE: Final = 12
 """Produce from this version on adds its partitions to the transaction (KIP-890)."""
 END_BUMPS_SINCE: Final = 5
 """EndTxn from this version on raises the epoch (KIP-890)."""
+LEFT_OUT: Final = "..."
+"""The name under which a cut struct says how many fields are left out."""
 Place = tuple[str, int]
 """A topic and a partition."""
 
@@ -40,9 +42,13 @@ class SentBatch(NamedTuple):
 
 
 def structs(fields: Fields | None, name: str) -> Iterator[Fields]:
-    """The elements of a list of structs; the text that stands for left out elements is skipped."""
+    """The whole elements of a list of structs.
+
+    A trace has the beginning of a large message: the text that stands for left out elements is
+    skipped, and so is a struct with left out fields.
+    """
     for each in (fields or NO_FIELDS).get(name) or ():
-        if isinstance(each, dict):
+        if isinstance(each, dict) and LEFT_OUT not in each:
             yield each
 
 
