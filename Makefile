@@ -3,7 +3,6 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-ROOMS := audit broker coordinator lab metadata protocol security spark storage verdict
 # The first Python that is new enough; override it with PYTHON=...
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -20,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
 
-setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned dependencies, Spark's connector
+setup: .venv/.installed jars ## the virtual environment, pinned dependencies, Spark's connector
 
 .venv/.installed: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Ottla needs Python 3.11 or newer (with venv); none was found" >&2; exit 1; }
@@ -32,10 +31,6 @@ setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned de
 # The connector's jars are cached per version outside the checkout.
 jars: .venv/.installed
 	@$(PY) -m ottla.spark.connector
-
-.typing/ottla: Makefile $(wildcard facade/*.py)
-	@rm -rf $@ && mkdir -p $@
-	@ln -sf $(addprefix ../../,$(wildcard facade/*) $(ROOMS)) $@/
 
 demo: setup ## exactly once, end to end: orders in transactions, Spark, the numbers (ARGS=--kill)
 	@$(PY) -m ottla demo $(ARGS)
@@ -115,7 +110,7 @@ museum-python: .venv/.installed ## those of clients for Python alone (half a min
 	@$(PY) -m ottla museum run 'aiokafka-*' 'kafka-python-*' 'confluent-kafka-*'
 
 museum-page: .venv/.installed ## write docs/MUSEUM.md from the replays of `ottla museum`
-	@$(PY) -m ottla.museum.page > docs/MUSEUM.md
+	@$(PY) -m tools.museum_page > docs/MUSEUM.md
 
 clients-page: .venv/.installed ## docs/clients.md, from the recordings of `make conform ARGS=--record`
 	@$(PY) -m tests.conform.clients_page
@@ -126,20 +121,20 @@ secured-clients: .venv/.installed ## stock clients log in by every protocol and 
 check: style types test test-slow test-spark ## style, types and tests
 
 settings-page: .venv/.installed ## write docs/SETTINGS.md from the tables of settings
-	@$(PY) -m ottla.settings_page > docs/SETTINGS.md
+	@$(PY) -m tools.settings_page > docs/SETTINGS.md
 
 picture: .venv/.installed ## draw docs/terminal.svg from the output of commands
 	@$(PY) docs/terminal_picture.py
 
 message-types: .venv/.installed ## protocol/api_types/, from the schemas of messages and records
-	@$(PY) -m ottla.message_types
+	@$(PY) -m tools.message_types
 
 style: .venv/.installed ## ruff: rules and format
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
 
-types: .venv/.installed .typing/ottla ## mypy, strict
-	@$(PY) -m mypy -p ottla | sed 's#\.typing/ottla/##'
-	@$(PY) -m mypy tests benchmarks
+types: .venv/.installed ## mypy, strict
+	@$(PY) -m mypy -p ottla
+	@$(PY) -m mypy tests benchmarks tools
 
 bench-lab: .venv/.installed ## what a control costs that is not used, beside a broker without (ARGS='--rounds 15')
 	@$(PY) benchmarks/bench_lab.py $(ARGS)
@@ -193,4 +188,4 @@ wheel: ## dist/ottla-VERSION-py3-none-any.whl; needs Python with pip alone
 	@rm -rf build dist && $(PYTHON) -m pip wheel -q --no-deps -w dist .
 
 clean: ## delete everything that setup and the tests created
-	@rm -rf .venv .typing .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	@rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -19,8 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.audit_logs import write_logs
-from ottla.spark.audit_main import AuditFailed, of_directory, start_session
-from ottla.spark.audit_run import run
+from ottla.spark.audit.main import AuditFailed, of_directory, start_session
+from ottla.spark.audit.run import run
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from ottla.health import answers
+from ottla.serving.health import answers
 from ottla.testing import Ottla
 
 LIMIT_S = 60.0

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.bench_quick import rounds
 from benchmarks.load import WORKLOADS
-from ottla.lab_client import Faults, LabClient, Trace
+from ottla.testing.lab import Faults, LabClient, Trace
 
 
 def free_address() -> str:

@@ -26,7 +26,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 from ottla.protocol.requests import read_answer, request_frame
-from ottla.template import Template
+from ottla.serving.template import Template
 
 TARGET_MS, TARGET_MB = 200, 45
 API_VERSIONS = struct.pack(">hhih", 18, 0, 1, -1)

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ottla.certificate_files import AUTHORITY, Names, server_settings, write_certificates
-from ottla.ports import PORTS
 from ottla.testing import running_broker
+from ottla.testing.certificates import AUTHORITY, Names, server_settings, write_certificates
+from ottla.testing.ports import PORTS
 from tests.kafka.installation import NotInstalled, cache_directory
 from tests.kafka.node import free_pair, start, stop
 from tests.kafka.processes import listener

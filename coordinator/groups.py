@@ -25,13 +25,7 @@ from .classic.requests import (
 )
 from .group_kind import ClaimedMember, GroupKind, ListedGroup, check_group_id
 from .group_kinds import GROUP_KINDS
-from .group_records import (
-    GroupRecord,
-    GroupRemoved,
-    GroupStored,
-    OffsetCommitted,
-    OffsetRemoved,
-)
+from .group_records import GroupRecord, GroupRemoved, GroupStored, OffsetCommitted, OffsetRemoved
 from .loaded_kinds import LoadedKinds, Setups
 from .moment import Moment
 from .offset_cleaning import OffsetCleaning

@@ -12,10 +12,10 @@ from ..metadata.catalog import (
     TRANSACTION_STATE,
 )
 from ..protocol.api_keys import ApiKey
+from ..trace.patterns import fits
 from . import rules
 from .corruption import check_kind
 from .error_answers import why_no_place
-from .patterns import fits
 from .rules import CannotFire, Match, RuleSpec, code_of
 from .sights import api_name
 from .subjects import kinds_of

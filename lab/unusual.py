@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code
+from ..trace.patterns import fits
 from . import rules
-from .patterns import fits
 from .rules import RuleSpec, code_of
 from .sights import api_name
 

@@ -1,1 +1,9 @@
-"""Converts bytes to messages and back. Pure; the only room that imports kafka-python."""
+"""Bytes to messages and back, and nothing else: no state, no clock, no file, no room of ours.
+
+A message travels as a frame (`frames.py`), is decoded by its schema (`messages.py`, `codec.py`),
+and holds record batches that stay bytes (`batch.py`); `errors.py` has Kafka's codes and `Refused`,
+which becomes one of them. What Produce and Fetch need at each record is written out by hand
+(`produce_answer.py`, `fetch_answer.py`, `records.py`). The only room that imports kafka-python.
+
+Begin with `messages.py`, then `batch.py`.
+"""

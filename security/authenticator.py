@@ -17,20 +17,8 @@ from ..protocol import codec
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, Malformed
 from ..protocol.java_hash import in_hash_map, java_hash_code
-from ..protocol.messages import (
-    RequestHeader,
-    answer,
-    has_field,
-    read_request,
-    read_request_header,
-)
-from .outcomes import (
-    AuthenticationFailed,
-    InvalidCredentials,
-    Login,
-    SaslServer,
-    UnusableResponse,
-)
+from ..protocol.messages import RequestHeader, answer, has_field, read_request, read_request_header
+from .outcomes import AuthenticationFailed, InvalidCredentials, Login, SaslServer, UnusableResponse
 
 HANDSHAKE_VERSIONS: Final = (0, 1)
 AUTHENTICATE_VERSIONS: Final = (0, 2)

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from .audit import Audit, Total, audit
+from .audit.log_audit import Audit, Total, audit
 from .connector import SparkUnavailable, connector_jars, need_java
 from .demo_screen import Kill, print_json, print_results
 from .orders import Fate, Ledger, Moment, create_topics, write_orders

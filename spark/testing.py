@@ -34,7 +34,7 @@ try:
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(without(missing, __name__), name=missing.name) from None
 
-from ..security.client_properties import security_of
+from ..client.properties import security_of
 from .exactly_once.producer_settings import JAVA_DEFAULTS
 from .exactly_once.wire import EARLIEST, LATEST, Wire, patiently
 from .kafka_log.progress import offsets_in

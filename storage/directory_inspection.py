@@ -17,12 +17,7 @@ from .damage import Damage
 from .directory_names import PARTITION_METADATA, is_partition
 from .files import read_if_exists
 from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition
-from .log_directory import (
-    CLEAN_SHUTDOWN,
-    CLEANED_OFFSETS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-)
+from .log_directory import CLEAN_SHUTDOWN, CLEANED_OFFSETS, LOG_STARTS, RECOVERY_POINTS
 from .meta_properties import META_PROPERTIES, decode_uuid, encode_uuid, properties_of
 from .metadata_log import catalog_of
 from .metadata_snapshot import read_snapshot, snapshots_in

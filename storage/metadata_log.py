@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from ..metadata.catalog import CLUSTER_METADATA, Catalog
-from ..metadata.records import (
-    MetadataRecord,
-    UserScramCredentialRecord,
-    decode,
-    encode,
-    encode_all,
-)
+from ..metadata.records import MetadataRecord, UserScramCredentialRecord, decode, encode, encode_all
 from ..protocol.batch import BatchHeader, Framed, build, headers_in
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.lazy_dataclass import dataclass

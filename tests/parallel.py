@@ -20,7 +20,8 @@ SIMULATIONS = "tests/simulation/"
 # Folders whose tests mostly wait, the longest first.
 WAITING = (
     SPARK, "tests/cluster/", SIMULATIONS, "tests/crash/", "tests/lab/", "tests/clients/",
-    "tests/wire/", "tests/facade/", "tests/verdict/",
+    "tests/wire/", "tests/testing/", "tests/trials/", "tests/cli/", "tests/serving/",
+    "tests/verdict/",
 )  # fmt: skip
 
 

@@ -6,6 +6,27 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+ROOMS = (
+    "audit",
+    "broker",
+    "cli",
+    "client",
+    "console",
+    "coordinator",
+    "kafka_tools",
+    "lab",
+    "metadata",
+    "protocol",
+    "security",
+    "serving",
+    "spark",
+    "storage",
+    "testing",
+    "trace",
+    "trials",
+    "verdict",
+)
+"""The folders of the product; installed, each is a package of `ottla`."""
 
 
 def files_of_the_project() -> list[Path]:

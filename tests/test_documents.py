@@ -22,22 +22,9 @@ from ottla.broker.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.spark.exactly_once.producer_settings import JAVA_DEFAULTS, RENAMED
 from ottla.storage import open_files
 
-from .project_files import FILES, ROOT, name
+from .project_files import FILES, ROOMS, ROOT, name
 
 DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
-ROOMS = (
-    "audit",
-    "broker",
-    "coordinator",
-    "facade",
-    "lab",
-    "metadata",
-    "protocol",
-    "security",
-    "spark",
-    "storage",
-    "verdict",
-)
 PLACEHOLDER = re.compile(r"\b[A-Z]+\b")
 A_PATH = re.compile(r"[\w*]+(/[\w*]+)*(/|\.(py|md|json|txt|yml|toml))")
 IN_PROSE = re.compile(rf"(?<![\w/.])(?:{'|'.join(ROOMS)}|tests|docs)/[\w/]*\w(?:\.\w+)?")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -12,41 +14,65 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = "ottla"
+PROGRAMS = "trials/museum/programs/"  # of clients, which the museum runs
 
 # The rooms a room may import, and the packages of others.
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
-    "audit": ({"protocol"}, set()),
-    "verdict": ({"audit", "protocol"}, set()),
     "protocol": (set(), {"crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "metadata": ({"protocol"}, set()),
+    "coordinator": ({"protocol"}, {"re2", "xxhash"}),
+    "audit": ({"protocol"}, set()),
+    "trace": ({"protocol"}, {"msgspec", "pyarrow"}),
     "storage": ({"protocol", "metadata"}, set()),
     "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),
-    "coordinator": ({"protocol"}, {"re2", "xxhash"}),
+    "verdict": ({"audit", "protocol"}, set()),
+    "client": ({"protocol", "security"}, set()),
     "broker": (
         {"protocol", "metadata", "security", "storage", "coordinator"},
         {"uvloop", "structlog", "prometheus_client"},
     ),
     "lab": (
-        {"protocol", "metadata", "security", "storage", "coordinator", "broker"},
+        {"protocol", "metadata", "storage", "coordinator", "broker", "trace"},
         {"dpkt", "msgspec"},
     ),
-    # `ottla log` reads directories without a broker.
-    "facade": (
-        {
-            *("audit", "broker", "lab", "spark", "storage", "coordinator", "security", "verdict"),
-            *("metadata", "protocol", "facade"),
-        },
-        # Token providers are objects of the clients that ask for them.
-        {
-            *("aiokafka", "confluent_kafka", "kafka", "msgspec", "pyarrow", "pyspark", "pytest"),
-            *("rich", "structlog", "typer", "yaml"),
-        },
-    ),
+    # The security of commands is read as the settings of a broker are.
+    "console": ({"protocol", "broker", "client"}, {"rich"}),
     "spark": (
-        {"audit", "metadata", "protocol", "security", "storage"},
+        {"audit", "client", "metadata", "protocol", "security", "storage"},
         {"confluent_kafka", "fsspec", "numpy", "pyarrow", "pyspark", "rich"},
     ),
+    "kafka_tools": ({"protocol", "metadata", "storage", "client", "broker", "console"}, set()),
+    # The image's start runs the command line.
+    "serving": (
+        {"protocol", "metadata", "security", "client", "broker", "lab", "console", "__main__"},
+        set(),
+    ),
+    # Token providers are objects of the clients that ask for them.
+    "testing": (
+        {
+            *("protocol", "audit", "storage", "security", "trace", "verdict", "client"),
+            *("serving", "spark"),
+        },
+        {"aiokafka", "confluent_kafka", "kafka", "pyspark", "pytest", "structlog"},
+    ),
+    "trials": (
+        {
+            *("protocol", "coordinator", "trace", "verdict", "client", "broker", "console"),
+            *("testing", ""),
+        },
+        {"msgspec", "rich", "yaml"},
+    ),
+    # `ottla log` reads directories without a broker.
+    "cli": (
+        {
+            *("protocol", "metadata", "coordinator", "storage", "trace", "verdict", "client"),
+            *("broker", "lab", "console", "spark", "serving", "testing", "trials", ""),
+        },
+        {"msgspec", "rich", "typer"},
+    ),
 }
+"""An empty name is the package itself, for its version."""
 # Imports that a sub-room may have from its own room at run time: other sub-rooms, and files beside
 # them. Other files of the room, which are not named here, may import all sub-rooms.
 BASE = {
@@ -94,25 +120,24 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
         *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
-    "facade/commands": set(),
-    "facade/conform": set(),
-    "facade/diff": set(),
-    "facade/museum": set(),
-    "facade/torturing": {"facade/conform"},
-    "facade/museum/programs": set(),
-    "facade/kafka_tools": {
-        *("facade/admin_cluster", "facade/admin_configs", "facade/admin_groups"),
-        "facade/admin_acls",
-        *("facade/admin_offsets", "facade/admin_topics", "facade/client"),
-        *("facade/record_batch", "facade/record_producer", "facade/record_reader"),
-        "facade/standard_streams",
-        "facade/transactions_command",
-    },
+    "client/admin": {"client/cluster_client", "client/retries"},
+    "cli/logs": set(),
+    "trials/conform": {"trials/process_groups"},
+    "trials/torture": {"trials/conform", "trials/process_groups"},
+    "trials/museum": {"trials/conform"},
+    "trials/museum/programs": set(),
+    "trials/diff": {"trials/conform"},
     "lab/captures": {"lab/sights", "lab/trace_events"},
     "protocol/api_types": set(),
     "protocol/schemas": set(),
     "spark/kafka_log": {"spark/connector", "spark/threads"},
     "spark/exactly_once": {"spark/threads"},
+    "spark/audit": {
+        *("spark/checkpoint", "spark/connector", "spark/kafka_log", "spark/orders"),
+        "spark/session",
+    },
+    "verdict/rules": {"verdict/exchange", "verdict/knowledge", "verdict/reading"},
+    "verdict/oracle": set(),
 }
 # Further imports of a sub-room, for types alone (`if TYPE_CHECKING`).
 FOR_TYPES: dict[str, set[str]] = {
@@ -121,12 +146,8 @@ FOR_TYPES: dict[str, set[str]] = {
 }
 # Pure rooms get time, randomness and bytes as arguments.
 PURE_ROOMS = {"audit", "verdict", "protocol", "metadata", "coordinator", "security"}
-# Clients get an open socket as an argument; OpenSSL reads keys from files alone: one in memory.
-CLIENT_SIDE = {
-    "security/client_connection.py",
-    "security/client_security.py",
-    "security/key_files.py",
-}
+# OpenSSL reads keys from files alone: from one in memory.
+KEY_FILES = {"security/key_files.py"}
 WORLD = {"asyncio", "os", "time", "random", "socket", "threading", "select", "subprocess"}
 CLOCK = "broker/clock.py"
 # Its `call_later` passes on what the clock schedules.
@@ -138,57 +159,127 @@ MODULES = sorted(
 )
 
 
-def in_rooms(rooms: set[str]) -> list[str]:
-    """The modules of these rooms; there are some."""
-    found = [module for module in MODULES if module.split("/")[0] in rooms]
-    assert {module.split("/")[0] for module in found} == rooms
-    return found
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported name.
+
+    Attributes:
+        target: of ours the path below the package, as `storage/log`, empty for the package itself;
+            otherwise the outermost package of others.
+        is_ours: whether it is a part of Ottla.
+        for_types: whether it stands under `if TYPE_CHECKING`.
+    """
+
+    line: int
+    target: str
+    is_ours: bool
+    for_types: bool
+
+    @property
+    def room(self) -> str:
+        return self.target.split("/")[0]
 
 
 @cache
-def parsed(module: str) -> ast.Module:
-    return ast.parse((ROOT / module).read_text())
+def imports(module: str) -> tuple[Import, ...]:
+    """The imports of a module, relative and absolute ones."""
+    tree = ast.parse((ROOT / module).read_text())
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    return tuple(
+        Import(
+            node.lineno,
+            target.removeprefix(PACKAGE).removeprefix("/") if is_ours else target.split("/")[0],
+            is_ours,
+            id(node) in for_types,
+        )
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for target in sorted(_targets(module, node))
+        for is_ours in [target.split("/")[0] == PACKAGE]
+    )
 
 
-def imports(module: str) -> Iterator[tuple[int, str]]:
-    """Line and target of each import: "room:storage" for ours, else the outermost package."""
-    # Rooms lie directly under `ottla`: from broker/server.py, two dots lead out of the room.
-    depth = len(Path(module).parts)
-    for node in ast.walk(parsed(module)):
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                yield node.lineno, _absolute(name.name)
-        elif isinstance(node, ast.ImportFrom):
-            if node.level == 0:
-                yield from ((node.lineno, _absolute(target)) for target in _targets(node))
-            elif node.level >= depth:
-                assert node.module, f"{module}:{node.lineno} imports the package around the rooms"
-                yield node.lineno, "room:" + node.module.split(".")[0]
+def _targets(module: str, node: ast.Import | ast.ImportFrom) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {name.name.replace(".", "/") for name in node.names}
+    # From broker/server.py, one dot is the room, two dots are the package.
+    base = Path(PACKAGE, module).parents[node.level - 1] if node.level else Path()
+    base /= (node.module or "").replace(".", "/")
+    return {_module_of(base, name.name) for name in node.names}
 
 
-def _targets(node: ast.ImportFrom) -> list[str]:
-    assert node.module is not None
-    if node.module == "ottla":
-        return [f"ottla.{name.name}" for name in node.names]
-    return [node.module]
-
-
-def _absolute(name: str) -> str:
-    outermost, *inner = name.split(".")
-    if outermost != "ottla":
-        return outermost
-    return "room:" + (inner[0] if inner and inner[0] in ROOMS else "facade")
+@cache
+def _module_of(base: Path, name: str) -> str:
+    """The module that `from base import name` imports."""
+    inner = base.relative_to(PACKAGE) if base.parts[:1] == (PACKAGE,) else None
+    if inner is not None:
+        target = ROOT / inner / name
+        if target.with_suffix(".py").exists() or (target / "__init__.py").exists():
+            return (base / name).as_posix()
+    return base.as_posix()
 
 
 def test_a_room_imports_only_the_rooms_below_it() -> None:
-    below = {room: {f"room:{name}" for name in names} for room, (names, _) in ROOMS.items()}
+    allowed = {room: names | {room} for room, (names, _) in ROOMS.items()}
     wrong = [
-        f"{module}:{line} imports {target}"
+        f"{module}:{each.line} imports {each.target or PACKAGE}"
         for module in MODULES
-        for line, target in imports(module)
-        if target.startswith("room:") and target not in below[module.split("/")[0]]
+        for each in imports(module)
+        if each.is_ours and each.room not in allowed[module.split("/")[0]]
     ]
     assert not wrong
+
+
+def test_the_rooms_form_no_circle() -> None:
+    above = {room: names - {"", "__main__"} for room, (names, _) in ROOMS.items()}
+    TopologicalSorter(above).prepare()
+
+
+def drawing() -> str:
+    """The rooms as in ARCHITECTURE.md: arrows that follow from others are left out."""
+    below = {room: names - {"", "__main__"} for room, (names, _) in ROOMS.items()}
+    reached = {
+        room: {far for near in names for far in _all_below(near, below)}
+        for room, names in below.items()
+    }
+    arrows = [
+        f"    {room} --> {each}"
+        for room in reversed(ROOMS)
+        for each in sorted(below[room] - reached[room])
+    ]
+    return "\n".join(["flowchart TD", *arrows])
+
+
+def _all_below(room: str, below: dict[str, set[str]]) -> set[str]:
+    return below[room] | {far for near in below[room] for far in _all_below(near, below)}
+
+
+def test_the_drawing_of_the_rooms_shows_their_imports() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert f"```mermaid\n{drawing()}\n```" in text, drawing()
+
+
+def test_the_table_of_the_rooms_lists_their_imports() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("| folder | content |")[2]
+    rows = dict(re.findall(r"^\| `(\w+)/` \| .* \| ([^|]*) \|$", text, re.MULTILINE))
+    order = list(ROOMS)
+    for room, (names, _) in ROOMS.items():
+        named = sorted(names - {"", "__main__"}, key=order.index)
+        assert rows[room] == (", ".join(named) or "no room"), room
+
+
+def test_an_absolute_import_is_seen_as_a_relative_one() -> None:
+    (line,) = ast.parse("from ottla.storage.log import PartitionLog").body
+    assert isinstance(line, ast.ImportFrom)
+    (relative,) = ast.parse("from ..storage.log import PartitionLog").body
+    assert isinstance(relative, ast.ImportFrom)
+    assert _targets("broker/node.py", line) == _targets("broker/node.py", relative)
+    assert _targets("broker/node.py", line) == {"ottla/storage/log"}
 
 
 def inner_imports(module: str, *, with_types: bool) -> Iterator[tuple[int, str]]:
@@ -197,26 +288,10 @@ def inner_imports(module: str, *, with_types: bool) -> Iterator[tuple[int, str]]
     Args:
         with_types: include the imports for types alone.
     """
-    path = Path(module)
-    tree = parsed(module)
-    for_types = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or not node.level:
-            continue
-        if id(node) in for_types and not with_types:
-            continue
-        if node.level >= len(path.parts):
-            continue  # another room
-        base = path.parents[node.level - 1] / Path(*(node.module or "").split("."))
-        for name in node.names:
-            target = base / name.name
-            is_module = (ROOT / f"{target}.py").exists() or (ROOT / target).is_dir()
-            yield node.lineno, (target if is_module else base).as_posix()
+    for each in imports(module):
+        is_inner = each.is_ours and each.room == module.split("/")[0]
+        if is_inner and (with_types or not each.for_types):
+            yield each.line, each.target
 
 
 def test_all_sub_rooms_are_known() -> None:
@@ -252,35 +327,43 @@ def test_no_file_imports_itself_by_way_of_others_not_even_for_types() -> None:
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
+def in_rooms(rooms: set[str]) -> list[str]:
+    """The modules of these rooms; there are some."""
+    found = [module for module in MODULES if module.split("/")[0] in rooms]
+    assert {module.split("/")[0] for module in found} == rooms
+    return found
+
+
+def packages_of_others(modules: list[str]) -> Iterator[tuple[str, Import]]:
+    """The imports of other packages, each with its module."""
+    for module in modules:
+        yield from ((module, each) for each in imports(module) if not each.is_ours)
+
+
 def test_a_room_imports_only_its_own_third_party_packages() -> None:
     own = {room: packages | set(sys.stdlib_module_names) for room, (_, packages) in ROOMS.items()}
     wrong = [
-        f"{module}:{line} imports {target}"
-        for module in MODULES
-        for line, target in imports(module)
-        if not target.startswith("room:") and target not in own[module.split("/")[0]]
+        f"{module}:{each.line} imports {each.target}"
+        for module, each in packages_of_others(MODULES)
+        if not module.startswith(PROGRAMS) and each.target not in own[module.split("/")[0]]
     ]
     assert not wrong
 
 
 def test_pure_rooms_import_no_clock_disk_or_network() -> None:
     wrong = [
-        f"{module}:{line}: {name}"
-        for module in in_rooms(PURE_ROOMS)
-        if module not in CLIENT_SIDE
-        for line, name in imports(module)
-        if name in WORLD
+        f"{module}:{each.line}: {each.target}"
+        for module, each in packages_of_others(in_rooms(PURE_ROOMS))
+        if module not in KEY_FILES and each.target in WORLD
     ]
     assert not wrong
 
 
 def test_the_time_comes_from_the_clock() -> None:
     wrong = [
-        f"{module}:{line}: {name}"
-        for module in in_rooms({"broker", "storage"})
-        if module != CLOCK
-        for line, name in imports(module)
-        if name in ("time", "sched", "datetime")
+        f"{module}:{each.line}: {each.target}"
+        for module, each in packages_of_others(in_rooms({"broker", "storage"}))
+        if module != CLOCK and each.target in ("time", "sched", "datetime")
     ]
     assert not wrong
 
@@ -340,4 +423,4 @@ def test_letting_other_tasks_run_is_not_found() -> None:
 
 def test_the_rooms_are_found() -> None:
     assert {module.split("/")[0] for module in MODULES} == ROOMS.keys()
-    assert ("room:storage" in {name for _, name in imports("broker/settings/config.py")}) is True
+    assert "storage" in {each.room for each in imports("broker/settings/config.py")}

@@ -12,37 +12,46 @@ import pytest
 
 import ottla
 
-ROOT = Path(__file__).parent.parent
+from .project_files import ROOMS, ROOT
+
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
-FOLDERS: dict[str, str] = SETUPTOOLS["package-dir"]
+PACKAGE = ROOT / "src" / "ottla"
 
 
 def packages_in_the_repository() -> dict[str, Path]:
     """Every folder below a room, under its installed name."""
-    found = {}
-    for package, folder in FOLDERS.items():
-        for path in [ROOT / folder, *(ROOT / folder).rglob("*")]:
+    found = {"ottla": PACKAGE}
+    for room in sorted(ROOMS):
+        for path in [ROOT / room, *(ROOT / room).rglob("*")]:
             if path.is_dir() and not {"__pycache__", ".mypy_cache"} & set(path.parts):
-                inner = path.relative_to(ROOT / folder).parts
-                found[".".join([package, *inner])] = path
+                found[".".join(["ottla", *path.relative_to(ROOT).parts])] = path
     return found
 
 
-def test_every_folder_of_a_room_is_installed() -> None:
-    assert set(SETUPTOOLS["packages"]) == packages_in_the_repository().keys()
+PACKAGES = packages_in_the_repository()
+
+
+def test_the_package_has_a_link_to_each_room() -> None:
+    links = {path.name: path.resolve() for path in PACKAGE.iterdir() if path.is_symlink()}
+    assert links == {room: ROOT / room for room in ROOMS}
+
+
+def test_every_folder_of_a_room_is_a_package() -> None:
+    assert not [name for name, path in PACKAGES.items() if not (path / "__init__.py").exists()]
 
 
 def test_every_room_is_in_the_source_of_the_image() -> None:
     kept = (ROOT / ".dockerignore").read_text().split()
-    assert {f"!{folder}" for folder in FOLDERS.values()} <= set(kept)
+    assert {"!src", *(f"!{room}" for room in ROOMS)} <= set(kept)
 
 
 def test_every_data_file_is_installed() -> None:
     globs: dict[str, list[str]] = SETUPTOOLS["package-data"]
+    assert globs.keys() <= PACKAGES.keys()
     left_out = [
         str(path.relative_to(ROOT))
-        for package, folder in packages_in_the_repository().items()
+        for package, folder in PACKAGES.items()
         for path in folder.iterdir()
         if path.is_file()
         and path.suffix not in {".py", ".pyc"}
@@ -51,7 +60,7 @@ def test_every_data_file_is_installed() -> None:
     assert not left_out
 
 
-@pytest.mark.parametrize("package", SETUPTOOLS["packages"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_every_package_has_a_docstring(package: str) -> None:
     assert import_module(package).__doc__
 

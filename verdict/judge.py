@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .all_rules import RULES
 from .exchange import Answered, Asked, Event, Exchange, Opened, step_of
 from .knowledge import Knowledge
-from .rule import Rule
+from .rules.all_rules import RULES
+from .rules.rule import Rule
 
 
 def judge(events: Iterable[Event], rules: Sequence[type[Rule]] = RULES) -> list[Rule]:

@@ -13,12 +13,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.quorum_requests import (
-    all_shown,
-    check_cluster_id,
-    shown,
-    voter_of,
-)
+from ..requests.quorum_requests import all_shown, check_cluster_id, shown, voter_of
 from ..settings.listeners import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:

@@ -14,13 +14,7 @@ from ...metadata.catalog import MAX_PARTITIONS_PER_REQUEST
 from .broker_settings import SYNONYMS
 from .definitions import BadSetting, Value, Wrong
 from .internal_topics import INTERNAL_TOPIC_SETTINGS
-from .listeners import (
-    EVERY_ADDRESS,
-    Listener,
-    check_ports,
-    parse_listeners,
-    parse_protocols,
-)
+from .listeners import EVERY_ADDRESS, Listener, check_ports, parse_listeners, parse_protocols
 from .topic_settings import TOPIC_SETTINGS
 
 if TYPE_CHECKING:

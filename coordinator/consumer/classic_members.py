@@ -14,13 +14,7 @@ from ..classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply,
 from ..group_kind import ClaimedMember
 from ..moment import Moment
 from ..outcome import Outcome, Parked
-from .classic_protocol import (
-    Subscription,
-    by_id,
-    read_subscription,
-    version_of,
-    write_assignment,
-)
+from .classic_protocol import Subscription, by_id, read_subscription, version_of, write_assignment
 from .group import ConsumerGroup
 from .groups import ConsumerGroups
 from .member import Assignment, ClassicMember, ConsumerMember, MemberState

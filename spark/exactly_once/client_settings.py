@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...security.client_properties import ClientProperties
+from ...client.properties import ClientProperties
 from ...security.key_stores import pem_of
 
 _TRUST_STORE: Final = "ssl.truststore."

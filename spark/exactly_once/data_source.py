@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from ...security.client_security import Unauthenticated
+from ...client.security import Unauthenticated
 from ..threads import use_in_this_thread
 from .checkpoint import query_id_in
 from .driver import Driver, Origin

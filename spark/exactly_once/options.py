@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final, Self
 
-from ...security.client_properties import ClientProperties
-from ...security.client_security import ClientSecurity
+from ...client.properties import ClientProperties
+from ...client.security import ClientSecurity
 from .client_settings import is_security, librdkafka_security
 from .producer_settings import JAVA_DEFAULTS, librdkafka_settings, number_of
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
+from ...client.connection import received, secured
+from ...client.security import UNSECURED, ClientSecurity, Unauthenticated
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import BatchHeader, headers_in
 from ...protocol.control import read_marker
 from ...protocol.errors import Code
 from ...protocol.records import Record, records_in
 from ...protocol.requests import read_answer, request_frame
-from ...security.client_connection import received, secured
-from ...security.client_security import UNSECURED, ClientSecurity, Unauthenticated
 
 PATIENCE_S: Final = 60.0
 """A request is repeated for this time while brokers restart and coordinators move."""

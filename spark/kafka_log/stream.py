@@ -23,15 +23,7 @@ from .fates import blocks_of, open_at
 from .listing import Partition, partitions_in, topic_id_in, topic_id_of
 from .options import Options
 from .planning import chosen_partitions, position_before, tasks_of
-from .positions import (
-    EARLIEST,
-    LATEST,
-    Extent,
-    Positions,
-    chosen_offsets,
-    continued,
-    is_another,
-)
+from .positions import EARLIEST, LATEST, Extent, Positions, chosen_offsets, continued, is_another
 from .reading import lost, read_task
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ottla.certificate_files import Names, server_settings, write_certificates
-from ottla.ports import PORTS
+from ottla.testing.certificates import Names, server_settings, write_certificates
+from ottla.testing.ports import PORTS
 from tests.wire.client import Address
 
 # In memory if possible, because other processes' use of a disk delays the broker.

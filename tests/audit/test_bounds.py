@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ottla.audit.partition import PartitionFold
 from ottla.audit.rows import Batch, Standing, evidence
-from ottla.spark.audit_main import of_directory
-from ottla.spark.audit_rows import log_rows, parts_in
+from ottla.spark.audit.main import of_directory
+from ottla.spark.audit.rows import log_rows, parts_in
 from tests.audit.planted import clean
 from tests.audit.world import World
 

@@ -11,8 +11,8 @@ import pytest
 
 from ottla.audit.rules import Severity
 from ottla.audit.whole import Outcome, audit
-from ottla.audit_wire import logs_of_cluster
-from ottla.spark.audit_rows import logs_of
+from ottla.spark.audit.rows import logs_of
+from ottla.spark.audit.wire import logs_of_cluster
 from ottla.spark.orders import Ledger, Moment, create_topics, write_orders
 from ottla.testing import RunningBroker, running_broker
 from tests.kafka import node

@@ -17,12 +17,13 @@ from ottla.audit.rows import PartitionSummary
 from ottla.audit.rules import RULES, Finding
 from ottla.audit.rules_table import table
 from ottla.audit.whole import Outcome, audit
-from ottla.spark import audit_plots, audit_run
-from ottla.spark.audit_main import AuditFailed
-from ottla.spark.audit_main import audit as run_audit
-from ottla.spark.audit_report import as_html, as_json, show
-from ottla.spark.audit_rows import logs_of
-from ottla.spark.audit_run import Logs, Report
+from ottla.spark.audit import plots as audit_plots
+from ottla.spark.audit import run as audit_run
+from ottla.spark.audit.main import AuditFailed
+from ottla.spark.audit.main import audit as run_audit
+from ottla.spark.audit.report import as_html, as_json, show
+from ottla.spark.audit.rows import logs_of
+from ottla.spark.audit.run import Logs, Report
 from tests.audit.planted import FAULTS, clean, planted
 from tests.audit.world import World
 from tests.project_files import ROOT

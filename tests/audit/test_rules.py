@@ -14,7 +14,7 @@ from ottla.audit.rules import RULES, Finding, Severity
 from ottla.audit.whole import Outcome, audit
 from ottla.protocol.batch import read_header
 from ottla.protocol.records import Record, records_in
-from ottla.spark.audit_rows import (
+from ottla.spark.audit.rows import (
     LogPart,
     file_blocks,
     log_rows,

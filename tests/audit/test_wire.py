@@ -12,8 +12,8 @@ import pytest
 from ottla.__main__ import main
 from ottla.audit.rules import Finding, Severity
 from ottla.audit.whole import Outcome, audit
-from ottla.audit_wire import logs_of_cluster
 from ottla.kafka_tools.__main__ import main as kafka_tool
+from ottla.spark.audit.wire import logs_of_cluster
 from ottla.spark.orders import create_topics
 from ottla.testing import running_broker
 from tests.kafka import node

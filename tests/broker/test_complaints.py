@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.complaints import (
-    COUNTS,
-    LINES,
-    LINES_IN_ALL,
-    SUBJECTS,
-    WINDOW_S,
-    Complaints,
-)
+from ottla.broker.complaints import COUNTS, LINES, LINES_IN_ALL, SUBJECTS, WINDOW_S, Complaints
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import deliver, in_virtual_time
 from tests.broker.net.peers import Peer, heartbeat

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from ottla.certificate_files import Names, server_settings, write_certificates
 from ottla.testing import Ottla
+from ottla.testing.certificates import Names, server_settings, write_certificates
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 

@@ -12,11 +12,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from ottla.conform.html_report import as_html
-from ottla.conform.known_violations import FILE
-from ottla.conform.running import Plan, run_scenario
-from ottla.conform.scenarios import scenarios_named
-from ottla.conform.text_report import print_scenarios
+from ottla.trials.conform.html_report import as_html
+from ottla.trials.conform.known_violations import FILE
+from ottla.trials.conform.running import Plan, run_scenario
+from ottla.trials.conform.scenarios import scenarios_named
+from ottla.trials.conform.text_report import print_scenarios
 
 from .clients import CLIENTS, NotThere
 from .deviations import unexplained

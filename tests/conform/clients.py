@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ottla.conform.copy_rules import OF_TRANSACTIONS
+from ottla.trials.conform.copy_rules import OF_TRANSACTIONS
 
 from ..kafka.installation import NotInstalled, cache_directory, libraries
 

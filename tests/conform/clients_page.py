@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ottla.conform.copy_rules import COPY_RULES
-from ottla.conform.known_violations import KnownViolation, known_violations
-from ottla.conform.scenarios import SCENARIOS
-from ottla.verdict.all_rules import RULES
+from ottla.trials.conform.copy_rules import COPY_RULES
+from ottla.trials.conform.known_violations import KnownViolation, known_violations
+from ottla.trials.conform.scenarios import SCENARIOS
+from ottla.verdict.rules.all_rules import RULES
 
 from ..kafka.installation import VERSION
 from .clients import CLIENTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.conform.known_violations import known_violations
+from ottla.trials.conform.known_violations import known_violations
 
 
 def unexplained(client: str, found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

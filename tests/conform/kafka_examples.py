@@ -18,10 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from ottla.conform.findings import Result
-from ottla.conform.judging import judge_trace, rules_named
 from ottla.testing import Ottla
-from ottla.trace_view import Event, read_trace
+from ottla.trace.view import Event, read_trace
+from ottla.trials.conform.findings import Result
+from ottla.trials.conform.judging import judge_trace, rules_named
 
 from ..kafka.installation import VERSION, libraries
 from .recorded import recording, write

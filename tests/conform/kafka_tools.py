@@ -13,10 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from ottla.conform.findings import Result
-from ottla.conform.judging import judge_trace, rules_named
 from ottla.testing import Ottla
-from ottla.trace_view import Event, read_trace
+from ottla.trace.view import Event, read_trace
+from ottla.trials.conform.findings import Result
+from ottla.trials.conform.judging import judge_trace, rules_named
 
 from ..kafka.installation import VERSION, tool
 from .recorded import recording, write

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ottla.conform.findings import Result
+from ottla.trials.conform.findings import Result
 
 DIRECTORY: Final = Path(__file__).parent / "recorded"
 _LINES: Final = 6

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.conform.copy_rules import COPY_RULES
-from ottla.conform.known_violations import CLIENTS as NAMES
-from ottla.conform.known_violations import known_violations
-from ottla.conform.running import Plan, run_scenario
-from ottla.conform.scenarios import SCENARIOS, scenarios_named
-from ottla.verdict.all_rules import RULES
+from ottla.trials.conform.copy_rules import COPY_RULES
+from ottla.trials.conform.known_violations import CLIENTS as NAMES
+from ottla.trials.conform.known_violations import known_violations
+from ottla.trials.conform.running import Plan, run_scenario
+from ottla.trials.conform.scenarios import SCENARIOS, scenarios_named
+from ottla.verdict.rules.all_rules import RULES
 
 from . import kafka_examples, kafka_tools
 from .clients import CLIENTS, EXAMPLES, java

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.audit.whole import audit
-from ottla.spark.audit_rows import logs_of
+from ottla.spark.audit.rows import logs_of
 from ottla.testing import running_broker
 
 from .copying import Command, Copying, aiokafka, confluent, java

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ottla.commands.app import run
+from ottla.cli.app import run
 
 pytestmark = pytest.mark.kafka
 
-PROGRAM = Path(__file__).parents[1] / "facade/diff/program.py"
+PROGRAM = Path(__file__).parents[1] / "trials/diff/program.py"
 STEPS = ("admin", "produce", "transactions", "classic", "consumer")
 
 

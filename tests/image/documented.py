@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from ottla.certificate_files import Names, write_certificates
+from ottla.testing.certificates import Names, write_certificates
 
 from .engine import ROOT, Failed, call, container, wait_for_log
 

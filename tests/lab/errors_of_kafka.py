@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ottla.client import addresses
+from ottla.client.cluster_client import addresses
 from ottla.protocol.errors import Code
 
 from ..wire import client, registry

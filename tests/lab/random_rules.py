@@ -20,8 +20,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from ottla.lab.corruption import KINDS
-from ottla.lab_client import LabRefused
 from ottla.testing import Ottla
+from ottla.testing.lab import LabRefused
 
 TOPICS: Final = ("a", "b", "c")
 APIS: Final = (

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from ottla.client import ErrorAnswer
-from ottla.lab_client import Event, FaultNotFired, LabRefused
 from ottla.testing import Ottla
+from ottla.testing.lab import Event, FaultNotFired, LabRefused
 
 from .traces import answers_of, values
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ottla.client import Client
-from ottla.lab_client import Event
 from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
+from ottla.testing.lab import Event
 
 from .action_cases import (
     CORRUPT_ENDS,

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from ottla.admin_offsets import EARLIEST, partition_offsets
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS
 from ottla.broker.settings.fates import Fate, fate_of
 from ottla.client import Client, NoAnswer
+from ottla.client.admin.offsets import EARLIEST, partition_offsets
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.testing import Ottla

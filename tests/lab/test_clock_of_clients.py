@@ -147,7 +147,7 @@ def test_the_session_of_a_member_without_heartbeats_expires(broker: Ottla) -> No
 
 
 def _members(broker: Ottla) -> int:
-    from ottla.admin_groups import describe_group
+    from ottla.client.admin.groups import describe_group
 
     with Client.to(broker.bootstrap_servers) as client:
         return len(describe_group(client, "readers").members)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from ottla.admin_configs import alter_quotas
 from ottla.client import Client, NoAnswer
+from ottla.client.admin.configs import alter_quotas
+from ottla.client.security import ClientSecurity
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
-from ottla.security.client_security import ClientSecurity
 from ottla.testing import Ottla
 
 LOGIN = {"alice": "secret"}

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from ottla.lab_client import LabClient, LabRefused
 from ottla.testing import Ottla
+from ottla.testing.lab import LabClient, LabRefused
 
 JSON = {"Content-Type": "application/json"}
 

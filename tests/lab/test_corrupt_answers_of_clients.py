@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from ottla.lab.corruption import KINDS
-from ottla.lab_client import FaultNotFired
 from ottla.testing import Ottla
+from ottla.testing.lab import FaultNotFired
 
 from .actors import Actor, Librdkafka
 from .corrupt_cases import ILLEGAL, LEGAL, OF_METADATA

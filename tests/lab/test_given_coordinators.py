@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from ottla.admin_groups import describe_group
 from ottla.client import Client
+from ottla.client.admin.groups import describe_group
 from ottla.testing import BrokerFailed, Ottla
 
 

@@ -148,8 +148,8 @@ def test_advances_follow_each_other() -> None:
 
 @pytest.mark.parametrize("given", ["manuel", "manual:", "manual:x", "real"])
 def test_a_wrong_clock_is_refused(given: str) -> None:
-    from ottla.command_line import CannotRun
-    from ottla.serve import serve
+    from ottla.console.options import CannotRun
+    from ottla.serving.serve import serve
 
     with pytest.raises(CannotRun, match="the clocks are system, manual and manual:MS"):
         serve(["--clock", given])

@@ -12,19 +12,13 @@ import pytest
 from confluent_kafka import Producer
 
 from ottla.client import Client
-from ottla.lab_client import Event
 from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
+from ottla.testing.lab import Event
 
 from .actors import Actor
 from .clients import with_marks
-from .crash_points import (
-    OF_COMPACTION,
-    OF_NODES,
-    OLD_MS,
-    begin_old_segment,
-    match_of,
-)
+from .crash_points import OF_COMPACTION, OF_NODES, OLD_MS, begin_old_segment, match_of
 from .traces import answers_of, values
 
 pytestmark = pytest.mark.clients

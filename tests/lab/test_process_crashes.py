@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ottla.lab_client import Event
 from ottla.testing import Ottla
+from ottla.testing.lab import Event
 
 from .actors import Actor
 from .clients import with_marks

@@ -9,8 +9,8 @@ import pytest
 
 from ottla.lab.check import SHOWN_BY
 from ottla.lab.rules import Crash
-from ottla.lab_client import LabRefused
 from ottla.testing import Ottla
+from ottla.testing.lab import LabRefused
 
 from .actors import Librdkafka
 from .crash_points import OLD_MS, begin_old_segment

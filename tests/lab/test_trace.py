@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.client import Client, addresses
-from ottla.lab_client import LabRefused
+from ottla.client.cluster_client import Client, addresses
+from ottla.client.connection import received
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.requests import request_frame
-from ottla.security.client_connection import received
 from ottla.testing import Ottla
+from ottla.testing.lab import LabRefused
 
 from .actors import Aiokafka
 

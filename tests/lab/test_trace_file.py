@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.lab_client import LabRefused
 from ottla.testing import Ottla
+from ottla.testing.lab import LabRefused
 
 
 def numbers(file: Path) -> list[int]:

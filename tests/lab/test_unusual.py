@@ -8,15 +8,15 @@ import pytest
 
 from ottla.broker.requests.served_apis import HANDLERS
 from ottla.client import Client
+from ottla.client.record_batch import OutgoingRecord
+from ottla.client.record_producer import produce
 from ottla.lab.rules import CannotFire, code_of
 from ottla.lab.sights import api_name
 from ottla.lab.unusual import GIVEN_BY, may_be_given
-from ottla.lab_client import FaultNotFired
 from ottla.protocol.errors import Code
-from ottla.record_batch import OutgoingRecord
-from ottla.record_producer import produce
 from ottla.testing import Ottla
-from ottla.torturing.schedule import ERRORS
+from ottla.testing.lab import FaultNotFired
+from ottla.trials.torture.schedule import ERRORS
 
 from .errors_of_kafka import recorded
 

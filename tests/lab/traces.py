@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from ottla.lab_client import Event
 from ottla.testing import Ottla
+from ottla.testing.lab import Event
 
 SCENES = Path(__file__).parents[2] / "docs/LAB_SCENES.md"
 _SCENE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -20,8 +20,9 @@ TEST = "from ottla.broker.sums import add\n\ndef test_a_sum():\n    assert add(2
 def root(tmp_path: Path) -> Path:
     """A repository of one module and one test."""
     files = {
-        "facade/__init__.py": "",
-        "facade/pytest_plugin.py": "",
+        "src/ottla/__init__.py": "",
+        "testing/__init__.py": "",
+        "testing/pytest_plugin.py": "",
         "broker/__init__.py": "",
         "broker/sums.py": SOURCE,
         "tests/test_sums.py": TEST.format(3, 5),
@@ -29,8 +30,10 @@ def root(tmp_path: Path) -> Path:
     }
     for name, content in files.items():
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
+    for room in ("broker", "testing"):
+        (tmp_path / "src" / "ottla" / room).symlink_to(tmp_path / room)
     return tmp_path
 
 

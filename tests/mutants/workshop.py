@@ -21,26 +21,13 @@ from typing import Final
 from .mutant import Mutant
 
 ROOT: Final = Path(__file__).parents[2]
-FACADE: Final = "facade"
-ROOMS: Final = (
-    FACADE,
-    "audit",
-    "broker",
-    "coordinator",
-    "lab",
-    "metadata",
-    "protocol",
-    "security",
-    "spark",
-    "storage",
-    "verdict",
-)
 _BESIDE: Final = ("tests", "pyproject.toml")
+_SOURCE: Final = "src"
 _PACKAGE: Final = "ottla"
 _OF_A_TEST_S: Final = 60
 _OF_A_RUN_S: Final = 300
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-_NOT_COPIED: Final = shutil.ignore_patterns("__pycache__")
+_NOT_COPIED: Final = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +66,8 @@ class Workshop:
                 shutil.copytree(source, directory / name, ignore=_NOT_COPIED)
             else:
                 shutil.copy2(source, directory / name)
-        for room in ROOMS:
-            if (root / room).is_dir():
-                shutil.copytree(
-                    root / room, self._path_of(room), ignore=_NOT_COPIED, dirs_exist_ok=True
-                )
+        # The links to the rooms become copies of them.
+        shutil.copytree(root / _SOURCE, directory / "site", ignore=_NOT_COPIED)
 
     def run(self, tests: Sequence[str], *, all_of_them: bool = False) -> Outcome:
         """Run test files until the first failure, or all of them."""
@@ -124,9 +108,10 @@ class Workshop:
 
     def _path_of(self, file: str) -> Path:
         """The path of the repository's file or folder in the copy."""
-        room, _, rest = file.partition("/")
-        package = self._directory / "site" / _PACKAGE
-        return (package if room == FACADE else package / room) / rest
+        site = self._directory / "site"
+        if file.startswith(f"{_SOURCE}/"):
+            return site / file.removeprefix(f"{_SOURCE}/")
+        return site / _PACKAGE / file
 
     @staticmethod
     def _write(path: Path, source: str) -> None:

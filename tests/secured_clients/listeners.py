@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ottla.certificate_files import Names, server_settings, write_certificates
+from ottla.testing.certificates import Names, server_settings, write_certificates
 from tests.held_ports import HeldPorts
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")

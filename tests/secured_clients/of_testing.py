@@ -1,6 +1,6 @@
 """Clients in other languages connect by the settings that `ottla.testing` has for them.
 
-Those in Python do so in tests/facade/test_secured.py, and Spark's in tests/spark.
+Those in Python do so in tests/testing/test_secured.py, and Spark's in tests/spark.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ottla.secured import properties_of
 from ottla.testing import Ottla
+from ottla.testing.secured import properties_of
 
 from .job import Job
 from .listeners import NAME, PASSWORD

@@ -24,7 +24,7 @@ from ottla.security.unsecured_tokens import UnsecuredValidator
 from tests.wire.client import LENGTH, header
 
 from .answered import by_machine, decoded, framed
-from .conversations import (
+from .conversations import (  # fmt: skip
     ALL,
     MECHANISMS,
     NOW_MS,
@@ -39,7 +39,7 @@ from .conversations import (
     plain,
     token,
     versions,
-)  # fmt: skip
+)
 from .scram_client import credential_of
 
 KAFKA = json.loads(Path(__file__).with_name("kafka-4.1.1.json").read_text())

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .seeds import (
-    check_each_time_the_same,
-    check_replay,
-    first_of_each_test,
-    happened_in,
-    too_rare,
-)
+from .seeds import check_each_time_the_same, check_replay, first_of_each_test, happened_in, too_rare
 from .world import simulate
 
 # The least number of each event in a hundred seeds; with fewer the test says little.

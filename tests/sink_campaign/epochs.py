@@ -12,8 +12,8 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 
+from ottla.cli.features import change
 from ottla.client import Client
-from ottla.features import change
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.protocol.requests import read_answer, request_frame

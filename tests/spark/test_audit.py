@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from ottla.spark.audit import Audit, Total, audit
+from ottla.spark.audit.log_audit import Audit, Total, audit
 from ottla.spark.orders import Entry, Fate, Ledger, Order
 
 # Ten orders each: 0-9 committed, 10-19 aborted, 20-29 of unknown outcome.

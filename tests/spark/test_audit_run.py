@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ottla.audit.rules import RULES
-from ottla.spark.audit_rows import NoLogs, metadata_of, parts_in
-from ottla.spark.audit_run import Copy, Logs, run
+from ottla.spark.audit.rows import NoLogs, metadata_of, parts_in
+from ottla.spark.audit.run import Copy, Logs, run
 from tests.audit.planted import FAULTS, INPUT, OUTPUT, clean, planted
 from tests.audit.world import World
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ottla.audit.rows import Batch
-from ottla.spark.audit_rows import NoLogs, logs_of, metadata_of, parts_in, rows_of
+from ottla.spark.audit.rows import NoLogs, logs_of, metadata_of, parts_in, rows_of
 from tests.audit.planted import clean
 from tests.audit.world import World
 

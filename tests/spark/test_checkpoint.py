@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.spark.audit_main import AuditFailed, copy_of
+from ottla.spark.audit.main import AuditFailed, copy_of
 from ottla.spark.checkpoint import NoProgress, progress_of
 
 HEAD = 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1795637410906,"conf":{}}\n'

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from ottla.spark.audit import audit, totals_of
+from ottla.spark.audit.log_audit import audit, totals_of
 from ottla.spark.orders import Fate, Ledger, Moment, create_topics, write_orders
 from ottla.testing import RunningBroker, running_broker
 

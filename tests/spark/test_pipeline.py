@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ottla.spark.audit import Audit, audit
+from ottla.spark.audit.log_audit import Audit, audit
 from ottla.spark.orders import Fate, Ledger, Moment, create_topics, write_orders
 from ottla.spark.pipeline import Pipeline
 from ottla.testing import RunningBroker, running_broker

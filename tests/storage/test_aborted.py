@@ -6,14 +6,7 @@ import struct
 
 from ottla.storage.aborted import AbortedTransaction, AbortedTransactions, decode, encode
 from tests.storage.disk import Disk
-from tests.storage.logs import (
-    DIRECTORY,
-    NOW_MS,
-    batch,
-    end_of,
-    in_transaction,
-    open_log,
-)
+from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log
 
 
 def test_the_last_stable_offset_is_where_the_oldest_open_transaction_begins() -> None:

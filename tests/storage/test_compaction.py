@@ -32,14 +32,7 @@ from tests.storage.compacting import (
     values,
 )
 from tests.storage.disk import Disk
-from tests.storage.logs import (
-    DIRECTORY,
-    NOW_MS,
-    batch,
-    config,
-    everything,
-    open_log,
-)
+from tests.storage.logs import DIRECTORY, NOW_MS, batch, config, everything, open_log
 from tests.wire.batches import batch as wire_batch
 
 DAY_MS = 86_400_000

@@ -10,15 +10,7 @@ from ottla.storage.indexes import OffsetIndex, TimeIndex
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
 from tests.storage.disk import Disk
-from tests.storage.logs import (
-    DIRECTORY,
-    NOW_MS,
-    batch,
-    end_of,
-    in_transaction,
-    open_log,
-    sent_by,
-)
+from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log, sent_by
 
 
 def test_the_indexes_pair_relative_offsets_with_positions_and_times() -> None:

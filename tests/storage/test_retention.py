@@ -9,15 +9,7 @@ import pytest
 from ottla.storage.log import PartitionLog
 from ottla.storage.retention import delete_old_segments
 from tests.storage.disk import Disk
-from tests.storage.logs import (
-    DIRECTORY,
-    NOW_MS,
-    batch,
-    end_of,
-    in_transaction,
-    open_log,
-    ranges,
-)
+from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log, ranges
 
 
 def five_segments(disk: Disk | None = None, **settings: Any) -> PartitionLog:

@@ -15,13 +15,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from ottla.torturing import reports
-from ottla.torturing.campaign import Plan, Report, Watcher, campaign
-from ottla.torturing.checks import check_of
-from ottla.torturing.contract import Contract
-from ottla.torturing.run import Outcome
-from ottla.torturing.scenario_file import Application
-from ottla.torturing.schedule import Schedule
+from ottla.trials.torture import reports
+from ottla.trials.torture.campaign import Plan, Report, Watcher, campaign
+from ottla.trials.torture.checks import check_of
+from ottla.trials.torture.contract import Contract
+from ottla.trials.torture.run import Outcome
+from ottla.trials.torture.scenario_file import Application
+from ottla.trials.torture.schedule import Schedule
 
 from ..conform.clients import NotThere
 from .programs import PLANTED, RIGHT, planted, right

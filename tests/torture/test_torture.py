@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.torturing.checks import ABORTED_READ, LOST, check_of
-from ottla.torturing.contract import Contract
-from ottla.torturing.run import run
-from ottla.torturing.schedule import At, Schedule, Step
+from ottla.trials.torture.checks import ABORTED_READ, LOST, check_of
+from ottla.trials.torture.contract import Contract
+from ottla.trials.torture.run import run
+from ottla.trials.torture.schedule import At, Schedule, Step
 
 from .programs import PLANTED, PLANTED_DIRECTORY, planted, right
 

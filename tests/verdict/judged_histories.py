@@ -9,9 +9,9 @@ import argparse
 import random
 import sys
 
-from ottla.verdict.history import operation
-from ottla.verdict.oracle import LogRecord, Oracle
-from ottla.verdict.oracle_findings import Findings
+from ottla.verdict.oracle.findings import Findings
+from ottla.verdict.oracle.history import operation
+from ottla.verdict.oracle.oracle import LogRecord, Oracle
 from tests.verdict.histories import PLAIN, Line, World, history
 from tests.verdict.planted_histories import PLANTS, Log
 

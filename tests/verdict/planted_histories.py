@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from ottla.verdict.oracle import LogRecord
+from ottla.verdict.oracle.oracle import LogRecord
 from tests.verdict.histories import Line
 
 READ_UNCOMMITTED: Final = "read_uncommitted"

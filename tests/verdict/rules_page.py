@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ottla.verdict.all_rules import RULES
+from ottla.verdict.rules.all_rules import RULES
 
 PAGE: Final = Path(__file__).parents[2] / "docs/RULES.md"
 _BEGIN: Final = "| rule | sentence | applies to | source |\n|---|---|---|---|\n"

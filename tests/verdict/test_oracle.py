@@ -9,9 +9,9 @@ import json
 
 import pytest
 
-from ottla.verdict.history import BrokenHistory, read_history
-from ottla.verdict.oracle import judge_history
-from ottla.verdict.oracle_anomalies import ANOMALIES
+from ottla.verdict.oracle.anomalies import ANOMALIES
+from ottla.verdict.oracle.history import BrokenHistory, read_history
+from ottla.verdict.oracle.oracle import judge_history
 from tests.verdict.histories import history
 from tests.verdict.judged_histories import errors, judged, logs_of, merged
 from tests.verdict.planted_histories import PLANTS

@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 
 from ottla.__main__ import main
 from ottla.testing import Ottla
-from ottla.verdict.history import read_history
-from ottla.verdict.oracle import judge_history
-from ottla.verdict.oracle_anomalies import ANOMALIES, table
+from ottla.verdict.oracle.anomalies import ANOMALIES, table
+from ottla.verdict.oracle.history import read_history
+from ottla.verdict.oracle.oracle import judge_history
 from tests.project_files import ROOT
 from tests.verdict.histories import history
 

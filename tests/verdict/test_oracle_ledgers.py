@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
 from ottla.__main__ import main
-from ottla.oracle_clients import Ledger, RecordedConsumer, RecordedProducer
 from ottla.testing import Ottla
+from ottla.testing.oracle_clients import Ledger, RecordedConsumer, RecordedProducer
 
 pytestmark = pytest.mark.clients
 COPIES = 3

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer
 
 from ottla.testing import Ottla
 from ottla.verdict.judge import judge
-from ottla.verdict.rule import Status
+from ottla.verdict.rules.rule import Status
 
 from ..lab.actors import Aiokafka, Java
 

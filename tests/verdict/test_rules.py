@@ -12,10 +12,10 @@ from ottla.client import Client
 from ottla.lab.trace_events import MOST_BATCHES
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
-from ottla.verdict.all_rules import RULES
 from ottla.verdict.exchange import ON_THE_WAY_MS
 from ottla.verdict.judge import judge
-from ottla.verdict.rule import Rule, Status
+from ottla.verdict.rules.all_rules import RULES
+from ottla.verdict.rules.rule import Rule, Status
 from tests.project_files import ROOT
 from tests.wire.batches import batch
 from tests.wire.broker import Broker

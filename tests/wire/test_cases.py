@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ottla.broker.requests.served_apis import HANDLERS
-from ottla.diff.waits import WAITS
 from ottla.protocol.codec import api_name
+from ottla.trials.diff.waits import WAITS
 
 from . import registry
 from .cases.moments import EMPTY

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.admin_groups import commit_offsets
 from ottla.client import Client
+from ottla.client.admin.groups import commit_offsets
 from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
 

@@ -11,12 +11,7 @@ from typing import Any
 import pytest
 
 from ottla.coordinator.outcome import Outcome
-from ottla.coordinator.transactions.states import (
-    LAST_EPOCH,
-    NO_TIMEOUT_MS,
-    State,
-    Transaction,
-)
+from ottla.coordinator.transactions.states import LAST_EPOCH, NO_TIMEOUT_MS, State, Transaction
 from ottla.metadata.acls import Acl
 from ottla.metadata.catalog import TRANSACTION_STATE
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission

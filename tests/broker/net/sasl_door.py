@@ -19,7 +19,7 @@ from tests.broker.fakes import FakeTransport, deliver
 from tests.broker.one_node import OneNode
 from tests.clocks import VirtualClock, at_rest
 from tests.security.answered import decoded, framed, seen
-from tests.security.conversations import (
+from tests.security.conversations import (  # fmt: skip
     CLOSED,
     SCRAM_PASSWORD,
     SCRAM_USER,
@@ -30,7 +30,7 @@ from tests.security.conversations import (
     authenticate,
     handshake,
     plain,
-)  # fmt: skip
+)
 from tests.security.sasl_listener import SETTINGS
 from tests.security.scram_client import salted_password
 from tests.wire.client import LENGTH

@@ -6,11 +6,7 @@ import asyncio
 import socket
 from pathlib import Path
 
-from ottla.broker.net.connection_limits import (
-    Admission,
-    ConnectionLimits,
-    WaitingConnections,
-)
+from ottla.broker.net.connection_limits import Admission, ConnectionLimits, WaitingConnections
 from ottla.broker.settings.config import BrokerConfig
 from ottla.metadata.catalog import ResourceType
 from tests.broker.fakes import in_virtual_time, settle

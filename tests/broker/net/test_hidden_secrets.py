@@ -19,18 +19,19 @@ import pyarrow.parquet
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from ottla import trace_parquet
 from ottla.broker import log_output
 from ottla.broker.kafka_metrics import collect_kafka
 from ottla.broker.log_names import REQUESTS
 from ottla.broker.metrics import collect
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.broker.requests.request_log import LoggedDispatch
+from ottla.client import properties as client_properties
 from ottla.lab.dispatch import with_lab
 from ottla.lab.state import LabState
 from ottla.metadata.scram import keys_of
-from ottla.security import client_properties, jaas, key_stores, plain, scram
-from ottla.trace_view import lines_of
+from ottla.security import jaas, key_stores, plain, scram
+from ottla.trace import parquet as trace_parquet
+from ottla.trace.view import lines_of
 from tests.broker.observing import Heard
 from tests.log_lines import LogLines
 from tests.security.conversations import Ask, Raw, authenticate, handshake

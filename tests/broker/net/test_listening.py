@@ -15,7 +15,7 @@ import pytest
 from ottla.broker.net.listening import PrivateSocket, listen_on
 from tests.project_files import MODULES, ROOT
 
-ROOMS = ("broker", "facade", "lab", "spark", "storage")
+ROOMS = ("broker", "client", "lab", "serving", "spark", "storage", "testing", "trials")
 
 
 @contextmanager
@@ -118,8 +118,8 @@ ELSEWHERE = {
     "broker/net/listening.py": {"listening.bind(", "self.listening.bind("},
     "broker/net/sockets.py": {"bound.bind(", "loop.create_server("},  # listeners
     "broker/runtime/marker_requests.py": {"end.bind("},  # the near end of a connection
-    "facade/diff/mirror.py": {"asyncio.start_server("},
-    "facade/ports.py": {"bound.bind(", "socket.create_server("},  # only to find a free port
+    "trials/diff/mirror.py": {"asyncio.start_server("},
+    "testing/ports.py": {"bound.bind(", "socket.create_server("},  # only to find a free port
 }
 
 

@@ -15,12 +15,7 @@ from typing import cast
 import pytest
 
 from ottla.broker.net.sockets import NodeSockets
-from ottla.broker.net.tls_transport import (
-    LITTLE_BYTES,
-    PIECE_BYTES,
-    RECEIVED_BYTES,
-    TlsTransport,
-)
+from ottla.broker.net.tls_transport import LITTLE_BYTES, PIECE_BYTES, RECEIVED_BYTES, TlsTransport
 from ottla.broker.node import Node
 from ottla.broker.requests.config_changes import check
 from ottla.broker.settings.definitions import BadSetting

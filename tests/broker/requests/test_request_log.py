@@ -155,8 +155,8 @@ def test_elements_that_are_left_out_are_counted() -> None:
 
 
 def test_the_request_log_is_switched_on_and_off_while_clients_are_connected() -> None:
-    from ottla.admin_configs import Operation, Resource, alter_settings
     from ottla.client import Client
+    from ottla.client.admin.configs import Operation, Resource, alter_settings
 
     with Ottla() as broker:
         host, port = broker.bootstrap_servers.split(":")

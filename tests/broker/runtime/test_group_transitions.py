@@ -6,12 +6,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.events import (
-    DecisionAppended,
-    DecisionRefused,
-    GroupConverted,
-    GroupTransition,
-)
+from ottla.broker.events import DecisionAppended, DecisionRefused, GroupConverted, GroupTransition
 from ottla.metadata.catalog import CONSUMER_OFFSETS, ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code

@@ -15,12 +15,7 @@ from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import (
-    START_MS,
-    VirtualLoop,
-    in_virtual_time,
-    settle,
-)
+from tests.broker.fakes import START_MS, VirtualLoop, in_virtual_time, settle
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
 from tests.storage.disk import Disk

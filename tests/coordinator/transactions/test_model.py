@@ -18,13 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
 from ottla.coordinator.transactions.records import decode, encode
-from ottla.coordinator.transactions.states import (
-    Expired,
-    Kept,
-    Partition,
-    State,
-    Transaction,
-)
+from ottla.coordinator.transactions.states import Expired, Kept, Partition, State, Transaction
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transactions.conversation import ticked
 

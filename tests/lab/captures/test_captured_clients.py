@@ -12,7 +12,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from ottla.lab.captures.captured_trace import Event
 from ottla.testing import Ottla
-from ottla.trace_view import errors_in
+from ottla.trace.view import errors_in
 from ottla.verdict.judge import judge
 
 from ...kafka.node import running_kafka

@@ -11,13 +11,13 @@ from . import (
     checkpoints,
     coordinator,
     events,
-    facade,
     kafka_log,
     prepared_transactions,
     records,
     security,
     sink,
     storage,
+    testing,
 )
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
@@ -28,7 +28,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *prepared_transactions.MUTANTS,
     *broker.MUTANTS,
     *events.MUTANTS,
-    *facade.MUTANTS,
+    *testing.MUTANTS,
     *security.MUTANTS,
     *sink.MUTANTS,
     *kafka_log.MUTANTS,

@@ -320,11 +320,11 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-client-certificate-that-is-refused-counts-as-no-answer",
-        "security/client_connection.py",
+        "client/connection.py",
         'if not isinstance(alert, str) or "_ALERT_" not in alert:',
         "if True:",
         "Kafka's tools wait for a minute, and report a timeout",
-        ("tests/facade/kafka_tools/test_secured_tools.py",),
+        ("tests/kafka_tools/test_secured_tools.py",),
     ),
     Mutant(
         "requests-are-served-after-the-session",

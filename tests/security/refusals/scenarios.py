@@ -15,7 +15,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 from ottla.protocol.requests import request_frame
 from tests.security import conversations
-from tests.security.conversations import (
+from tests.security.conversations import (  # fmt: skip
     CLOSED,
     SCRAM_PASSWORD,
     SCRAM_USER,
@@ -27,7 +27,7 @@ from tests.security.conversations import (
     plain,
     token,
     versions,
-)  # fmt: skip
+)
 from tests.security.scram_client import ScramClient
 from tests.security.signed_tokens import FAR_S, ISSUED_S, ISSUER, keys, signed_by
 from tests.wire.client import LENGTH, header

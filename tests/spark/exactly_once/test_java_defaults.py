@@ -8,13 +8,13 @@ from typing import Final
 
 import pytest
 
-from ottla.record_batch import partition_of
+from ottla.client.record_batch import partition_of
 from ottla.spark.exactly_once.options import SinkOptions
 from ottla.spark.exactly_once.producer_settings import JAVA_DEFAULTS
 from ottla.spark.testing import produce
 from ottla.testing import Ottla
+from tests.project_files import ROOMS, ROOT
 
-ROOT: Final = Path(__file__).parents[3]
 PRODUCERS: Final = {
     "spark/exactly_once/data_source.py",  # checks settings
     "spark/exactly_once/task_writer.py",
@@ -24,7 +24,7 @@ PRODUCERS: Final = {
 }
 """The table "Settings of producers" in docs/SPARK_SINK.md has a column for each."""
 
-WITH_OTHER_SETTINGS: Final = {"facade/oracle_clients.py"}
+WITH_OTHER_SETTINGS: Final = {"testing/oracle_clients.py"}
 """The wrapper of a user's client has the user's settings."""
 
 
@@ -41,18 +41,7 @@ def producers_in(path: Path) -> bool:
 
 
 def test_every_producer_of_librdkafka_is_in_the_table() -> None:
-    rooms: tuple[str, ...] = (
-        "audit",
-        "broker",
-        "coordinator",
-        "facade",
-        "lab",
-        "metadata",
-        "protocol",
-        "security",
-    )
-    rooms += ("spark", "storage", "verdict")
-    modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    modules = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
     found = {str(each.relative_to(ROOT)) for each in modules if producers_in(each)}
     # Programs of the museum and of conform stand for those of users.
     assert {each for each in found if "/programs/" not in each} == PRODUCERS | WITH_OTHER_SETTINGS

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ottla.record_batch import partition_of
+from ottla.client.record_batch import partition_of
 from ottla.spark.exactly_once.cluster import Cluster
 from ottla.spark.exactly_once.data_source import KafkaExactlyOnce
 from ottla.spark.exactly_once.driver import Driver, Origin, SinkFailed
@@ -23,12 +23,7 @@ from ottla.spark.exactly_once.task_writer import NotWritten, OutgoingRow, TaskWr
 from ottla.spark.exactly_once.tasks import Batch, Task
 from ottla.spark.exactly_once.wire import Wire
 from ottla.spark.exactly_once.write_ahead_log import ReplacedDriver, WriteAheadLog
-from ottla.spark.testing import (
-    assert_exactly_once,
-    kill_in_batch,
-    produce,
-    topic,
-)
+from ottla.spark.testing import assert_exactly_once, kill_in_batch, produce, topic
 from ottla.testing import Ottla
 
 from .copying import Copy

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from ottla.admin_topics import delete_topic
 from ottla.client import Client
+from ottla.client.admin.topics import delete_topic
 from ottla.spark.kafka_log import lag
 
 if TYPE_CHECKING:

@@ -1,0 +1,140 @@
+"""`ottla fault`: the rules of a broker with a control."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from ..console.options import CannotRun
+from ..console.tables import Table, json_line, line, table, told
+from .lab_options import Control, lab_of
+from .shared_options import AsJson, guarded
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to an app."""
+    fault = typer.Typer(no_args_is_help=True)
+    app.add_typer(
+        fault,
+        name="fault",
+        help="Add and remove faults of a broker that runs with --control.",
+        epilog="""Example: ottla fault add drop_answer '{"api": "EndTxn"}' close=true""",
+    )
+    example = """Example: ottla fault add delay '{"api": "Fetch"}' ms=200"""
+    fault.command("add", epilog=example)(guarded(_add))
+    fault.command("list", epilog="Example: ottla fault list")(guarded(_list))
+    fault.command("release", epilog="Example: ottla fault release 1")(guarded(_release))
+    fault.command("remove", epilog="Example: ottla fault remove 1")(guarded(_remove))
+    fault.command("clear", epilog="Example: ottla fault clear")(guarded(_clear))
+
+
+def _add(
+    kind: Annotated[
+        str, typer.Argument(metavar="ACTION", help="Such as hold; docs/LAB.md has all.")
+    ],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MATCH] [NAME=VALUE]...",
+            help="What it matches, in JSON (default: all requests), and values of the action.",
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="For people.")] = "",
+    goes_on: Annotated[
+        bool, typer.Option("--continue", help="Later rules are tried, too, when it has fired.")
+    ] = False,
+    as_json: AsJson = False,
+    control: Control = "",
+) -> int:
+    """Add a rule, and print its id."""
+    parameters = words or []
+    wanted: object = {}
+    if parameters and parameters[0].lstrip().startswith("{"):
+        match, *parameters = parameters
+        try:
+            wanted = json.loads(match)
+        except ValueError as wrong:
+            raise CannotRun(f"fault add {match}: the match is no JSON: {wrong}") from None
+    action = {"kind": kind, **dict(map(_parameter, parameters))}
+    with lab_of(control) as lab:
+        rule = {"match": wanted, "action": action, "name": name, "continue": goes_on}
+        added = lab.call("POST", "/faults", rule)
+    _said(added, "{id}", as_json=as_json)
+    for each in added.get("warnings", ()):
+        told(f"ottla: warning: {each}")
+    return 0
+
+
+def _said(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print an answer as JSON, or a line with its fields."""
+    if as_json:
+        json_line(answer)
+    else:
+        line(text.format(**answer))
+
+
+def _parameter(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CannotRun(f"fault add {text}: a match in JSON, or NAME=VALUE, was expected")
+    try:
+        return name, json.loads(value)
+    except ValueError:  # a text without quotes
+        return name, value
+
+
+def _list(as_json: AsJson = False, control: Control = "") -> int:
+    """List the rules, how often they matched and fired, and how many requests they hold."""
+    with lab_of(control) as lab:
+        rules: list[dict[str, Any]] = lab.call("GET", "/faults")
+    if as_json:
+        json_line(rules)
+        return 0
+    columns = ["id", "name", "match", "action", "matched", "fired", "held"]
+    rows = [
+        [
+            str(rule["id"]), rule["name"], _short(rule["match"]), _short(rule["action"]),
+            str(rule["matched"]), str(rule["fired"]), str(rule["held"]),
+        ]
+        for rule in rules
+    ]  # fmt: skip
+    table(Table("rules", columns, rows))
+    return 0
+
+
+def _short(fields: dict[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def _release(
+    number: Annotated[int, typer.Argument(metavar="ID", min=0)],
+    as_json: AsJson = False,
+    control: Control = "",
+) -> int:
+    """Let the requests that a rule holds go on."""
+    with lab_of(control) as lab:
+        answer = lab.call("POST", f"/faults/{number}/release")
+    _said(answer, "{released} released", as_json=as_json)
+    return 0
+
+
+def _remove(
+    number: Annotated[int, typer.Argument(metavar="ID", min=0)],
+    as_json: AsJson = False,
+    control: Control = "",
+) -> int:
+    """Remove a rule."""
+    with lab_of(control) as lab:
+        answer = lab.call("DELETE", f"/faults/{number}")
+    _said(answer, "removed; it had fired {fired} times", as_json=as_json)
+    return 0
+
+
+def _clear(as_json: AsJson = False, control: Control = "") -> int:
+    """Remove all rules."""
+    with lab_of(control) as lab:
+        answer = lab.call("DELETE", "/faults")
+    _said(answer, "{removed} removed", as_json=as_json)
+    return 0

@@ -1,0 +1,126 @@
+"""Options that several commands share, and the exit statuses of their errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec
+
+import typer
+
+from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.security import UNSECURED
+from ..console.extras import missing_extra
+from ..console.options import DEFAULT_LISTEN, CannotRun
+from ..console.security import command_security
+from ..console.tables import told
+
+P = ParamSpec("P")
+
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        envvar="OTTLA_BOOTSTRAP",
+        metavar="HOST:PORT,...",
+        help="Brokers of the cluster; the first that answers is used.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+HERE = DEFAULT_LISTEN
+DEFAULT_TIMEOUT_S = 10.0
+MOST_TIMEOUT_S = 100_000.0
+
+
+def guarded(function: Callable[P, int]) -> Callable[P, None]:
+    """A command that ends with the status of `function`, and with one line for each known error.
+
+    Typer would keep the line breaks of the docstring, so its paragraphs become lines.
+    """
+
+    @wraps(function)
+    def command(*args: P.args, **named: P.kwargs) -> None:
+        try:
+            status = function(*args, **named)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except CannotRun as error:
+            status = _said(error, error.status)
+        except ModuleNotFoundError as error:
+            if not (needed := missing_extra(error)):
+                raise
+            status = _said(f"{function.__name__.lstrip('_')}: {needed}", 2)
+        except (ErrorAnswer, NoAnswer) as error:
+            status = _said(error, 1)
+        except KeyboardInterrupt:
+            status = 130
+        except BrokenPipeError:
+            sys.stdout = None  # otherwise the interpreter flushes it again
+            status = 0
+        raise typer.Exit(status)
+
+    paragraphs = (function.__doc__ or "").split("\n\n")
+    command.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    return command
+
+
+def about(file: Path | str, wrong: Exception) -> str:
+    """What is wrong with a file, without the error number; the error may name another file."""
+    if isinstance(wrong, OSError) and wrong.strerror:
+        return f"{wrong.filename or file}: {wrong.strerror}"
+    return f"{file}: {wrong}"
+
+
+def check_writable(option: str, file: Path | None) -> None:
+    """Find out before long work whether its result can be written. Raises CannotRun.
+
+    Args:
+        option: the command and its option, for the error.
+        file: None if the option is not given.
+    """
+    if file is None:
+        return
+    why = ""
+    if file.is_dir():
+        why = "it is a directory"
+    elif not file.parent.is_dir():
+        why = "its directory does not exist"
+    elif not os.access(file if file.exists() else file.parent, os.W_OK):
+        why = "it cannot be written"
+    if why:
+        raise CannotRun(f"{option} {file}: {why}")
+
+
+def _timeout_s() -> float:
+    """The seconds of OTTLA_TIMEOUT. Raises CannotRun."""
+    given = os.environ.get("OTTLA_TIMEOUT", "")
+    try:
+        timeout_s = float(given or DEFAULT_TIMEOUT_S)
+    except ValueError:
+        timeout_s = 0.0
+    if not 0 < timeout_s < MOST_TIMEOUT_S:
+        raise CannotRun(f"OTTLA_TIMEOUT={given}: a number of seconds above 0 was expected")
+    return timeout_s
+
+
+def _said(error: Exception | str, status: int) -> int:
+    told(f"ottla: {error}")
+    return status
+
+
+def client_of(bootstrap: str) -> Client:
+    """A client of the first broker that answers. Raises CannotRun, NoAnswer.
+
+    It connects with the security in the file of OTTLA_COMMAND_CONFIG, if that is set, and waits for
+    a connection and for each answer as long as OTTLA_TIMEOUT says.
+    """
+    security = command_security() or UNSECURED
+    timeout_s = _timeout_s()
+    try:
+        return Client.to(bootstrap, timeout_s=timeout_s, security=security)
+    except ValueError as wrong:
+        raise CannotRun(str(wrong)) from None

@@ -1,0 +1,110 @@
+"""`ottla trace`: what a broker with a control has seen and changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from ..console.options import CannotRun
+from ..console.tables import json_line, line, painted_line
+from ..testing.lab import Trace
+from ..trace.lanes import lanes
+from ..trace.view import BrokenTrace, Event, folded, lines_of, read_trace
+from . import trace_files
+from .lab_options import Control, lab_of
+from .shared_options import AsJson, about, guarded
+
+_STYLES: Final = {"fault": "\033[35m", "error": "\033[31m", "timer": "\033[36m"}
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to an app."""
+    trace = typer.Typer(no_args_is_help=True)
+    app.add_typer(
+        trace,
+        name="trace",
+        help="Record and show requests, answers and what they change.",
+        epilog="Example: ottla trace show trace.jsonl",
+    )
+    trace.command("start", epilog="Example: ottla trace start --file trace.jsonl")(guarded(_start))
+    trace.command("stop", epilog="Example: ottla trace stop")(guarded(_stop))
+    trace.command("show", epilog="Example: ottla trace show trace.jsonl --lanes")(guarded(_show))
+    trace_files.add(trace)
+
+
+def _start(
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Gets all events, a line of JSON each.")
+    ] = None,
+    ring: Annotated[int, typer.Option("--ring", min=1, help="Events in memory.")] = 100_000,
+    as_json: AsJson = False,
+    control: Control = "",
+) -> int:
+    """Trace from now on."""
+    with lab_of(control) as lab:
+        state = Trace(lab).start(ring=ring, file=None if file is None else file.absolute())
+    if as_json:
+        json_line(state)
+    return 0
+
+
+def _stop(as_json: AsJson = False, control: Control = "") -> int:
+    """Trace no more; events in memory stay."""
+    with lab_of(control) as lab:
+        state = Trace(lab).stop()
+    if as_json:
+        json_line(state)
+    return 0
+
+
+def _show(
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="- for standard input; default: the broker's.")
+    ] = "",
+    as_lanes: Annotated[
+        bool, typer.Option("--lanes", help="Transactions in time, a column for each id.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON.")] = False,
+    api: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--api", help="Only requests of this API, such as EndTxn; repeat it for more."
+        ),
+    ] = None,
+    control: Control = "",
+) -> int:
+    """Print a trace: a line for each request with what it changed."""
+    events = _events(file, control)
+    if as_json:
+        for event in events:
+            json_line(event)
+        return 0
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if as_lanes:
+        for text in lanes(events, width):
+            line(text)
+        return 0
+    in_colour = width is not None and "NO_COLOR" not in os.environ
+    for text, style in lines_of(events, api or ()):
+        begin = _STYLES.get(style, "") if in_colour else ""
+        for part in folded(text, width):
+            painted_line((begin, part) if begin else part)
+    return 0
+
+
+def _events(file: str, control: str) -> list[Event]:
+    if not file:
+        with lab_of(control) as lab:
+            return Trace(lab).events()
+    try:
+        if file == "-":
+            return list(read_trace(sys.stdin))
+        with Path(file).open(encoding="utf-8") as lines:
+            return list(read_trace(lines))
+    except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
+        raise CannotRun(f"trace show {about(file, wrong)}") from None

@@ -1,0 +1,121 @@
+"""`ottla trace pcap` and `ottla trace parquet`: files that become traces, and traces tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Annotated, Final
+
+import typer
+
+from ..console.options import CannotRun
+from ..console.tables import counted, json_line, line, told
+from ..trace.view import BrokenTrace, Event, read_trace
+from .shared_options import AsJson, about, guarded
+
+_NO_PYARROW: Final = "writing Parquet needs pyarrow: pip install 'ottla[parquet]'"
+_NO_DPKT: Final = "reading captures needs dpkt: pip install 'ottla[pcap]'"
+
+
+def add(trace: typer.Typer) -> None:
+    """Add the commands to `ottla trace`."""
+    trace.command("pcap", epilog="Example: ottla trace pcap kafka.pcap --out trace.jsonl")(
+        guarded(_pcap)
+    )
+    trace.command("parquet", epilog="Example: ottla trace parquet trace.jsonl --out trace.parquet")(
+        guarded(_parquet)
+    )
+
+
+def _pcap(
+    file: Annotated[Path, typer.Argument(help="A capture of tcpdump or Wireshark.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Gets the events; default: standard output.")
+    ] = None,
+    port: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--port", min=1, max=65535, help="Only brokers on this port; repeat it for more."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make a trace of a capture of any Kafka (pcap or pcapng), as a broker's own trace.
+
+    It needs dpkt: pip install 'ottla[pcap]'. TLS, and what is not Kafka, is skipped with a line.
+    """
+    try:
+        from ..lab.captures.captured_trace import read_capture
+    except ModuleNotFoundError as missing:
+        if missing.name != "dpkt":
+            raise
+        raise CannotRun(_NO_DPKT) from None
+    from ..lab.captures.capture_files import NoCapture
+
+    with ExitStack() as files:
+        try:
+            capture = files.enter_context(file.open("rb"))
+            events = sys.stdout if out is None else files.enter_context(_opened(out, file))
+            summary = read_capture(capture, lambda event: _write(events, event), port or ())
+        except (OSError, NoCapture) as wrong:
+            raise CannotRun(f"trace pcap {about(file, wrong)}") from None
+    if as_json and out is not None:
+        json_line(summary._asdict())
+        return 0
+    said = [
+        f"{counted(summary.events, 'event', 'events')} of "
+        f"{counted(summary.connections, 'connection', 'connections')} in "
+        f"{counted(summary.packets, 'packet', 'packets')}",
+        *summary.skipped,
+    ]
+    for text in said:
+        if out is None:
+            told(text)
+        else:
+            line(text)
+    return 0
+
+
+def _opened(out: Path, source: Path) -> IO[str]:
+    if out.exists() and out.samefile(source):
+        raise CannotRun(f"{out} is the file that is read")
+    return out.open("w", encoding="utf-8")
+
+
+def _write(file: IO[str], event: Event) -> None:
+    file.write(json.dumps(event, default=str, ensure_ascii=False) + "\n")
+
+
+def _parquet(
+    file: Annotated[str, typer.Argument(help="A trace; - for standard input.")],
+    out: Annotated[Path, typer.Option("--out", help="The Parquet file; an old one is replaced.")],
+    as_json: AsJson = False,
+) -> int:
+    """Write a trace as Parquet for Spark: a row for each event, with typed columns.
+
+    It needs pyarrow: pip install 'ottla[parquet]'.
+    """
+    try:
+        from ..trace.parquet import write
+    except ModuleNotFoundError as missing:
+        if missing.name != "pyarrow":
+            raise
+        raise CannotRun(_NO_PYARROW) from None
+    with ExitStack() as files:
+        try:
+            if file == "-":
+                lines: IO[str] = sys.stdin
+            else:
+                lines = files.enter_context(Path(file).open(encoding="utf-8"))
+            if file != "-" and out.exists() and out.samefile(file):
+                raise CannotRun(f"{out} is the file that is read")
+            rows = write(read_trace(lines), out)
+        except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
+            raise CannotRun(f"trace parquet {about(file, wrong)}") from None
+    if as_json:
+        json_line({"rows": rows})
+    else:
+        line(f"{counted(rows, 'row', 'rows')} in {out}")
+    return 0

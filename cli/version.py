@@ -1,0 +1,41 @@
+"""`ottla version`: versions of Ottla, of Python, and of the formats that it reads and writes."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+import typer
+
+from ..console.tables import json_line
+from .shared_options import AsJson, guarded
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to an app."""
+    app.command("version", epilog="Example: ottla version --json")(guarded(_version))
+
+
+def _version(as_json: AsJson = False) -> int:
+    """Print versions of Ottla, Python and the data formats."""
+    from .. import __version__
+    from ..protocol.batch import MAGIC
+
+    found = {
+        "ottla": __version__,
+        "kafka": "4.1",
+        "record_batch_format": MAGIC,
+        "data_directory": "Kafka 4.1's, KRaft (meta.properties version 1)",
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "executable": sys.executable,
+        "package": str(Path(__file__).parents[1]),
+    }
+    if as_json:
+        json_line(found)
+        return 0
+    width = max(map(len, found))
+    for name, value in found.items():
+        sys.stdout.write(f"{name.replace('_', ' ').ljust(width)}  {value}\n")
+    return 0

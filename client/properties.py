@@ -1,0 +1,195 @@
+"""The security of a client by its properties: the names of Java clients, and those of librdkafka.
+
+security.protocol=SASL_SSL
+sasl.mechanism=SCRAM-SHA-512
+sasl.jaas.config=...ScramLoginModule required username="alice" password="secret";
+ssl.truststore.location=truststore.p12
+ssl.truststore.password=changeit
+
+For librdkafka the last three are sasl.username, sasl.password and ssl.ca.location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..security.jaas import BadJaas, parse_jaas
+from ..security.key_stores import (
+    KeyPair,
+    certificates_of_pem,
+    key_pair_of_pem,
+    pem_of,
+    read_key_store,
+    read_trust_store,
+)
+from .security import MECHANISMS, UNSECURED, ClientSecurity
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_TRUST: Final = "ssl.truststore."
+_KEY: Final = "ssl.keystore."
+
+
+class TlsOfClient(NamedTuple):
+    """What a client trusts, and how it identifies itself.
+
+    Attributes:
+        trusted: certificates in DER; None for those of the system.
+        pair: None for a client without a certificate.
+        verifies: false for a client that trusts every broker.
+        checks_host_name: of the broker's certificate.
+    """
+
+    trusted: tuple[bytes, ...] | None
+    pair: KeyPair | None
+    verifies: bool
+    checks_host_name: bool
+
+    def context(self) -> SSLContext:
+        """A context of Python's `ssl`. Raises ssl.SSLError."""
+        import ssl
+
+        from ..security.key_files import load_key_pair
+
+        trusted = None if self.trusted is None else pem_of(self.trusted)
+        made = ssl.create_default_context(cadata=trusted)
+        if self.pair is not None:
+            load_key_pair(made, self.pair)
+        made.check_hostname = self.checks_host_name and self.verifies
+        if not self.verifies:
+            made.verify_mode = ssl.CERT_NONE
+        return made
+
+
+class ClientProperties(NamedTuple):
+    """The properties of a client that secure its connections; the password is not shown.
+
+    Attributes:
+        protocol: security.protocol.
+        tls: None without TLS.
+        login: name and password; None without logins.
+        mechanism: of the login.
+    """
+
+    protocol: str
+    tls: TlsOfClient | None
+    login: tuple[str, str] | None
+    mechanism: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.protocol!r}, mechanism={self.mechanism!r})"
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> ClientProperties:
+        """Read the properties, and the files that they name.
+
+        Raises:
+            ValueError: a property is wrong or missing, or a store cannot be read; without secrets.
+        """
+        protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+        if protocol not in _PROTOCOLS:
+            raise ValueError(f"security.protocol={protocol} must be one of {', '.join(_PROTOCOLS)}")
+        tls = _tls(properties) if protocol.endswith("SSL") else None
+        if not protocol.startswith("SASL_"):
+            return cls(protocol, tls, None, "PLAIN")
+        name = "sasl.mechanisms" if "sasl.mechanisms" in properties else "sasl.mechanism"
+        mechanism = properties.get(name, "GSSAPI")
+        if mechanism not in MECHANISMS:
+            raise ValueError(f"{name}={mechanism} must be one of {', '.join(MECHANISMS)}")
+        return cls(protocol, tls, _login(properties), mechanism)
+
+    def security(self) -> ClientSecurity:
+        """The security of connections. Raises ValueError: a key or certificate cannot be used."""
+        if self.protocol == "PLAINTEXT":
+            return UNSECURED
+        try:
+            context = None if self.tls is None else self.tls.context()
+        except OSError as wrong:  # ssl.SSLError, too
+            raise _unusable(wrong) from None
+        return ClientSecurity(context, self.login, self.mechanism)
+
+
+def security_of(properties: Mapping[str, str]) -> ClientSecurity:
+    """The security of connections.
+
+    Raises:
+        ValueError: a property is wrong or missing, or a store cannot be read; without secrets.
+    """
+    return ClientProperties.of(properties).security()
+
+
+def _unusable(wrong: Exception) -> ValueError:
+    return ValueError(f"a key store or trust store cannot be used: {wrong}")
+
+
+def _login(properties: Mapping[str, str]) -> tuple[str, str]:
+    line = properties.get("sasl.jaas.config")
+    if line is None:
+        if "sasl.username" in properties and "sasl.password" in properties:
+            return properties["sasl.username"], properties["sasl.password"]
+        raise ValueError("sasl.jaas.config is missing")
+    try:
+        options = parse_jaas(line).options
+    except BadJaas as wrong:
+        raise ValueError(f"sasl.jaas.config: {wrong}") from None
+    if "username" not in options or "password" not in options:
+        raise ValueError("sasl.jaas.config has no username or no password")
+    return options["username"], options["password"]
+
+
+def _tls(properties: Mapping[str, str]) -> TlsOfClient:
+    algorithm = properties.get("ssl.endpoint.identification.algorithm", "https")
+    try:
+        return TlsOfClient(
+            _trusted(properties),
+            _pair(properties),
+            properties.get("enable.ssl.certificate.verification", "true").lower() != "false",
+            algorithm.lower() not in ("", "none"),
+        )
+    except OSError as wrong:
+        raise _unusable(wrong) from None
+
+
+def _trusted(properties: Mapping[str, str]) -> tuple[bytes, ...] | None:
+    """The certificates in DER; None for those of the system. Raises OSError."""
+    if f"{_TRUST}location" in properties:
+        return tuple(read_trust_store(*_store(properties, _TRUST)))
+    if f"{_TRUST}certificates" in properties:
+        return tuple(certificates_of_pem(properties[f"{_TRUST}certificates"]))
+    pem = _text(properties, "ssl.ca")
+    return None if pem is None else tuple(certificates_of_pem(pem))
+
+
+def _pair(properties: Mapping[str, str]) -> KeyPair | None:
+    """The key of the client, if it has one. Raises OSError."""
+    key_password = properties.get("ssl.key.password")
+    if f"{_KEY}location" in properties:
+        kind, data, password = _store(properties, _KEY)
+        return read_key_store(kind, data, password, key_password)
+    if f"{_KEY}key" in properties:
+        chain = properties.get(f"{_KEY}certificate.chain", "")
+        return key_pair_of_pem(properties[f"{_KEY}key"], key_password, chain)
+    key = _text(properties, "ssl.key")
+    return (
+        None
+        if key is None
+        else key_pair_of_pem(key, key_password, _text(properties, "ssl.certificate") or "")
+    )
+
+
+def _text(properties: Mapping[str, str], name: str) -> str | None:
+    """The PEM of NAME.location or NAME.pem, as librdkafka has them. Raises OSError."""
+    if f"{name}.location" in properties:
+        return Path(properties[f"{name}.location"]).read_text()
+    return properties.get(f"{name}.pem")
+
+
+def _store(properties: Mapping[str, str], prefix: str) -> tuple[str, bytes, str | None]:
+    """Type, content and password of a store. Raises OSError."""
+    kind = properties.get(f"{prefix}type", "JKS").upper()
+    data = Path(properties[f"{prefix}location"]).read_bytes()
+    return kind, data, properties.get(f"{prefix}password")

@@ -1,0 +1,269 @@
+"""Produces records and transactions with the command line's client.
+
+`produce` sends records outside of a transaction. `OpenTransaction` is one transaction:
+
+    with Client.to("127.0.0.1:9092") as client:
+        transaction = OpenTransaction.begin(client, "orders-1")
+        transaction.produce("orders", [OutgoingRecord(b"value", key=b"key")])
+        transaction.end(commit=True)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Self
+
+from ..protocol.api_keys import ApiKey
+from ..protocol.batch import Compression
+from ..protocol.errors import Code
+from .cluster_client import Client, ErrorAnswer, NoAnswer, check
+from .record_batch import OutgoingRecord, encoded, partition_of
+from .retries import COORDINATOR_MOVES, LEADER_MOVES, PATIENCE_S, retried
+
+_RETRY_S: Final = 0.02
+_CREATION_S: Final = 2.0
+_LOST_ANSWER_S: Final = 30.0
+_ALL: Final = -1  # acks
+_BUSY: Final = (
+    COORDINATOR_MOVES | LEADER_MOVES | {Code.CONCURRENT_TRANSACTIONS, Code.NOT_ENOUGH_REPLICAS}
+)
+
+
+class Stored(NamedTuple):
+    """Where a record was stored."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(slots=True)
+class _Sequences:
+    """The identity of an idempotent producer, and its next sequence number by partition."""
+
+    producer_id: int
+    producer_epoch: int
+    transactional_id: str | None = None
+    next_of: dict[tuple[str, int], int] = field(default_factory=dict)
+
+
+def produce(
+    client: Client,
+    topic: str,
+    records: Sequence[OutgoingRecord],
+    *,
+    acks: int = _ALL,
+    compression: Compression = Compression.NONE,
+) -> list[Stored]:
+    """Produce records, one batch a partition; return their places in the order of `records`.
+
+    Args:
+        acks: -1, 0 or 1. With 0 no answer comes and all offsets are -1.
+
+    Raises:
+        ErrorAnswer: a leader refuses; UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist and
+            the broker does not create it.
+        NoAnswer: a broker cannot be reached.
+    """
+    places: list[Stored | None] = [None] * len(records)
+    for partition, indexes in _by_partition(client, topic, records).items():
+        batch = encoded(
+            [records[index] for index in indexes], now_ms=_now_ms(), compression=compression
+        )
+        first = _sent(client, topic, partition, batch, acks=acks)
+        for delta, index in enumerate(indexes):
+            offset = first + delta if first >= 0 else -1
+            places[index] = Stored(topic, partition, offset)
+    return [place for place in places if place is not None]
+
+
+class OpenTransaction:
+    """A transaction of a transactional id, from its first record to its end.
+
+    `begin` fences earlier producers of that id and ends their open transaction, as a Java
+    producer's `initTransactions` does.
+    """
+
+    def __init__(self, client: Client, sequences: _Sequences) -> None:
+        assert sequences.transactional_id is not None
+        self._client = client
+        self._sequences = sequences
+        self._added: set[tuple[str, int]] = set()
+        self.transactional_id = sequences.transactional_id
+
+    @classmethod
+    def begin(cls, client: Client, transactional_id: str, *, timeout_ms: int = 60_000) -> Self:
+        """Initialize the producer id. Raises ErrorAnswer, NoAnswer."""
+        body = {
+            "transactional_id": transactional_id,
+            "transaction_timeout_ms": timeout_ms,
+            "producer_id": -1,
+            "producer_epoch": -1,
+        }
+        answer = _coordinated(client, transactional_id, ApiKey.INIT_PRODUCER_ID, body)
+        return cls(client, _Sequences(answer.producer_id, answer.producer_epoch, transactional_id))
+
+    @property
+    def producer_id(self) -> int:
+        return self._sequences.producer_id
+
+    @property
+    def producer_epoch(self) -> int:
+        return self._sequences.producer_epoch
+
+    def produce(
+        self,
+        topic: str,
+        records: Sequence[OutgoingRecord],
+        *,
+        compression: Compression = Compression.NONE,
+    ) -> list[Stored]:
+        """Produce records in the transaction; as `produce` of this module. Raises ErrorAnswer."""
+        places: list[Stored | None] = [None] * len(records)
+        known = self._sequences
+        for partition, indexes in _by_partition(self._client, topic, records).items():
+            self._add(topic, partition)
+            sequence = known.next_of.get((topic, partition), 0)
+            batch = encoded(
+                [records[index] for index in indexes],
+                now_ms=_now_ms(),
+                producer=(known.producer_id, known.producer_epoch, sequence),
+                transactional=True,
+                compression=compression,
+            )
+            first = _sent(
+                self._client, topic, partition, batch, transactional_id=self.transactional_id
+            )
+            known.next_of[topic, partition] = sequence + len(indexes)
+            for delta, index in enumerate(indexes):
+                places[index] = Stored(topic, partition, first + delta)
+        return [place for place in places if place is not None]
+
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort; without records there is nothing to end. Raises ErrorAnswer."""
+        if not self._added:
+            return
+        body = self._identity() | {"committed": commit}
+        self._asked(ApiKey.END_TXN, body)
+        self._added.clear()
+
+    def _asked(self, api_key: ApiKey, body: Any) -> None:
+        """Ask the coordinator, and again if an answer is lost: it does nothing twice.
+
+        Raises:
+            NoAnswer: it does not answer any more; whether the transaction has ended is not known.
+        """
+        deadline = time.monotonic() + _LOST_ANSWER_S
+        while True:
+            try:
+                _coordinated(self._client, self.transactional_id, api_key, body)
+                return
+            except NoAnswer as lost:
+                if time.monotonic() > deadline:
+                    name = self.transactional_id
+                    text = f"{lost}; `ottla txn describe {name}` says how its transaction ended"
+                    raise NoAnswer(text) from None
+            time.sleep(_RETRY_S)
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch,
+        }
+
+    def _add(self, topic: str, partition: int) -> None:
+        if (topic, partition) in self._added:
+            return
+        body = {
+            "v3_and_below_transactional_id": self.transactional_id,
+            "v3_and_below_producer_id": self.producer_id,
+            "v3_and_below_producer_epoch": self.producer_epoch,
+            "v3_and_below_topics": [{"name": topic, "partitions": [partition]}],
+        }
+        _coordinated(self._client, self.transactional_id, ApiKey.ADD_PARTITIONS_TO_TXN, body)
+        self._added.add((topic, partition))
+
+
+def partitions_of(client: Client, topic: str) -> int:
+    """The number of partitions; it waits for a topic that the broker creates now.
+
+    Raises:
+        ErrorAnswer: UNKNOWN_TOPIC_OR_PARTITION, among others.
+    """
+    start = time.monotonic()
+    while True:
+        (found,) = client.metadata([topic], may_create=True)
+        is_new = found.error_code == Code.UNKNOWN_TOPIC_OR_PARTITION  # until it is created
+        patience_s = _CREATION_S if is_new else PATIENCE_S
+        if not (is_new or found.error_code in _BUSY) or time.monotonic() > start + patience_s:
+            check(found.error_code, topic)
+            return len(found.partitions)
+        time.sleep(_RETRY_S)
+
+
+def _by_partition(
+    client: Client, topic: str, records: Sequence[OutgoingRecord]
+) -> dict[int, list[int]]:
+    """Indexes of the records by their partition."""
+    count = partitions_of(client, topic)
+    chosen: dict[int, list[int]] = {}
+    turn = time.time_ns()  # calls with one record each reach all partitions as well
+    for index, record in enumerate(records):
+        if record.partition is not None:
+            partition = record.partition
+        elif record.key is not None:
+            partition = partition_of(record.key, count)
+        else:
+            partition, turn = turn % count, turn + 1
+        if not 0 <= partition < count:
+            raise ErrorAnswer(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{partition}")
+        chosen.setdefault(partition, []).append(index)
+    return chosen
+
+
+@retried(_BUSY)
+def _sent(
+    client: Client,
+    topic: str,
+    partition: int,
+    batch: bytearray,
+    *,
+    acks: int = _ALL,
+    transactional_id: str | None = None,
+) -> int:
+    """Send one batch to the leader; return its first offset, -1 without an answer."""
+    where = {"index": partition, "records": batch}
+    body = {
+        "transactional_id": transactional_id,
+        "acks": acks,
+        "timeout_ms": int(PATIENCE_S * 1000),
+        "topic_data": [{"name": topic, "partition_data": [where]}],
+    }
+    leader = client.leader(topic, partition)
+    if acks == 0:
+        client.send(ApiKey.PRODUCE, body, node_id=leader)
+        return -1
+    answer = client.ask(ApiKey.PRODUCE, body, node_id=leader)
+    stored = answer.responses[0].partition_responses[0]
+    check(stored.error_code, f"{topic}-{partition}", stored.error_message)
+    return int(stored.base_offset)
+
+
+@retried(_BUSY)
+def _coordinated(client: Client, transactional_id: str, api_key: ApiKey, body: Any) -> Any:
+    """Ask the coordinator of the transactional id. Raises ErrorAnswer."""
+    node_id = client.transaction_coordinator(transactional_id)
+    answer = client.ask(api_key, body, node_id=node_id)
+    if api_key == ApiKey.ADD_PARTITIONS_TO_TXN:
+        (result,) = answer.results_by_topic_v3_and_below[0].results_by_partition
+        check(result.partition_error_code, transactional_id)
+    else:
+        check(answer.error_code, transactional_id)
+    return answer
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

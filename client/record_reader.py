@@ -1,0 +1,304 @@
+"""Reads records of topics with the fate of each: committed, aborted, open, or not transactional.
+
+A leader names the aborted transactions in answers to read_committed requests only, and no records
+behind the last stable offset (KIP-98). Batches are therefore read with read_uncommitted. If some
+are transactional, a read_committed request of the same range gets the aborted ones, and the markers
+behind the last stable offset give the fates of the remaining ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from ..protocol.api_keys import ApiKey
+from ..protocol.batch import BatchHeader, headers_in
+from ..protocol.control import read_marker
+from ..protocol.errors import Code, Refused
+from ..protocol.records import Header, records_in
+from .admin.offsets import EARLIEST, Isolation, partition_offsets
+from .cluster_client import Client, ErrorAnswer, check
+
+_FETCH_BYTES: Final = 1 << 20
+_RETRY_S: Final = 0.05
+_PATIENCE_S: Final = 30.0
+_MOVED: Final = frozenset(
+    {
+        Code.NOT_LEADER_OR_FOLLOWER,
+        Code.LEADER_NOT_AVAILABLE,
+        Code.FENCED_LEADER_EPOCH,
+        Code.UNKNOWN_LEADER_EPOCH,
+        Code.OFFSET_NOT_AVAILABLE,
+        Code.REPLICA_NOT_AVAILABLE,
+    }
+)
+
+
+class Fate(StrEnum):
+    """The result of a record's transaction; PLAIN: the record is not transactional."""
+
+    PLAIN = "plain"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    OPEN = "open"
+
+
+class ReadRecord(NamedTuple):
+    """One record as it was read.
+
+    Attributes:
+        value: None for a tombstone.
+        producer_id, producer_epoch: -1 without idempotence.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    fate: Fate
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(slots=True)
+class _Position:
+    """Where the reader is in a partition, and the markers found behind the last stable offset.
+
+    Attributes:
+        scanned: the offset up to which `markers` is complete.
+        markers: offset and commit of each marker, by producer id, in the order of offsets.
+    """
+
+    offset: int
+    scanned: int = -1
+    markers: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
+
+    def fate(self, header: BatchHeader) -> Fate:
+        """The fate of a transactional batch behind the last stable offset."""
+        for offset, commit in self.markers.get(header.producer_id, ()):
+            if offset > header.base_offset:
+                return Fate.COMMITTED if commit else Fate.ABORTED
+        return Fate.OPEN
+
+
+class RecordReader:
+    """Reads partitions of one topic from given offsets.
+
+    Args:
+        starts: the first offset to read, by partition.
+        isolation: with read_committed, records of aborted and open transactions are left out.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        topic: str,
+        starts: Mapping[int, int],
+        *,
+        isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    ) -> None:
+        self._client = client
+        self._topic = topic
+        self._isolation = isolation
+        self._positions = {partition: _Position(offset) for partition, offset in starts.items()}
+        self._troubled_since = 0.0
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """The next offset to read, by partition."""
+        return {partition: at.offset for partition, at in self._positions.items()}
+
+    def read_to(self, ends: Mapping[int, int]) -> Iterator[ReadRecord]:
+        """Records below an end offset of each partition, as they come from the leaders."""
+        while left := [p for p, end in ends.items() if self._positions[p].offset < end]:
+            for record in self.read(left):
+                if record.offset < ends[record.partition]:
+                    yield record
+
+    def read(
+        self, partitions: Iterable[int] | None = None, *, max_wait_ms: int = 500
+    ) -> list[ReadRecord]:
+        """The next records, of one request to each leader; empty if none come in time.
+
+        Args:
+            partitions: None: all.
+
+        Raises:
+            ErrorAnswer: a leader refuses; one that moves is waited for, up to 30 s.
+            NoAnswer: a broker cannot be reached.
+        """
+        wanted = self._positions if partitions is None else list(partitions)
+        by_leader: dict[int, list[int]] = {}
+        for partition in wanted:
+            leader = self._client.known_leader(self._topic, partition)
+            by_leader.setdefault(leader, []).append(partition)
+        records: list[ReadRecord] = []
+        for leader, led in by_leader.items():
+            wait_ms = 0 if records else max_wait_ms // len(by_leader)
+            for answer in self._fetched(leader, led, self._isolation, wait_ms):
+                records += self._taken(leader, answer)
+        return records
+
+    def _fetched(
+        self, leader: int, partitions: Iterable[int], isolation: Isolation, wait_ms: int
+    ) -> list[Any]:
+        asked = [
+            {
+                "partition": partition,
+                "fetch_offset": self._positions[partition].offset,
+                "partition_max_bytes": _FETCH_BYTES,
+            }
+            for partition in partitions
+        ]
+        return self._exchanged(leader, asked, isolation, wait_ms)
+
+    def _exchanged(
+        self, leader: int, asked: list[dict[str, int]], isolation: Isolation, wait_ms: int
+    ) -> list[Any]:
+        known = self._client.known_leader_epoch
+        places = [
+            {**each, "current_leader_epoch": known(self._topic, each["partition"])}
+            for each in asked
+        ]
+        body = {
+            "max_wait_ms": wait_ms,
+            "min_bytes": 1,
+            "max_bytes": _FETCH_BYTES * max(1, len(asked)),
+            "isolation_level": isolation,
+            "topics": [{"topic": self._topic, "partitions": places}],
+            "forgotten_topics_data": [],
+        }
+        answer = self._client.ask(ApiKey.FETCH, body, node_id=leader)
+        check(answer.error_code, self._topic)
+        return [each for topic in answer.responses for each in topic.partitions]
+
+    def _taken(self, leader: int, answer: Any) -> list[ReadRecord]:
+        """The records of one partition's answer; the position moves behind them."""
+        position = self._positions[answer.partition_index]
+        if not self._is_good(answer, position):
+            return []
+        data = bytes(answer.records or b"")
+        batches = [
+            (at, header) for at, header in headers_in(data) if header.last_offset >= position.offset
+        ]
+        fates = self._fates(leader, answer, batches, data)
+        records = []
+        for (at, header), fate in zip(batches, fates, strict=True):
+            if header.is_control:
+                continue
+            if self._isolation == Isolation.READ_COMMITTED and fate == Fate.ABORTED:
+                continue
+            producer = header.producer_id, header.producer_epoch
+            try:
+                records += [
+                    ReadRecord(self._topic, answer.partition_index, *record, fate, *producer)
+                    for record in records_in(data, at, header)
+                    if record.offset >= position.offset
+                ]
+            except Refused as broken:
+                if records:  # the broken batch comes first in the next answer
+                    position.offset = header.base_offset
+                    return records
+                place = f"{self._topic}-{answer.partition_index}"
+                raise ErrorAnswer(broken.code, place, broken.why) from None
+        if batches:
+            position.offset = batches[-1][1].next_offset
+        return records
+
+    def _is_good(self, answer: Any, position: _Position) -> bool:
+        partition = answer.partition_index
+        if answer.error_code == Code.NONE:
+            self._troubled_since = 0.0
+            return True
+        if answer.error_code == Code.OFFSET_OUT_OF_RANGE:
+            first = partition_offsets(self._client, self._topic, {partition: EARLIEST})[partition]
+            if position.offset < first:  # the records were deleted
+                position.offset = first
+                return False
+        now = time.monotonic()
+        self._troubled_since = self._troubled_since or now
+        if answer.error_code not in _MOVED or now - self._troubled_since > _PATIENCE_S:
+            raise ErrorAnswer(answer.error_code, f"{self._topic}-{partition}")
+        time.sleep(_RETRY_S)
+        self._client.leader(self._topic, partition)  # asks again
+        return False
+
+    def _fates(
+        self, leader: int, answer: Any, batches: list[tuple[int, BatchHeader]], data: bytes
+    ) -> list[Fate]:
+        """The fate of each batch, in order; markers get PLAIN."""
+        if not any(header.is_transactional for _, header in batches):
+            return [Fate.PLAIN] * len(batches)
+        position = self._positions[answer.partition_index]
+        decided = answer
+        if self._isolation == Isolation.READ_UNCOMMITTED:
+            (decided,) = self._fetched(
+                leader, [answer.partition_index], Isolation.READ_COMMITTED, 0
+            )
+            check(decided.error_code, f"{self._topic}-{answer.partition_index}")
+        stable = decided.last_stable_offset
+        if batches[-1][1].last_offset >= stable:
+            self._scan(leader, answer.partition_index, max(stable, position.scanned))
+        aborted = _Aborted(decided.aborted_transactions or ())
+        fates = []
+        for at, header in batches:
+            if header.is_control:
+                aborted.pass_marker(header, data, at)
+                fates.append(Fate.PLAIN)
+            elif not header.is_transactional:
+                fates.append(Fate.PLAIN)
+            elif header.base_offset >= stable:
+                fates.append(position.fate(header))
+            else:
+                fates.append(Fate.ABORTED if aborted.has(header) else Fate.COMMITTED)
+        return fates
+
+    def _scan(self, leader: int, partition: int, start: int) -> None:
+        """Collect the markers from an offset to the end of the log."""
+        position, offset = self._positions[partition], start
+        while True:
+            asked = {
+                "partition": partition,
+                "fetch_offset": offset,
+                "partition_max_bytes": _FETCH_BYTES,
+            }
+            (answer,) = self._exchanged(leader, [asked], Isolation.READ_UNCOMMITTED, 0)
+            check(answer.error_code, f"{self._topic}-{partition}")
+            data = bytes(answer.records or b"")
+            found = list(headers_in(data))
+            for at, header in found:
+                marker = read_marker(data, at, header) if header.is_control else None
+                if marker is not None and header.base_offset >= offset:
+                    ends = position.markers.setdefault(header.producer_id, [])
+                    ends.append((header.base_offset, marker.commit))
+            if not found:
+                position.scanned = offset
+                return
+            offset = found[-1][1].next_offset
+
+
+class _Aborted:
+    """The producers whose transactions at the current offset are aborted (CompletedFetch)."""
+
+    def __init__(self, transactions: Iterable[Any]) -> None:
+        self._coming = sorted(
+            ((each.first_offset, each.producer_id) for each in transactions), reverse=True
+        )
+        self._now: set[int] = set()
+
+    def has(self, header: BatchHeader) -> bool:
+        while self._coming and self._coming[-1][0] <= header.last_offset:
+            self._now.add(self._coming.pop()[1])
+        return header.producer_id in self._now
+
+    def pass_marker(self, header: BatchHeader, data: bytes, at: int) -> None:
+        self.has(header)
+        marker = read_marker(data, at, header)
+        if marker is not None and not marker.commit:
+            self._now.discard(header.producer_id)

@@ -1,1 +1,0 @@
-"""The commands of `ottla` that use typer: one module each, with a function `add(app)`."""

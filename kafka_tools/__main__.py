@@ -1,0 +1,63 @@
+"""`python -m ottla.kafka_tools NAME ...` runs a tool by the name that Kafka's images give it.
+
+The name may have a directory and the suffix `.sh`: `/opt/kafka/bin/kafka-topics.sh`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+from ..console.standard_streams import fill_closed_streams
+
+TOOLS: Final = {
+    "kafka-acls": "acls",
+    "kafka-broker-api-versions": "broker_api_versions",
+    "kafka-cluster": "cluster",
+    "kafka-configs": "configs",
+    "kafka-console-consumer": "console_consumer",
+    "kafka-console-producer": "console_producer",
+    "kafka-consumer-groups": "consumer_groups",
+    "kafka-delete-records": "delete_records",
+    "kafka-features": "features",
+    "kafka-get-offsets": "get_offsets",
+    "kafka-leader-election": "leader_election",
+    "kafka-log-dirs": "log_dirs",
+    "kafka-metadata-quorum": "metadata_quorum",
+    "kafka-ready": "ready",
+    "kafka-storage": "storage",
+    "kafka-topics": "topics",
+    "kafka-transactions": "transactions",
+    "cub": "cub",
+}
+"""The module of each tool by its name."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a tool; return its exit status.
+
+    Args:
+        words: the tool's name and its arguments; None: those of this process.
+    """
+    fill_closed_streams()
+    given = list(sys.argv[1:] if words is None else words)
+    name = given[0].rpartition("/")[2].removesuffix(".sh") if given else ""
+    if name not in TOOLS:
+        known = ", ".join(sorted(TOOLS))
+        sys.stderr.write(f"ottla has no tool {name or 'without a name'}; it has {known}\n")
+        return 1
+    try:
+        status: int = import_module(f"ottla.kafka_tools.{TOOLS[name]}").main(given[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # `kafka-topics --list | head`
+        sys.stdout = None  # otherwise the interpreter flushes it again
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

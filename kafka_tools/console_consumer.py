@@ -1,0 +1,263 @@
+"""`kafka-console-consumer`: print the records of topics (ConsoleConsumer).
+
+It reads without joining a group, also with --group: the group's committed offsets are where it
+starts, and it commits the offsets that it has read when it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..client.admin import groups as admin_groups
+from ..client.admin import offsets as admin_offsets
+from ..client.admin.offsets import Isolation
+from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.record_reader import ReadRecord, RecordReader
+from .options import Options, WrongOptions, has, pairs, usage_error
+from .session import Failure, connect, failure_of, properties_in
+from .texts import INTERNAL_TOPICS, error_line, error_lines, out, topic_pattern
+
+_PROPERTIES: Final = frozenset(
+    {
+        *("print.timestamp", "print.key", "print.offset", "print.epoch", "print.partition"),
+        *("print.headers", "print.value", "print.delivery", "key.separator", "line.separator"),
+        *("headers.separator", "null.literal", "key.deserializer", "value.deserializer"),
+    }
+)
+_FORMATTERS: Final = frozenset(
+    f"{package}.DefaultMessageFormatter"
+    for package in ("org.apache.kafka.tools.consumer", "kafka.tools")
+)
+_DESERIALIZERS: Final = frozenset(
+    f"org.apache.kafka.common.serialization.{kind}Deserializer" for kind in ("String", "ByteArray")
+)
+_USED: Final = frozenset(
+    {
+        *("auto.offset.reset", "bootstrap.servers", "client.id", "default.api.timeout.ms"),
+        *("group.id", "isolation.level", "request.timeout.ms", "security.protocol"),
+    }
+)
+_USAGE: Final = "This tool helps to read data from Kafka topics and outputs it to standard output."
+_TIMED_OUT: Final = "ERROR Error processing message, terminating consumer process: "
+
+
+def options() -> Options:
+    """The options of the tool."""
+    made = Options("kafka-console-consumer", _USAGE)
+    made.server(config="--consumer-config")
+    made.add_argument("--consumer.config", "--command-config", dest="consumer_config",
+                      metavar="TEXT", help="file with properties of the client")  # fmt: skip
+    made.value("--topic", "the topic")
+    made.value("--include", "regular expression of topics")
+    made.value("--whitelist", "as --include")
+    made.value("--partition", "only this partition", number=True)
+    made.value("--offset", "with --partition: earliest, latest or a number")
+    made.value("--group", "the group whose offsets are used and committed")
+    made.flag("--from-beginning", "start at the earliest record without a committed offset")
+    made.value("--max-messages", "end after so many records", number=True)
+    made.value("--timeout-ms", "end if no record comes for so long", number=True)
+    made.value("--isolation-level", "read_committed or read_uncommitted")
+    made.values("--property", "NAME=VALUE of the formatter: print.key, key.separator, ...")
+    made.values("--formatter-property", "as --property")
+    made.values("--consumer-property", "NAME=VALUE of the client")
+    made.values("--command-property", "as --consumer-property")
+    made.value("--formatter", "only Kafka's DefaultMessageFormatter")
+    made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
+    made.value("--value-deserializer", "as --key-deserializer")
+    made.flag("--skip-message-on-error", "accepted: printing a record does not fail")
+    return made
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the tool; return the exit status."""
+    if not words:
+        return usage_error(_USAGE)
+    try:
+        given = options().read(words)
+        if given is None:
+            return 0
+        shown = _checked(given)
+        client_settings = pairs([*given.consumer_property, *given.command_property])
+    except WrongOptions as wrong:
+        return usage_error(str(wrong))
+    printed = _Printer(shown)
+    try:
+        settings = properties_in(given.consumer_config) | client_settings
+        given.group = given.group or settings.get("group.id")
+        is_early = given.offset is None and settings.get("auto.offset.reset") == "earliest"
+        given.from_beginning |= is_early
+        if unused := sorted(settings.keys() - _USED):
+            error_line(f"WARN This tool does not use the properties {', '.join(unused)}")
+        isolation = given.isolation_level or settings.get("isolation.level", "read_uncommitted")
+        with connect(given.bootstrap_server, settings, "metadata", "Consumer") as client:
+            is_late = _consume(client, given, Isolation[isolation.upper()], printed)
+            if is_late:
+                error_line(f"{_TIMED_OUT} (org.apache.kafka.tools.consumer.ConsoleConsumer)")
+                error_line("org.apache.kafka.common.errors.TimeoutException: null")
+    except KeyError:
+        return usage_error(f"Invalid value {isolation} for configuration isolation.level")
+    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
+        failure = failure_of(trouble)
+        error_lines(f"{failure}\n{failure.cause}".rstrip())
+        return 1
+    finally:
+        sys.stdout.flush()
+        error_line(f"Processed a total of {printed.count} messages")
+    return 0
+
+
+def _checked(given: argparse.Namespace) -> dict[str, str]:
+    """The formatter's properties. Raises WrongOptions unless the options agree."""
+    given.include = given.include or given.whitelist
+    if (given.topic is None) == (given.include is None):
+        raise WrongOptions("Exactly one of --include/--topic is required. ")
+    if given.bootstrap_server is None:
+        raise WrongOptions('Missing required argument "[bootstrap-server]"')
+    if given.partition is not None and given.topic is None:
+        raise WrongOptions("The topic is required when partition is specified.")
+    if given.offset is not None:
+        if given.partition is None:
+            raise WrongOptions("The partition is required when offset is specified.")
+        if given.offset not in ("earliest", "latest") and not given.offset.isdecimal():
+            raise WrongOptions(
+                f"The provided offset value '{given.offset}' is incorrect. Valid values are"
+                " 'earliest', 'latest', or a non-negative long."
+            )
+        if given.from_beginning:
+            raise WrongOptions("Options from-beginning and offset cannot be specified together.")
+    if has(given, "group") and given.partition is not None:
+        raise WrongOptions("Options group and partition cannot be specified together.")
+    shown = pairs([*given.property, *given.formatter_property])
+    if given.formatter is not None and given.formatter not in _FORMATTERS:
+        raise WrongOptions(
+            f"Unable to find the formatter {given.formatter}: this tool has only Kafka's"
+            " DefaultMessageFormatter"
+        )
+    for name in ("key.deserializer", "value.deserializer"):
+        wanted = getattr(given, name.replace(".", "_")) or shown.get(name)
+        if wanted is not None and wanted not in _DESERIALIZERS:
+            raise WrongOptions(f"{wanted} is not a known {name}: it is String or ByteArray here")
+    unknown = sorted(set(shown) - _PROPERTIES)
+    if unknown:
+        raise WrongOptions(f"{unknown[0]} is not a known property of the formatter")
+    return shown
+
+
+def _consume(
+    client: Client, given: argparse.Namespace, isolation: Isolation, printed: _Printer
+) -> bool:
+    """Print records; return whether --timeout-ms has passed without one."""
+    wait_ms, most = given.timeout_ms, given.max_messages
+    if most == 0:
+        return False
+    readers: dict[str, RecordReader] = {}
+    next_offsets: dict[tuple[str, int], int] = {}
+    last = time.monotonic()
+    try:
+        while True:
+            for topic in _topics(client, given):
+                if topic not in readers:
+                    starts = _starts(client, given, topic)
+                    if starts:
+                        readers[topic] = RecordReader(client, topic, starts, isolation=isolation)
+            for topic, reader in readers.items():
+                for record in reader.read(max_wait_ms=_pause_ms(wait_ms, len(readers))):
+                    printed.print(record)
+                    next_offsets[topic, record.partition] = record.offset + 1
+                    last = time.monotonic()
+                    if most is not None and printed.count >= most:
+                        return False
+            sys.stdout.flush()
+            if wait_ms is not None and (time.monotonic() - last) * 1000 >= wait_ms:
+                return True
+            if not readers:
+                time.sleep(0.1)
+    except KeyboardInterrupt:
+        return False
+    finally:
+        if given.group and next_offsets:
+            admin_groups.commit_offsets(client, given.group, next_offsets)
+
+
+def _pause_ms(wait_ms: int | None, readers: int) -> int:
+    return max(10, min(500, wait_ms or 500) // readers)
+
+
+def _topics(client: Client, given: argparse.Namespace) -> list[str]:
+    if given.topic is not None:
+        return [given.topic]
+    pattern = topic_pattern(given.include)
+    names = (topic.name for topic in client.metadata(None))
+    return [name for name in names if pattern.fullmatch(name) and name not in INTERNAL_TOPICS]
+
+
+def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, int]:
+    """The first offset of each partition; none while the topic does not exist."""
+    (found,) = client.metadata([topic], may_create=True)
+    indexes = [each.partition_index for each in found.partitions]
+    if given.partition is not None:
+        indexes = [index for index in indexes if index == given.partition]
+    places = [(topic, index) for index in indexes]
+    if not places:
+        return {}
+    if given.offset is not None and given.offset.isdecimal():
+        return dict.fromkeys(indexes, int(given.offset))
+    is_early = given.from_beginning or given.offset == "earliest"
+    when = admin_offsets.EARLIEST if is_early else admin_offsets.LATEST
+    offsets = admin_offsets.list_offsets(client, dict.fromkeys(places, when))
+    starts = {index: each.offset for (_, index), each in offsets.items()}
+    if given.group:
+        committed = admin_groups.committed_offsets(client, given.group)
+        starts |= {index: at[0] for (name, index), at in committed.items() if name == topic}
+    return starts
+
+
+class _Printer:
+    """Prints records as DefaultMessageFormatter does, and counts them."""
+
+    def __init__(self, shown: Mapping[str, str]) -> None:
+        self.count = 0
+        self._shown = shown
+        self._between = shown.get("key.separator", "\t").encode()
+        self._end = shown.get("line.separator", "\n").encode()
+        self._null = shown.get("null.literal", "null").encode()
+
+    def _has(self, name: str, default: str = "false") -> bool:
+        return self._shown.get(name, default).strip().lower() == "true"
+
+    def print(self, record: ReadRecord) -> None:
+        """Print one record on standard output."""
+        self.count += 1
+        parts = []
+        if self._has("print.timestamp"):
+            parts.append(f"CreateTime:{record.timestamp_ms}".encode())
+        if self._has("print.partition"):
+            parts.append(f"Partition:{record.partition}".encode())
+        if self._has("print.offset"):
+            parts.append(f"Offset:{record.offset}".encode())
+        if self._has("print.headers"):
+            parts.append(self._headers(record))
+        if self._has("print.key"):
+            parts.append(self._null if record.key is None else record.key)
+        if self._has("print.value", "true"):
+            parts.append(self._null if record.value is None else record.value)
+        data = self._between.join(parts) + self._end
+        sys.stdout.flush()
+        output = getattr(sys.stdout, "buffer", None)
+        if output is None or sys.stdout.isatty():
+            out(data.decode(errors="replace"))
+        else:
+            output.write(data)
+
+    def _headers(self, record: ReadRecord) -> bytes:
+        if not record.headers:
+            return b"NO_HEADERS"
+        separator = self._shown.get("headers.separator", ",").encode()
+        return separator.join(
+            name.encode() + b":" + (self._null if value is None else value)
+            for name, value in record.headers
+        )

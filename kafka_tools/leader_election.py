@@ -1,0 +1,107 @@
+"""`kafka-leader-election`: elect leaders of partitions (LeaderElectionCommand)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ..client.admin import topics as admin_topics
+from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..protocol.errors import Code
+from .options import Options, WrongOptions, has, require, usage_error
+from .session import Failure, connect, exception_message, exception_name, failure_of, properties_in
+from .texts import error_line, line
+
+_TYPES: Final = {"preferred": admin_topics.PREFERRED, "unclean": admin_topics.UNCLEAN}
+_PLACES: Final = ("topic", "all-topic-partitions", "path-to-json-file")
+
+
+def options() -> Options:
+    """The options of the tool."""
+    made = Options(
+        "kafka-leader-election", "Attempts to elect a new leader for a set of topic partitions."
+    )
+    made.server(config="--admin.config")
+    made.value("--command-config", "file with properties of the client")
+    made.value("--election-type", "preferred or unclean")
+    made.value("--topic", "the topic of --partition")
+    made.value("--partition", "the index of a partition", number=True)
+    made.flag("--all-topic-partitions", "every partition")
+    made.value("--path-to-json-file", "file with the partitions")
+    return made
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the tool; return the exit status."""
+    try:
+        given = options().read(words)
+        if given is None:
+            return 0
+        require(given, "bootstrap-server", "election-type")
+        if given.election_type.lower() not in _TYPES:
+            raise WrongOptions(
+                f"Cannot parse argument '{given.election_type}' of option election-type"
+            )
+        chosen = [name for name in _PLACES if has(given, name)]
+        if len(chosen) != 1:
+            raise WrongOptions(
+                "One and only one of the following options is required: " + ", ".join(_PLACES)
+            )
+        if given.topic is not None and given.partition is None:
+            require(given, "partition")
+    except WrongOptions as wrong:
+        return usage_error(str(wrong))
+    try:
+        settings = properties_in(given.command_config or getattr(given, "admin.config"))
+        with connect(given.bootstrap_server, settings, "electLeaders") as client:
+            return _elect(client, given)
+    except (Failure, ErrorAnswer, NoAnswer, ValueError, OSError) as trouble:
+        error_line(failure_of(trouble).message)
+        return 1
+
+
+def _elect(client: Client, given: argparse.Namespace) -> int:
+    kind = given.election_type.lower()
+    places = None
+    if given.topic is not None:
+        places = {given.topic: [given.partition]}
+    elif given.path_to_json_file is not None:
+        places = _places_in(given.path_to_json_file)
+    done, needless, failed = [], [], []
+    for each in admin_topics.elect_leaders(client, _TYPES[kind], places):
+        name = f"{each.topic}-{each.partition}"
+        match each.error_code:
+            case Code.NONE:
+                done.append(name)
+            case Code.ELECTION_NOT_NEEDED:
+                needless.append(name)
+            case code:
+                why = each.message or exception_message(code)
+                failed.append(
+                    f"Error completing leader election ({kind.upper()}) for partition: {name}:"
+                    f" {exception_name(code)}: {why}"
+                )
+    if done:
+        line(
+            f"Successfully completed leader election ({kind.upper()}) for partitions"
+            f" {', '.join(done)}"
+        )
+    if needless:
+        line(f"Valid replica already elected for partitions {', '.join(needless)}")
+    for text in failed:
+        line(text)
+    if failed:
+        error_line(f"{len(failed)} replica(s) could not be elected")
+    return 1 if failed else 0
+
+
+def _places_in(path: str) -> dict[str, list[int]]:
+    content = json.loads(Path(path).read_text())
+    places: dict[str, list[int]] = defaultdict(list)
+    for each in content["partitions"]:
+        places[each["topic"]].append(int(each["partition"]))
+    return places

@@ -1,0 +1,129 @@
+"""Options of a tool, read as joptsimple reads them for Kafka's tools.
+
+Names may be shortened, values follow after a blank or `=`, and a mistake is one line on standard
+error with exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from .texts import error_line
+
+VERSION: Final = "4.1.1"
+"""The version of Kafka whose tools these ones stand for."""
+
+
+class WrongOptions(Exception):
+    """A mistake in the options, in Kafka's words."""
+
+
+class Options(argparse.ArgumentParser):
+    """The options of a tool.
+
+    Args:
+        tool: its name, as on the command line.
+        purpose: one sentence for the help.
+    """
+
+    def __init__(self, tool: str, purpose: str) -> None:
+        super().__init__(prog=tool, description=purpose, add_help=False, exit_on_error=False)
+        self.add_argument("--help", action="store_true", help="print this page")
+        self.add_argument("--version", action="store_true", help="print the version of Kafka")
+
+    def error(self, message: str) -> NoReturn:
+        """Raise WrongOptions instead of ending the process."""
+        raise WrongOptions(message)
+
+    def flag(self, name: str, text: str) -> None:
+        """Add an option without a value."""
+        self.add_argument(name, action="store_true", help=text)
+
+    def value(self, name: str, text: str, *, number: bool = False, default: Any = None) -> None:
+        """Add an option with one value; the last one counts."""
+        kind = int if number else str
+        self.add_argument(name, type=kind, default=default, metavar=_metavar(number), help=text)
+
+    def values(self, name: str, text: str) -> None:
+        """Add an option that may be given several times."""
+        self.add_argument(name, action="append", default=[], metavar="TEXT", help=text)
+
+    def server(self, *, config: str = "--command-config") -> None:
+        """Add the options of the connection."""
+        self.value("--bootstrap-server", "brokers, as HOST:PORT,HOST:PORT")
+        self.value(config, "file with properties of the client")
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace | None:
+        """The options; None if the words ask for the version, which is printed then.
+
+        Raises:
+            WrongOptions: an unknown option, a value that is missing or not a number; --help, with
+                the page as its text.
+        """
+        try:
+            given, rest = self.parse_known_args(list(words))
+        except argparse.ArgumentError as wrong:
+            raise WrongOptions(_explained(wrong)) from None
+        for word in rest:
+            if word.startswith("-"):
+                name = word.lstrip("-").partition("=")[0]
+                raise WrongOptions(f"{name} is not a recognized option")
+        if given.help:
+            raise WrongOptions(self.format_help().rstrip())  # Kafka's tools exit with 1 too
+        if given.version:
+            sys.stdout.write(f"{VERSION}\n")
+            return None
+        return given
+
+
+def require(given: argparse.Namespace, *names: str) -> None:
+    """Raise WrongOptions if an option was not given."""
+    for name in names:
+        if not has(given, name):
+            raise WrongOptions(f'Missing required argument "[{name}]"')
+
+
+def forbid(given: argparse.Namespace, name: str, *others: str) -> None:
+    """Raise WrongOptions if `name` was given with one of the others."""
+    for other in others:
+        if has(given, name) and has(given, other):
+            raise WrongOptions(f'Option "[{name}]" can\'t be used with option "[{other}]"')
+
+
+def has(given: argparse.Namespace, name: str) -> bool:
+    """Whether an option was given."""
+    return getattr(given, name.replace("-", "_").replace(".", "_")) not in (None, False, [])
+
+
+def pairs(texts: Sequence[str]) -> dict[str, str]:
+    """Texts `NAME=VALUE` as a dict. Raises WrongOptions for one without `=`."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise WrongOptions(f"Invalid command line properties: {text}")
+        found[name.strip()] = value
+    return found
+
+
+def usage_error(text: str) -> int:
+    """Print a mistake on standard error; return the exit status."""
+    error_line(text)
+    return 1
+
+
+def _metavar(number: bool) -> str:
+    return "NUMBER" if number else "TEXT"
+
+
+def _explained(wrong: argparse.ArgumentError) -> str:
+    name = (wrong.argument_name or "").split("/")[0].lstrip("-")
+    if "invalid" in wrong.message and "value: " in wrong.message:
+        value = wrong.message.partition("value: ")[2]
+        return f"Cannot parse argument {value} of option {name}"
+    if wrong.message.startswith("ambiguous"):
+        return wrong.message
+    return f"Option {name} requires an argument"

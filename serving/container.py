@@ -1,0 +1,262 @@
+"""The start in a container, with what the images of Kafka do about variables and directories.
+
+`python -m ottla.serving.container [OPTIONS]` runs `ottla serve` with OPTIONS and these settings, as
+the images apache/kafka, apache/kafka-native, confluentinc/cp-kafka and bitnami/kafka would:
+
+- variables (KAFKA_..., CLUSTER_ID), above those of /mnt/shared/config/server.properties;
+- the key stores and passwords of KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka;
+- without listeners: those of `advertised.listeners` on every address, or port 9092;
+- without a directory: the one that is mounted, or else /var/lib/kafka/data.
+
+When the broker answers, it prints the log lines of Kafka that tools wait for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..__main__ import main as ottla
+from ..broker.settings.properties import CLUSTER_ID, read_properties, settings_from_environment
+from ..console.standard_streams import fill_closed_streams
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MOUNTED_FILE = Path("/mnt/shared/config/server.properties")
+SECRETS = Path("/etc/kafka/secrets")
+# The last one is the default; the others are used if something is mounted there.
+DATA_DIRECTORIES = (Path("/data"), Path("/bitnami/kafka"), Path("/var/lib/kafka/data"))
+DEFAULT_LISTENERS = "PLAINTEXT://0.0.0.0:9092"
+STORE_VARIABLES = (
+    *("KAFKA_SSL_KEYSTORE_FILENAME", "KAFKA_SSL_TRUSTSTORE_FILENAME"),
+    *("KAFKA_SSL_KEYSTORE_CREDENTIALS", "KAFKA_SSL_TRUSTSTORE_CREDENTIALS"),
+    "KAFKA_SSL_KEY_CREDENTIALS",
+)
+OWN_ZOOKEEPER = ("localhost:", "127.0.0.1:")
+
+
+class CannotStart(Exception):
+    """A mistake that the user can correct: one line, exit status 2."""
+
+
+class Plan(NamedTuple):
+    """What a start will do.
+
+    Attributes:
+        arguments: of `ottla serve`.
+        cluster_id: the value of CLUSTER_ID for the start; None: as it is.
+        notes: lines for standard error.
+    """
+
+    arguments: list[str]
+    cluster_id: str | None
+    notes: list[str]
+
+
+def plan(
+    options: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    file: Path = MOUNTED_FILE,
+    secrets: Path = SECRETS,
+    directories: Sequence[Path] = DATA_DIRECTORIES,
+) -> Plan:
+    """Decide the arguments of `ottla serve`.
+
+    Args:
+        options: of `ottla serve`, given by the user; they take precedence.
+        environ: the environment's variables.
+        file: the settings that the user may have mounted.
+        secrets: the directory for keys and passwords, which only settings make Ottla read.
+        directories: candidates for the data; the last one is the default.
+
+    Raises:
+        CannotStart: the file is wrong, or the data directory is not writable.
+    """
+    settings, arguments = {}, ["serve", "--environment"]
+    if given := _values(options, "--config"):
+        settings = _settings_of(Path(given[-1]))
+    elif file.exists():
+        settings = _settings_of(file)
+        arguments += ["--config", str(file)]
+    settings |= settings_from_environment(environ)
+    for pair in _values(options, "--set"):
+        name, _, value = pair.partition("=")
+        settings[name.strip()] = value.strip()
+    if not (_values(options, "--listen") or settings.get("listeners")):
+        arguments += ["--set", f"listeners={_listeners(settings)}"]
+    if "controller.listener.names" not in settings and "CONTROLLER://" in settings.get(
+        "listeners", ""
+    ):
+        arguments += ["--set", "controller.listener.names=CONTROLLER"]  # as in confluent-local
+    for name, value in _stores(settings, secrets).items():
+        arguments += ["--set", f"{name}={value}"]
+    directory = _named_directory(options, settings)
+    if directory is None:
+        directory = next((path for path in directories[:-1] if path.is_mount()), directories[-1])
+        arguments += ["--data-dir", str(directory)]
+    _check_writable(directory)
+    cluster_id, notes = _cluster_id(environ, directory)
+    return Plan([*arguments, *options], cluster_id, notes + _notes(settings, secrets))
+
+
+def log_lines(node_id: int, now: str) -> list[str]:
+    """The lines of Kafka's log that testcontainers and scripts wait for (Kafka 2 to 4).
+
+    Args:
+        node_id: of the broker that answers.
+        now: local time, as in Kafka's log: 2026-01-31 12:00:00,123.
+    """
+    return [
+        f"[{now}] INFO [BrokerLifecycleManager id={node_id}] The broker has been unfenced."
+        " Transitioning from RECOVERY to RUNNING. (kafka.server.BrokerLifecycleManager)",
+        f"[{now}] INFO [KafkaRaftServer nodeId={node_id}] Kafka Server started"
+        " (kafka.server.KafkaRaftServer)",
+        f"[{now}] INFO [KafkaServer id={node_id}] started (kafka.server.KafkaServer)",
+    ]
+
+
+def main() -> int:
+    """Start the broker; return the exit status of `ottla serve`."""
+    fill_closed_streams()
+    try:
+        planned = plan(sys.argv[1:], os.environ)
+    except CannotStart as error:
+        sys.stderr.write(f"ottla: {error}\n")
+        return 2
+    for note in planned.notes:
+        sys.stderr.write(f"ottla: {note}\n")
+    if planned.cluster_id is not None:
+        os.environ[CLUSTER_ID] = planned.cluster_id
+    for name in STORE_VARIABLES:  # `serve` would call them unknown
+        os.environ.pop(name, None)
+    return ottla(planned.arguments, _print_log_lines)
+
+
+def _print_log_lines(ready: Mapping[str, object]) -> None:
+    import time
+
+    from ..broker.log_output import write_output
+
+    now_s = time.time()
+    milliseconds = int(now_s * 1000) % 1000
+    now = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now_s)) + f",{milliseconds:03}"
+    nodes = ready["nodes"]
+    assert isinstance(nodes, list)
+    for node in nodes:
+        for line in log_lines(node["node_id"], now):
+            write_output(line + "\n")
+
+
+def _values(options: Sequence[str], name: str) -> list[str]:
+    """The values of an option that may be written `NAME VALUE` or `NAME=VALUE`."""
+    found = [option.partition("=")[2] for option in options if option.startswith(f"{name}=")]
+    pairs = itertools.pairwise(options)
+    return found + [value for option, value in pairs if option == name]
+
+
+def _settings_of(file: Path) -> dict[str, str]:
+    try:
+        return read_properties(file.read_text())
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise CannotStart(f"cannot read {file}: {why}") from None
+
+
+def _listeners(settings: Mapping[str, str]) -> str:
+    """Every advertised port on every address, as the image of Confluent derives them."""
+    advertised = settings.get("advertised.listeners")
+    if not advertised:
+        return DEFAULT_LISTENERS
+    from ..broker.settings.definitions import BadSetting
+    from ..broker.settings.listeners import parse_listeners
+
+    try:
+        found = parse_listeners("advertised.listeners", advertised)
+    except BadSetting as error:
+        raise CannotStart(str(error)) from None
+    return ",".join(f"{each.name}://0.0.0.0:{each.port}" for each in found)
+
+
+def _stores(settings: Mapping[str, str], secrets: Path) -> dict[str, str]:
+    """Settings of key stores from KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka.
+
+    Both name files in the directory of secrets: a store, and the password in a file. Settings that
+    are given as such take precedence. Raises CannotStart if a file of a password cannot be read.
+    """
+    found = {}
+    for store in ("keystore", "truststore"):
+        name = settings.get(f"ssl.{store}.filename")
+        if name:
+            found[f"ssl.{store}.location"] = str(secrets / name)
+    for key in ("keystore", "truststore", "key"):
+        name = settings.get(f"ssl.{key}.credentials")
+        if name:
+            try:
+                found[f"ssl.{key}.password"] = (secrets / name).read_text().rstrip("\n")
+            except OSError as error:
+                raise CannotStart(f"cannot read {secrets / name}: {error.strerror}") from None
+    return {name: value for name, value in found.items() if name not in settings}
+
+
+def _named_directory(options: Sequence[str], settings: Mapping[str, str]) -> Path | None:
+    """The directory that the user named; None if there is none."""
+    named = _values(options, "--data-dir")
+    text = named[-1] if named else settings.get("log.dirs") or settings.get("log.dir")
+    return None if not text else Path(text.partition(",")[0].strip())
+
+
+def _check_writable(directory: Path) -> None:
+    """Raise CannotStart, with the remedy, if this user may not write into the directory."""
+    nearest = directory
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    if os.access(nearest, os.R_OK | os.W_OK | os.X_OK):
+        return
+    user, owner = os.getuid(), nearest.stat().st_uid
+    raise CannotStart(
+        f"cannot write to {nearest}: it belongs to uid {owner}, and this container runs as uid"
+        f" {user}. If it is a directory of the host: `sudo chown -R {user} DIRECTORY` there; or"
+        ' run the container as root (docker run --user 0; compose: `user: "0"`)'
+    )
+
+
+def _cluster_id(environ: Mapping[str, str], directory: Path) -> tuple[str | None, list[str]]:
+    """CLUSTER_ID for the start, and a note if the directory has another one.
+
+    Kafka's images format the directory with `--ignore-formatted`: a directory keeps its id.
+    """
+    wanted = environ.get(CLUSTER_ID) or environ.get("KAFKA_KRAFT_CLUSTER_ID", "")
+    try:
+        kept = read_properties((directory / "meta.properties").read_text()).get("cluster.id")
+    except (OSError, ValueError):
+        kept = None
+    if not wanted or not kept or kept == wanted:
+        return wanted or None, []
+    note = f"{directory} belongs to cluster {kept}: {CLUSTER_ID}={wanted} changes nothing"
+    return kept, [note]
+
+
+def _notes(settings: Mapping[str, str], secrets: Path) -> list[str]:
+    notes = []
+    zookeeper = settings.get("zookeeper.connect", "")
+    if zookeeper and not zookeeper.startswith(OWN_ZOOKEEPER):
+        notes.append(
+            f"ZooKeeper at {zookeeper} is not used: this broker is a cluster of its own. For"
+            " several brokers run one container with `serve --nodes 3`"
+        )
+    try:
+        has_secrets = any(secrets.iterdir())
+    except OSError:
+        has_secrets = False
+    if has_secrets:
+        notes.append(f"the files in {secrets} are read only where a setting names them")
+    return notes
+
+
+if __name__ == "__main__":
+    sys.exit(main())

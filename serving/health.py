@@ -1,0 +1,218 @@
+"""`ottla health`: asks a broker for its API versions, then for its nodes and topics.
+
+Imports only sockets and argparse, to be fast, unless it logs in. The exit status depends on the
+login and the first answer alone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..console.options import DEFAULT_LISTEN, HEALTH_OPTIONS, add_options, address, new_parser
+from ..console.security import command_security
+
+if TYPE_CHECKING:
+    from ..client.security import ClientSecurity
+
+# ApiVersions (key 18) version 0, correlation id 7, no client id.
+_REQUEST = struct.pack(">ihhih", 10, 18, 0, 7, -1)
+# Metadata (key 3) version 2 of all topics, correlation id 8, no client id.
+_METADATA = struct.pack(">ihhihi", 14, 3, 2, 8, -1, -1)
+_TIMEOUT_S = 3.0
+
+
+class Cluster(NamedTuple):
+    """A broker's answer to Metadata; `topics` is without internal ones."""
+
+    cluster_id: str | None
+    controller_id: int
+    nodes: list[tuple[int, str, int]]
+    topics: int
+    partitions: int
+
+
+def answers(host: str, port: int, *, timeout_s: float = _TIMEOUT_S) -> str | None:
+    """None if the broker answers ApiVersions without an error, else the reason."""
+    return examined(host, port, timeout_s=timeout_s, with_cluster=False)[0]
+
+
+def examined(
+    host: str,
+    port: int,
+    *,
+    timeout_s: float = _TIMEOUT_S,
+    with_cluster: bool = True,
+    security: ClientSecurity | None = None,
+) -> tuple[str | None, Cluster | None]:
+    """The reason why a broker is not healthy, or None; its cluster, or None if it names none."""
+    try:
+        with _connected(host, port, timeout_s, security) as connection:
+            connection.settimeout(timeout_s)
+            connection.sendall(_REQUEST)
+            head = _received(connection, 10)
+            size, correlation_id, error_code = struct.unpack(">iih", head)
+            if correlation_id != 7:
+                return _stranger(head), None
+            if error_code:
+                return f"it answers with error {error_code}", None
+            return None, _cluster(connection, size - 6) if with_cluster else None
+    except OSError as error:
+        return error.strerror or str(error) or type(error).__name__, None
+
+
+def _connected(
+    host: str, port: int, timeout_s: float, security: ClientSecurity | None
+) -> socket.socket:
+    """A new connection, after TLS and login if it has a security. Raises OSError."""
+    connection = socket.create_connection((host, port), timeout=timeout_s)
+    if security is None:
+        return connection
+    from ..client.connection import secured
+
+    return secured(connection, host, security, "ottla")
+
+
+def health(words: Sequence[str]) -> int:
+    """Print the health of the first broker that answers; return the exit status.
+
+    Raises:
+        CannotRun: an address or the security is wrong. SystemExit: an option is wrong.
+    """
+    parser = new_parser("health")
+    add_options(parser, HEALTH_OPTIONS)
+    default = os.environ.get("OTTLA_BOOTSTRAP") or DEFAULT_LISTEN
+    parser.add_argument("-b", "--bootstrap", metavar="HOST:PORT,...", default=default)
+    parser.add_argument("address", nargs="?", metavar="HOST:PORT,...")
+    given = parser.parse_args(words)
+    places = [each.strip() for each in (given.address or given.bootstrap).split(",")]
+    known = [address(each) for each in places]
+    security = command_security()
+    failures = []
+    for place, (host, port) in zip(places, known, strict=True):
+        trouble, cluster = examined(host, port, security=security)
+        if trouble is None:
+            _show(place, cluster, as_json=given.as_json)
+            return 0
+        failures.append(f"{place}: {trouble}")
+    if given.as_json:
+        _print_json({"healthy": False, "trouble": "; ".join(failures)})
+    from ..protocol.shown_text import shown
+
+    sys.stderr.write(f"ottla: {shown('; '.join(failures))}\n")
+    return 1
+
+
+def _show(place: str, cluster: Cluster | None, *, as_json: bool) -> None:
+    if as_json:
+        found: dict[str, Any] = {"healthy": True, "address": place}
+        if cluster is not None:
+            found |= cluster._asdict()
+            found["nodes"] = [
+                {"node_id": node_id, "host": host, "port": port}
+                for node_id, host, port in cluster.nodes
+            ]
+        _print_json(found)
+        return
+    text = f"{place} is healthy"
+    if cluster is not None:
+        nodes = ", ".join(f"{node_id} at {host}:{port}" for node_id, host, port in cluster.nodes)
+        text += (
+            f": cluster {cluster.cluster_id}, {_counted(len(cluster.nodes), 'node')} ({nodes}),"
+            f" {_counted(cluster.topics, 'topic')}, {_counted(cluster.partitions, 'partition')}"
+        )
+    from ..protocol.shown_text import shown
+
+    sys.stdout.write(shown(text) + "\n")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+def _received(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        some = connection.recv(size - len(data))
+        if not some:
+            if data[:2] == b"\x15\x03":  # an alert of TLS, which is shorter than an answer
+                break
+            raise OSError("it closed the connection")
+        data += some
+    return data.ljust(size, b"\0")
+
+
+def _stranger(head: bytes) -> str:
+    if head[:2] == b"\x15\x03":
+        return "the peer is not a Kafka broker in plain text: the port speaks TLS"
+    if head[:4] == b"HTTP":
+        return "the peer is not a Kafka broker but an HTTP server"
+    return "the peer is not a Kafka broker"
+
+
+def _cluster(connection: socket.socket, left_bytes: int) -> Cluster | None:
+    try:
+        _received(connection, left_bytes)
+        connection.sendall(_METADATA)
+        (size,) = struct.unpack(">i", _received(connection, 4))
+        return _read_cluster(_Reader(_received(connection, size), 4))
+    except (OSError, ValueError, struct.error):
+        return None
+
+
+class _Reader:
+    """Reads the fields of an answer one after the other."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self._at = at
+
+    def number(self, code: str) -> int:
+        (value,) = struct.unpack_from(f">{code}", self._data, self._at)
+        self._at += struct.calcsize(code)
+        return int(value)
+
+    def text(self) -> str | None:
+        size = self.number("h")
+        if size < 0:
+            return None
+        self._at += size
+        return self._data[self._at - size : self._at].decode()
+
+    def skip_numbers(self) -> None:
+        count = self.number("i")
+        self._at += 4 * count
+
+
+def _read_cluster(answer: _Reader) -> Cluster:
+    nodes = []
+    for _ in range(answer.number("i")):
+        node_id, host, port = answer.number("i"), answer.text() or "", answer.number("i")
+        answer.text()  # rack
+        nodes.append((node_id, host, port))
+    cluster_id, controller_id = answer.text(), answer.number("i")
+    topics = partitions = 0
+    for _ in range(answer.number("i")):
+        answer.number("h")
+        answer.text()
+        is_internal = answer.number("b")
+        count = answer.number("i")
+        for _ in range(count):
+            answer.number("h")
+            answer.number("q")  # index and leader
+            answer.skip_numbers()
+            answer.skip_numbers()
+        if not is_internal:
+            topics += 1
+            partitions += count
+    return Cluster(cluster_id, controller_id, nodes, topics, partitions)

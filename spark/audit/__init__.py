@@ -1,0 +1,1 @@
+"""`ottla audit` on Spark: reads logs, and folds the rules of `ottla.audit`."""

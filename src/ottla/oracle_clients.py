@@ -1,0 +1,7 @@
+"""The old name of `ottla.testing.oracle_clients`, for one release."""
+
+from warnings import warn
+
+from .testing.oracle_clients import *  # noqa: F403
+
+warn("ottla.oracle_clients is ottla.testing.oracle_clients now", DeprecationWarning, stacklevel=2)

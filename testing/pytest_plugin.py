@@ -1,0 +1,241 @@
+"""The pytest plugin: brokers as fixtures, and their logs in the reports of failing tests.
+
+`ottla` is one broker for the session (with xdist, one for each worker); tests use topics of
+different names, and `ottla_topic` is a new one. A test that kills, restarts or configures a broker
+takes `ottla_broker`, which belongs to this test alone. `pytest_spark.py` has those for Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+# Every pytest run of every project loads this plugin, so it imports the rest when it is needed.
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping
+
+    from .broker import Ottla
+    from .pytest_support import SessionBroker
+
+pytest_plugins = ["ottla.testing.pytest_spark"]
+
+_SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
+_LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
+_USED: Final[pytest.StashKey[set[str]]] = pytest.StashKey()
+_TOPIC_NAME_LENGTH: Final = 80
+_SCOPES: Final = ("function", "class", "module", "package", "session")
+_MARKERS: Final = (
+    "ottla(settings={}, nodes=1, ...): what ottla_broker is started with; all keywords of"
+    " ottla.testing.Ottla, as clock='manual'",
+    "ottla_topic(partitions=1, **configs): the partitions and configs of ottla_topic;"
+    " an underscore stands for a dot",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options and the settings of the ini file."""
+    group = parser.getgroup("ottla", "Ottla, a broker for tests")
+    group.addoption(
+        "--ottla-settings",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a broker setting of Kafka for all brokers of fixtures; repeatable;"
+        " overrides ottla_settings of the ini file",
+    )
+    group.addoption(
+        "--ottla-nodes",
+        type=int,
+        metavar="N",
+        help="nodes of each broker of a fixture (default: ottla_nodes of the ini file, or 1)",
+    )
+    group.addoption(
+        "--ottla-log-level",
+        metavar="LEVEL",
+        help="what the fixtures' brokers log, as `ottla serve --log-level`: debug,"
+        " kafka.request.logger=trace (default: ottla_log_level of the ini file, or info)",
+    )
+    parser.addini("ottla_log_level", "what the fixtures' brokers log: debug", default="")
+    parser.addini("ottla_settings", "broker settings of Kafka, one NAME=VALUE a line", "linelist")
+    parser.addini("ottla_nodes", "nodes of each broker of a fixture", default="1")
+    parser.addini(
+        "ottla_broker_scope",
+        "scope of the fixture ottla_broker: function (a fresh broker for each test) or session"
+        " (the broker of `ottla`)",
+        default="function",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the markers, and check the options. Raises pytest.UsageError."""
+    for marker in _MARKERS:
+        config.addinivalue_line("markers", marker)
+    _settings(config)
+    _nodes(config)
+    scope = config.getini("ottla_broker_scope")
+    if scope not in _SCOPES:
+        raise pytest.UsageError(f"ottla_broker_scope={scope}: one of {', '.join(_SCOPES)}")
+
+
+def _settings(config: pytest.Config) -> Mapping[str, str]:
+    settings = {}
+    for pair in [*config.getini("ottla_settings"), *config.getoption("--ottla-settings")]:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise pytest.UsageError(f"ottla_settings: {pair!r}: NAME=VALUE was expected")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def _nodes(config: pytest.Config) -> int:
+    option = config.getoption("--ottla-nodes")
+    given = config.getini("ottla_nodes") if option is None else str(option)
+    if not given.isdecimal() or int(given) < 1:
+        raise pytest.UsageError(f"ottla_nodes={given}: a number from 1 on was expected")
+    return int(given)
+
+
+@pytest.fixture(scope="session")
+def ottla_settings(pytestconfig: pytest.Config) -> Mapping[str, str]:
+    """Kafka's broker settings for the fixtures' brokers; override the fixture to change them."""
+    return _settings(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def ottla_nodes(pytestconfig: pytest.Config) -> int:
+    """The number of nodes of the fixtures' brokers; override the fixture to change it."""
+    return _nodes(pytestconfig)
+
+
+def _log_level(config: pytest.Config) -> str:
+    return str(config.getoption("--ottla-log-level") or config.getini("ottla_log_level"))
+
+
+@pytest.fixture(scope="session")
+def ottla(
+    pytestconfig: pytest.Config, ottla_settings: Mapping[str, str], ottla_nodes: int
+) -> Iterator[Ottla]:
+    """The broker of the session; clients connect to `ottla.bootstrap_servers`.
+
+    If a test kills it, a warning names the test, and the broker is started again.
+    """
+    from .pytest_support import SessionBroker, started
+
+    log_level = _log_level(pytestconfig)
+    with started(
+        "ottla", settings=ottla_settings, nodes=ottla_nodes, log_level=log_level
+    ) as broker:
+        known = pytestconfig.stash[_SESSION] = SessionBroker(broker)
+        yield broker
+        del pytestconfig.stash[_SESSION]
+        known.check(os.environ.get("PYTEST_CURRENT_TEST", "the last test").partition(" (")[0])
+
+
+def _broker_scope(fixture_name: str, config: pytest.Config) -> Any:  # Any: pytest's name of a scope
+    return config.getini("ottla_broker_scope")
+
+
+@pytest.fixture(scope=_broker_scope)
+def ottla_broker(
+    request: pytest.FixtureRequest, ottla_settings: Mapping[str, str], ottla_nodes: int
+) -> Iterator[Ottla]:
+    """A broker for this test alone.
+
+    `@pytest.mark.ottla(settings={"num.partitions": "3"}, nodes=3)` adds settings.
+    """
+    if request.scope == "session":
+        yield request.getfixturevalue("ottla")
+        return
+    from .pytest_support import keywords_of, parameters_of_ottla, started
+
+    request.node.stash.setdefault(_USED, set()).add("ottla")
+    given = keywords_of(request.node, "ottla", parameters_of_ottla())
+    usual = {"nodes": ottla_nodes, "log_level": _log_level(request.config)}
+    settings = given.pop("settings", {})
+    if isinstance(settings, dict):
+        settings = {**ottla_settings, **settings}
+    with started("ottla_broker", settings=settings, **{**usual, **given}) as broker:
+        yield broker
+
+
+@pytest.fixture
+def ottla_topic(request: pytest.FixtureRequest) -> str:
+    """The name of a new topic on the broker of this test: on `ottla_broker`, or else on `ottla`.
+
+    `@pytest.mark.ottla_topic(partitions=3, cleanup_policy="compact")` sets partitions and configs.
+    """
+    request.node.stash.setdefault(_USED, set()).add("ottla_topic")
+    topic = re.sub(r"[^a-zA-Z0-9-]+", "-", request.node.name)[:_TOPIC_NAME_LENGTH].strip("-")
+    topic = f"{topic}-{secrets.token_hex(4)}"
+    from .pytest_support import in_few_lines, keywords_of
+
+    given = keywords_of(request.node, "ottla_topic")
+    partitions = given.pop("partitions", 1)
+    configs = {name.replace("_", "."): str(value) for name, value in given.items()}
+    names = {"ottla", "ottla_broker"} & set(request.fixturenames) or {"ottla"}
+    for broker in {id(each): each for each in map(request.getfixturevalue, names)}.values():
+        with in_few_lines("ottla_topic"):
+            broker.create_topic(topic, partitions=partitions, configs=configs)
+    return topic
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Warn of a marker that changes nothing, because the test does not take its fixture."""
+    result = yield
+    used = item.stash.get(_USED, set())
+    own = {each.name for each in item.own_markers} & {"ottla", "ottla_topic"}
+    if own - used:
+        from .pytest_support import warn_of_unused_marker
+
+        for name in sorted(own - used):
+            warn_of_unused_marker(item, name)
+    return result
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Note how long the logs of the running brokers are."""
+    testing = sys.modules.get("ottla.testing.broker")
+    brokers = () if testing is None else tuple(testing.brokers)
+    item.stash[_LOG_SIZES] = {each: each.log_size() for each in brokers}
+    try:
+        return (yield)
+    finally:
+        del item.stash[_LOG_SIZES]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach to the report of a failing test all that its brokers have logged since it began."""
+    report = yield
+    testing = sys.modules.get("ottla.testing.broker")
+    if report.failed and testing is not None and _LOG_SIZES in item.stash:
+        sizes = item.stash[_LOG_SIZES]
+        for broker in list(testing.brokers):
+            text = broker.log_since(sizes.get(broker, 0))
+            if text.strip() and broker.bootstrap_servers:  # else the error has it
+                from .log_text import as_on_a_terminal
+
+                title = f"Ottla's log ({broker.bootstrap_servers})"
+                report.sections.append((title, as_on_a_terminal(text)))
+            sizes[broker] = broker.log_size()
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Start the session's broker again if the test left it dead."""
+    try:
+        return (yield)
+    finally:
+        known = item.config.stash.get(_SESSION, None)
+        if known is not None and "ottla" in getattr(item, "fixturenames", ()):
+            known.check(item.nodeid)

@@ -1,0 +1,223 @@
+"""Exit statuses and streams of all commands, as docs/CLI.md has them.
+
+0: fine. 1: refused, no broker, something is wrong. 2: it cannot run. An error is one line on
+standard error, `ottla: REASON`, and nothing on standard output. A new command needs its rows here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from typer.main import get_command
+
+from ottla.__main__ import main
+from ottla.cli.app import COMMANDS, made
+from ottla.testing import Ottla
+
+from .command_names import commands
+
+NOWHERE: Final = "127.0.0.1:1"
+ARGUMENTS: Final = {
+    "topics describe": "t", "topics create": "t", "topics alter": "t -p 2", "topics delete": "t",
+    "topics configs": "t", "produce": "t x", "consume": "t", "groups describe": "g",
+    "groups reset": "g t", "groups delete": "g", "txn describe": "x", "txn abort": "x",
+    "txn complete": "x --commit", "acls add": "User:a read --topic t",
+    "acls remove": "User:a --topic t", "quotas set": "--user a producer_byte_rate=1",
+    "quotas remove": "--user a producer_byte_rate", "oracle": "--history {ledger}",
+}  # fmt: skip
+"""The arguments that a command needs to get as far as its broker."""
+OTHERWISE: Final = {
+    "audit": "its exit statuses are in tests/cli/test_admin.py and tests/spark",
+}
+"""Commands that take --bootstrap, and do not talk to a broker at first."""
+
+
+class Ended(NamedTuple):
+    """A command that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+def ended(words: list[str], capfd: pytest.CaptureFixture[str]) -> Ended:
+    capfd.readouterr()
+    try:
+        status = main(words)
+    except SystemExit as exited:  # argparse
+        status = int(str(exited.code))
+    return Ended(status, *capfd.readouterr())
+
+
+def with_option(option: str) -> list[str]:
+    """The commands that take an option."""
+    app = get_command(made(COMMANDS))
+    found = []
+    for words in commands():
+        command: Any = app  # Any: groups and commands of click
+        for word in words:
+            command = command.commands[word]
+        if any(option in each.opts for each in command.params):
+            found.append(" ".join(words))
+    return found
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Ottla]:
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with Ottla(settings=settings) as started:
+        started.create_topic("t")
+        started.produce("t", ["a", "b"], transactional_id="x")
+        yield started
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Files that commands read."""
+    sent = {"process": "p", "op": "send", "type": "ok", "records": {"t-0": [[0, "a"], [1, "b"]]}}
+    read = {"process": "c", "op": "poll", "type": "ok", "records": {"t-0": [[0, "a"], [1, "b"]]}}
+    request = {
+        "seq": 1, "at_ms": 1, "kind": "request", "node_id": 1, "connection": "c",
+        "client_id": "c", "api": "Metadata", "version": 12, "correlation_id": 1, "request": {},
+    }  # fmt: skip
+    contents: dict[str, list[dict[str, Any]]] = {
+        "ledger": [sent, read],
+        "anomalies": [sent, {**read, "records": {"t-0": [[0, "z"]]}}],
+        "trace": [request],
+        "violation": [request, {**request, "seq": 2}],
+    }
+    paths = {"missing": str(tmp_path / "missing"), "directory": str(tmp_path)}
+    for name, lines in contents.items():
+        paths[name] = str(tmp_path / f"{name}.jsonl")
+        Path(paths[name]).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return paths
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_a_wrong_option_has_status_2_and_writes_to_standard_error(
+    words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    needed = ["--socket", "s"] if words == ("template",) else []  # argparse asks for it first
+    found = ended([*words, *needed, "--no-such-option"], capfd)
+    assert (found.status, found.out) == (2, "")
+    assert "--no-such-option" in found.err
+
+
+@pytest.mark.parametrize("command", sorted({*with_option("--bootstrap")} - OTHERWISE.keys()))
+def test_a_command_without_a_broker_is_one_line_and_status_1(
+    command: str, files: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ARGUMENTS.get(command, "").format(**files)
+    found = ended([*command.split(), *arguments.split(), "-b", NOWHERE], capfd)
+    assert (found.status, found.out) == (1, "")
+    (line,) = found.err.splitlines()
+    assert line == f"ottla: {NOWHERE}: Connection refused"
+
+
+def test_the_arguments_are_of_commands_that_talk_to_a_broker() -> None:
+    known = set(with_option("--bootstrap"))
+    assert ARGUMENTS.keys() <= known
+    assert OTHERWISE.keys() <= known
+
+
+GOOD: Final = [
+    "topics list", "topics describe t", "topics create new", "topics alter new -p 3",
+    "topics configs new --set retention.ms=60000", "topics delete new", "produce t x",
+    "produce t y --transactional-id x", "consume t", "consume t --json", "groups list",
+    "groups reset g t --execute", "groups describe g", "groups lag", "groups delete g",
+    "txn list", "txn describe x", "acls add User:a read --topic t", "acls list",
+    "acls remove User:a --topic t", "quotas set --user a producer_byte_rate=1", "quotas list",
+    "quotas remove --user a producer_byte_rate", "health", "config", "version",
+    "oracle --history {ledger}", "conform --trace {trace}", "conform --list",
+    "trace show {trace}", "museum list", "certs {missing} --json",
+]  # fmt: skip
+GOOD_ELSEWHERE: Final = {
+    "serve": "test_main.py", "template": "test_template.py", "demo": "tests/spark",
+    "bench": "test_commands.py", "log": "test_log_command.py", "audit": "tests/spark",
+    "fault": "tests/lab/test_shell.py", "clock": "tests/lab/test_shell.py",
+    "torture": "torturing/test_torture.py", "diff": "diff/test_diff.py",
+    "trace start": "tests/lab/test_shell.py", "trace stop": "tests/lab/test_shell.py",
+    "trace pcap": "tests/lab", "trace parquet": "test_trace_files.py",
+    "txn abort": "test_transactions_command.py", "txn complete": "test_transactions_command.py",
+    "txn watch": "test_transactions_command.py", "museum run": "museum/test_command.py",
+    "museum clear": "museum/test_command.py",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", GOOD)
+def test_a_command_that_succeeds_has_status_0_and_no_errors(
+    words: str,
+    broker: Ottla,
+    files: dict[str, str],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTTLA_BOOTSTRAP", broker.bootstrap)
+    found = ended(words.format(**files).split(), capfd)
+    assert (found.status, found.err) == (0, "")
+    assert found.out
+
+
+def test_each_command_has_a_call_that_succeeds() -> None:
+    called = [*GOOD, *GOOD_ELSEWHERE]
+    missing = [
+        name
+        for name in map(" ".join, commands())
+        if not any(each == name or each.startswith(f"{name} ") for each in called)
+        and name.split()[0] not in GOOD_ELSEWHERE
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("topics create t", 1), ("topics describe gone", 1), ("topics delete gone", 1),
+        ("topics alter t -p 1", 1), ("topics alter gone -p 2", 1),
+        ("topics configs t --set no.such=1", 1), ("consume gone", 1), ("produce t x -p 9", 1),
+        ("groups describe gone", 1), ("groups delete gone", 1), ("txn describe gone", 1),
+        ("txn abort gone", 1), ("acls list -b 127.0.0.1:1", 1),
+        ("quotas set --user a no_such=1", 1), ("topics list -b nowhere", 2),
+        ("groups reset g t -p 9", 2), ("produce t --file {missing}", 2),
+        ("produce t --file {directory}", 2), ("oracle --history {missing}", 2),
+        ("oracle --history {directory}", 2), ("oracle --trace {missing} -b 127.0.0.1:1", 2),
+        ("conform --trace {missing}", 2), ("conform --trace {directory}", 2),
+        ("conform --trace {trace} --baseline {missing}", 2), ("torture --replay {missing}", 2),
+        ("trace show {missing}", 2), ("trace parquet {missing} --out {missing}.parquet", 2),
+        ("trace pcap {missing} --out {missing}.jsonl", 2), ("log {missing}", 2),
+        ("museum run no-such", 2), ("diff --replay {missing} --with 127.0.0.1:1", 2),
+        ("config --config {missing}", 2), ("conform -- {missing}", 2), ("torture -- {missing}", 2),
+    ],
+)  # fmt: skip
+def test_a_command_that_fails_is_one_line_on_standard_error(
+    words: str,
+    status: int,
+    broker: Ottla,
+    files: dict[str, str],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if "-b " not in words:
+        monkeypatch.setenv("OTTLA_BOOTSTRAP", broker.bootstrap)
+    found = ended(words.format(**files).split(), capfd)
+    assert (found.status, found.out) == (status, ""), found.err
+    (line,) = found.err.splitlines()
+    assert line.startswith("ottla: ")
+    assert "Errno" not in line
+
+
+@pytest.mark.parametrize("words", ["oracle --history {anomalies}", "conform --trace {violation}"])
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_findings_have_status_1_and_are_printed(
+    words: str, as_json: list[str], files: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = ended([*words.format(**files).split(), *as_json], capfd)
+    assert (found.status, found.err) == (1, "")
+    assert json.loads(found.out) if as_json else found.out

@@ -1,1 +1,0 @@
-"""The command line, the test broker and the pytest fixture, as a user meets them."""

@@ -1,0 +1,1 @@
+"""Generators of stubs and pages for the developers of Ottla; not installed."""

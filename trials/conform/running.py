@@ -1,0 +1,283 @@
+"""Runs a program in a scenario: a broker, its state and faults, the program, the verdict."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+from ...client.admin.offsets import LATEST, partition_offsets
+from ...client.cluster_client import Client
+from ...client.record_batch import OutgoingRecord
+from ...client.record_producer import produce
+from ...testing.broker import Ottla
+from ...trace.view import Event, read_trace
+from .copy_rules import WORKS, Copied, judge_copy, judge_position, judge_work, judge_wrong_values
+from .findings import Finding, Result
+from .judging import is_named, judge_trace, rules_named
+from .known_violations import ClientNames, with_known
+from .program import Program, ended, filled
+from .scenarios import GROUP, INPUT, OUTPUT, TRANSACTIONAL_ID, LabFault, Scenario
+from .watching import RUNNER, Watch
+
+_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
+_BATCH: Final = 8
+_LOOK_S: Final = 0.02
+_LAST_CLOSE_S: Final = 1.0
+# So many requests at the same offset before the end of the log are no accident.
+_STUCK: Final = 20
+# A program that never reads on gets its late records after this time; heartbeats take up to 5 s.
+_PATIENCE_S: Final = 10.0
+Faults = list[tuple[LabFault, int]]
+
+
+class Plan(NamedTuple):
+    """How programs are run.
+
+    Attributes:
+        command: the program, with placeholders.
+        rules: the ids of the rules to judge by, patterns with *; all if there is none.
+        timeout_s: the longest run of the program in a scenario.
+        traces: the directory that keeps the traces; None for none.
+        left_out: the ids of rules that the program does not promise to obey.
+    """
+
+    command: Sequence[str]
+    rules: Sequence[str] = ()
+    timeout_s: float = 60.0
+    traces: Path | None = None
+    left_out: Sequence[str] = ()
+
+    def has(self, rule_id: str) -> bool:
+        """Whether a rule is judged."""
+        return is_named(rule_id, self.rules) and rule_id not in self.left_out
+
+
+class _Run(NamedTuple):
+    """A program that has ended, or was ended.
+
+    Attributes:
+        status: its exit status; None if it did not end in time.
+        tail: the end of its output.
+        end_before: the end of the input's log before the late records.
+        position: where the program fetched then; None if it ended before.
+    """
+
+    status: int | None
+    tail: tuple[str, ...]
+    took_s: float
+    end_before: int
+    position: int | None
+
+
+def run_scenario(scenario: Scenario, plan: Plan) -> Result:
+    """Run a program in a scenario. Raises NoProgram, BrokerFailed, NoAnswer."""
+    with (
+        TemporaryDirectory(prefix="ottla-conform-") as scratch,
+        Ottla(nodes=scenario.nodes, settings=_SETTINGS) as broker,
+    ):
+        return _Stage(broker, scenario, plan, Path(scratch)).result()
+
+
+def _events(trace: Path) -> Iterable[Event]:
+    with trace.open(encoding="utf-8") as lines:
+        yield from read_trace(lines)
+
+
+def _prepare(broker: Ottla, scenario: Scenario) -> None:
+    """Make the topics and what the program finds in them."""
+    for topic, partitions in ((INPUT, 1), (OUTPUT, scenario.output_partitions)):
+        broker.create_topic(topic, partitions=partitions, replication_factor=scenario.nodes)
+    for given in scenario.given:
+        if not given.after:
+            broker.given(given.state, **given.parameters)
+    by = "conform-writer" if scenario.is_committed else None
+    rows = [
+        (f"key-{number}", f"record-{number}".ljust(scenario.value_bytes, "."))
+        for number in range(scenario.records)
+    ]
+    for begin in range(0, len(rows), _BATCH):
+        broker.produce(INPUT, rows[begin : begin + _BATCH], transactional_id=by)
+    for given in scenario.given:
+        if given.after:
+            broker.given(given.state, **given.parameters)
+
+
+class _Stage:
+    """A scenario on its broker."""
+
+    def __init__(self, broker: Ottla, scenario: Scenario, plan: Plan, directory: Path) -> None:
+        self._broker = broker
+        self._scenario = scenario
+        self._plan = plan
+        self._trace = directory / "trace.jsonl"
+        self._output = directory / "output.txt"
+        self._watch = Watch(self._trace, INPUT)
+        self._faults: Faults = []
+        self._clients: list[str] = []
+
+    def result(self) -> Result:
+        """Run the program, and judge it."""
+        broker = self._broker
+        _prepare(broker, self._scenario)
+        records = len(broker.read(INPUT)) + self._scenario.late
+        end = _end_of_input(broker)
+        for fault in self._scenario.faults:
+            added = broker.faults.add(
+                fault.kind, match=fault.match, goes_on=fault.goes_on, **fault.parameters
+            )
+            self._faults.append((fault, added.number))
+        broker.trace.start(ring=1, file=self._trace)
+        run = self._run(_values(broker, records), end)
+        broker.faults.clear()
+        if self._plan.traces is not None:
+            self._plan.traces.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self._trace, self._plan.traces / f"{self._scenario.name}.jsonl")
+        found = self._findings(run)
+        ended_by_us = f"the program did not end within {self._plan.timeout_s:g} s, and was ended"
+        does_not_work = ""
+        if self._scenario.is_calm:
+            does_not_work = ended_by_us if run.status is None else _why_not(found)
+        found = [with_known(each, self._clients) for each in found if self._plan.has(each.rule_id)]
+        return Result(
+            self._scenario.name,
+            tuple(found),
+            self._scenario.sentence,
+            trouble=ended_by_us if run.status is None else "",
+            notes=tuple(not_fired(self._faults, self._watch.fired)),
+            took_s=run.took_s,
+            last_lines=run.tail if run.status is None else (),
+            does_not_work=does_not_work,
+        )
+
+    def _run(self, values: Mapping[str, str], end: int) -> _Run:
+        """Run the program to its end, or until its time is over."""
+        broker, watch, limit_s = self._broker, self._watch, self._plan.timeout_s
+        variables = {f"OTTLA_{name.upper()}": value for name, value in values.items()}
+        variables["KAFKA_BOOTSTRAP_SERVERS"] = broker.bootstrap_servers
+        position: int | None = None
+        began_s = time.monotonic()
+        with Program(filled(self._plan.command, values), variables, self._output) as program:
+            while program.status is None and time.monotonic() < began_s + limit_s:
+                watch.look()
+                is_late = time.monotonic() > began_s + min(limit_s / 2, _PATIENCE_S)
+                if position is None and (is_late or self._is_ready(end)):
+                    position = watch.position
+                    _send(broker, self._scenario.late)
+                time.sleep(_LOOK_S)
+            status, took_s = program.status, time.monotonic() - began_s
+            if status is not None:
+                _wait_for_closes(watch)
+            # Before the end of the process group, so that the trace has nothing that it causes.
+            broker.trace.stop()
+            tail = program.tail()
+        watch.look()
+        return _Run(status, tail, took_s, end, position)
+
+    def _is_ready(self, end: int) -> bool:
+        """Whether the program waits for the late records, or is stuck before them."""
+        watch, faults = self._watch, self._faults
+        if watch.position < end:
+            return watch.repeats >= _STUCK
+        needed = {fault.one_of or str(number) for fault, number in faults if fault.needed}
+        met = {fault.one_of or str(number) for fault, number in faults if number in watch.fired}
+        return needed <= met
+
+    def _findings(self, run: _Run) -> list[Finding]:
+        names = ClientNames()
+        found = judge_trace(
+            lambda: names.noting(_events(self._trace)),
+            rules_named(self._plan.rules),
+            is_judged=lambda client_id: client_id != RUNNER,
+        )
+        self._clients = names.clients
+        if self._scenario.position_rule:
+            rule = self._scenario.position_rule
+            found.append(judge_position(rule, run.position, run.end_before))
+        copied = None if run.status is None else self._copied(run, run.status)
+        if self._scenario.work_rule and self._watch.fired:
+            found.append(judge_work(self._scenario.work_rule, copied))
+        if copied is not None:
+            wrong_values = self._scenario.wrong_values if self._watch.fired else ""
+            if wrong_values:
+                found.append(judge_wrong_values(wrong_values, copied))
+            # A program that notices such an answer may also fail.
+            if not wrong_values or copied.status == 0:
+                found += judge_copy(copied)
+        return found
+
+    def _copied(self, run: _Run, status: int) -> Copied:
+        broker, watch = self._broker, self._watch
+        return Copied(
+            status=status,
+            ended=ended(status),
+            last_lines=run.tail,
+            input=broker.read(INPUT, isolation="read_uncommitted"),
+            output=broker.read(OUTPUT),
+            offset=broker.offsets(GROUP).get((INPUT, 0), -1),
+            transactional_commits=watch.transactional_commits,
+            plain_commits=watch.plain_commits,
+        )
+
+
+def _why_not(findings: Sequence[Finding]) -> str:
+    """Why a program does not do its work although nothing is in its way; empty if it does."""
+    for each in findings:
+        if each.rule_id in WORKS and each.violated:
+            breach = each.breaches[0]
+            left = "" if each.violated == 1 else f", and {each.violated - 1} more"
+            last = f": {breach.lines[-1]}" if breach.lines else ""
+            return f"{breach.text}{left}{last}"
+    return ""
+
+
+def _values(broker: Ottla, records: int) -> dict[str, str]:
+    """The values of placeholders, by their names."""
+    return {
+        "bootstrap": broker.bootstrap_servers,
+        "topic": INPUT,
+        "input": INPUT,
+        "output": OUTPUT,
+        "group": GROUP,
+        "transactional_id": TRANSACTIONAL_ID,
+        "records": str(records),
+    }
+
+
+def _end_of_input(broker: Ottla) -> int:
+    with Client.to(broker.bootstrap_servers) as client:
+        return partition_offsets(client, INPUT, {0: LATEST})[0]
+
+
+def _send(broker: Ottla, count: int) -> None:
+    """Send the late records, by a client that is not judged."""
+    if count:
+        records = [OutgoingRecord(f"late-{number}".encode()) for number in range(count)]
+        with Client.to(broker.bootstrap_servers, client_id=RUNNER) as client:
+            produce(client, INPUT, records)
+
+
+def _wait_for_closes(watch: Watch) -> None:
+    """The broker sees the ends of connections shortly after the program's end."""
+    deadline_s = time.monotonic() + _LAST_CLOSE_S
+    watch.look()
+    while watch.is_connected and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_S)
+        watch.look()
+
+
+def not_fired(faults: Faults, fired: Mapping[int, int]) -> list[str]:
+    """The faults that did not happen, as notes.
+
+    Args:
+        fired: how often each rule acted, by its number.
+    """
+    met = {fault.one_of for fault, number in faults if number in fired}
+    return [
+        f"{fault.kind} did not happen: no such {fault.match.get('api', 'request')}"
+        for fault, number in faults
+        if number not in fired and (not fault.one_of or fault.one_of not in met)
+    ]

@@ -1,0 +1,195 @@
+"""Runs a comparison: both sides, the mirror, the program, the end, the result."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from ... import __version__
+from ...console.options import CannotRun
+from ...testing.broker import BrokerFailed, Ottla
+from ..conform.program import NoProgram, Program, ended, filled
+from .before import Side, known_before, look_at, names_of, notes_on, settings_for_ottla
+from .exchanges import Exchanger
+from .final_state import FinalState
+from .ids import Ids
+from .journal import Journal
+from .masking import command_text
+from .mirror import Mirror
+from .report import Facts
+from .sides import NAMES, Address
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Plan(NamedTuple):
+    """What is compared.
+
+    Attributes:
+        kafka: the address of the real Kafka.
+        ottla: that of a running Ottla; None: one is started with Kafka's settings.
+        answering: the side whose answers clients get.
+        listen: the address of the mirror.
+        command: the program; without one the mirror runs until it is interrupted.
+        timeout_s: for the program.
+        values: whether a report may have the content of records.
+    """
+
+    kafka: Address
+    ottla: Address | None
+    answering: int
+    listen: Address
+    command: Sequence[str]
+    timeout_s: float
+    values: bool
+
+
+class Compared(NamedTuple):
+    """The result of a run."""
+
+    journal: Journal
+    facts: Facts
+
+
+@contextmanager
+def both_sides(plan: Plan, journal: Journal) -> Iterator[tuple[Side, Side]]:
+    """Ottla and Kafka, as they are before the first request. Raises CannotRun."""
+    kafka = look_at(plan.kafka, name="Kafka")
+    if plan.ottla is not None:
+        ours = look_at(plan.ottla, name="Ottla")
+        journal.names = names_of((ours, kafka))
+        yield ours, kafka
+        return
+    settings, refused = settings_for_ottla(kafka)
+    if refused:
+        journal.note(f"Ottla does not accept Kafka's values of {', '.join(sorted(refused))}.")
+    try:
+        with Ottla(settings=settings) as broker:
+            host, port = broker.bootstrap.rsplit(":", 1)
+            ours = look_at((host, int(port)), name="Ottla")
+            journal.names = names_of((ours, kafka))
+            yield ours, kafka
+    except BrokerFailed as failed:
+        raise CannotRun(f"diff: Ottla with the settings of Kafka: {failed}") from None
+
+
+def run(plan: Plan) -> Compared:
+    """Run the program of a plan on the mirror. Raises CannotRun."""
+    journal = Journal()
+    with both_sides(plan, journal) as sides:
+        for note in notes_on(sides):
+            journal.note(note)
+        asyncio.run(_Run(plan, sides, journal).run())
+        rows = [("command", command_text(plan.command) or "none: clients of the mirror")]
+        facts = facts_of(sides, plan.answering, rows, values=plan.values)
+    return Compared(journal, facts)
+
+
+def facts_of(
+    sides: tuple[Side, Side], answering: int, rows: Sequence[tuple[str, str]], *, values: bool
+) -> Facts:
+    """The facts of a report."""
+    names = names_of(sides)
+    python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    differing = ", ".join(
+        f"{name}={value}" for name, value in sorted(settings_for_ottla(sides[1])[0].items())
+    )
+    return Facts(
+        (
+            *rows,
+            ("Ottla", f"{__version__}, {python}; {sides[0].text}"),
+            (names[1], sides[1].text),
+            ("settings of both", differing),
+            ("clients got the answers of", names[answering]),
+        ),
+        values,
+        NAMES[answering].lower(),
+    )
+
+
+class _Run:
+    """The part that needs an event loop."""
+
+    def __init__(self, plan: Plan, sides: tuple[Side, Side], journal: Journal) -> None:
+        self._plan = plan
+        self._journal = journal
+        addresses = (sides[0].address, sides[1].address)
+        self._exchanger = Exchanger(addresses, Ids(), known_before(sides), journal)
+        self._mirror = Mirror(self._exchanger, plan.answering)
+        self._ended = ""  # how the program ended, if not by itself with status 0
+
+    async def run(self) -> None:
+        """Serve the program until it ends, then compare what it left."""
+        try:
+            await self._mirror.start(self._plan.listen)
+        except OSError as failed:
+            host, port = self._plan.listen
+            raise CannotRun(f"diff --listen {host}:{port}: {failed.strerror or failed}") from None
+        try:
+            await self._clients()
+            if not self._journal.trouble:
+                translations = self._mirror.translations
+                final = FinalState(self._exchanger, translations, self._plan.answering)
+                await final.compare()
+        finally:
+            await self._mirror.stop()
+        if self._journal.trouble:
+            raise CannotRun(f"diff: {self._journal.trouble}")
+        if not self._journal.requests:
+            reason = "no client has sent a request to the mirror"
+            raise CannotRun(f"diff: {reason}{self._ended and f'. {self._ended}'}")
+
+    async def _clients(self) -> None:
+        host, port = self._mirror.address
+        bootstrap = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if not self._plan.command:
+            sys.stderr.write(f"the mirror listens on {bootstrap}; Ctrl-C ends the comparison\n")
+            await _interrupted()
+            return
+        status = await _program(self._plan, bootstrap)
+        if status is None:
+            self._ended = f"The program was ended after {self._plan.timeout_s:g} s."
+        elif status:
+            self._ended = f"T{ended(status)[1:]}."
+        if self._ended:
+            self._journal.note(self._ended)
+
+
+async def _interrupted() -> None:
+    """Return at SIGINT, SIGTERM or SIGHUP; the next one ends the command."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _ENDING:
+        loop.add_signal_handler(number, asked.set)
+    await asked.wait()
+    for number in _ENDING:
+        loop.remove_signal_handler(number)
+
+
+async def _program(plan: Plan, bootstrap: str) -> int | None:
+    """Run the program; its status, or None if it took too long. Raises CannotRun.
+
+    Its output goes to standard error, since the report is printed. A SIGTERM or SIGHUP
+    that this command gets goes on to the program, which would outlive it otherwise.
+    """
+    values = {"bootstrap": bootstrap}
+    variables = {"OTTLA_BOOTSTRAP": bootstrap, "KAFKA_BOOTSTRAP_SERVERS": bootstrap}
+    try:
+        program = Program(filled(plan.command, values), variables, None)
+    except NoProgram as failed:
+        raise CannotRun(f"diff: {failed}") from None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, program.signal, number)
+    try:
+        return await asyncio.to_thread(program.wait, plan.timeout_s)
+    finally:
+        # In a thread: its clients may need the mirror to close.
+        await asyncio.to_thread(program.end)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)

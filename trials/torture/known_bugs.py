@@ -1,0 +1,97 @@
+"""Known bugs of client libraries that a failing run may show: recognized in the trace, and named.
+
+A run that fails although the application is right is puzzling; the report says what is known.
+docs/TORTURE.md says what an application can do about each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from ...protocol.errors import Code
+from ...trace.view import Event, Exchange, errors_in, exchanges
+from .checks import STUCK, TWICE
+
+_PAGE: Final = 'docs/TORTURE.md, "If your client is librdkafka"'
+_NAMES: Final = ("librdkafka", "confluent-kafka")
+_UNSTABLE: Final = Code.UNSTABLE_OFFSET_COMMIT.name
+
+
+class KnownBug(NamedTuple):
+    """A bug of a library.
+
+    Attributes:
+        text: what it does, in a sentence.
+        issues: addresses.
+    """
+
+    text: str
+    issues: tuple[str, ...]
+
+    def __str__(self) -> str:
+        issues = f" ({', '.join(self.issues)})" if self.issues else ""
+        return f"{self.text}{issues}; see {_PAGE}"
+
+
+HANG: Final = KnownBug(
+    "send_offsets_to_transaction of librdkafka may never return after the loss of a connection",
+    (
+        "https://github.com/confluentinc/librdkafka/issues/5511",
+        "https://github.com/confluentinc/librdkafka/issues/5456",
+    ),
+)
+RESET: Final = KnownBug(
+    "librdkafka may take committed offsets that a transaction withholds (UNSTABLE_OFFSET_COMMIT)"
+    " for none, and read from the beginning",
+    (),
+)
+
+
+def known_bugs(kinds: Iterable[str], events: Sequence[Event]) -> list[KnownBug]:
+    """The bugs that a failing run may show.
+
+    Args:
+        kinds: of what is wrong.
+        events: of its trace.
+    """
+    if not any(name.startswith(_NAMES) for name in _software(events)):
+        return []
+    found = []
+    all_ = [each for each in exchanges(events) if isinstance(each, Exchange)]
+    if STUCK in kinds and _has_offsets_added_and_not_sent(all_):
+        found.append(HANG)
+    if TWICE in kinds and any(_is_withheld(each) for each in all_):
+        found.append(RESET)
+    return found
+
+
+def _software(events: Iterable[Event]) -> Iterator[str]:
+    for event in events:
+        if event["kind"] == "request" and event["api"] == "ApiVersions":
+            yield str((event.get("request") or {}).get("client_software_name") or "")
+
+
+def _has_offsets_added_and_not_sent(all_: Iterable[Exchange]) -> bool:
+    """Whether a transaction got its group, and nothing came after that."""
+    waiting: set[Any] = set()  # Any: transactional ids of traces
+    for each in all_:
+        name = (each.request.get("request") or {}).get("transactional_id")
+        if each.request["api"] == "AddOffsetsToTxn" and not _failed(each):
+            waiting.add(name)
+        elif each.request["api"] in ("TxnOffsetCommit", "EndTxn", "InitProducerId"):
+            waiting.discard(name)
+    return bool(waiting)
+
+
+def _failed(exchange: Exchange) -> bool:
+    answer = exchange.answer
+    if answer is None or "unanswered" in answer:
+        return True
+    return bool(answer.get("error") or errors_in(answer.get("response")))
+
+
+def _is_withheld(exchange: Exchange) -> bool:
+    answer = exchange.answer or {}
+    is_fetch = exchange.request["api"] == "OffsetFetch"
+    return is_fetch and _UNSTABLE in {answer.get("error"), *errors_in(answer.get("response"))}

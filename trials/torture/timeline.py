@@ -1,0 +1,154 @@
+"""The timeline of a violation: what the application and the broker did, and where it went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ...trace.view import Event, Exchange, exchanges, line_of
+from ...trace.words import Names, topic_names
+from .checks import Place, Violation
+from .run import Told
+from .watch import copy_of
+
+MOST_LINES: Final = 40
+_APIS: Final = frozenset(
+    {
+        "Produce", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit",
+        "EndTxn", "OffsetCommit", "LeaveGroup",
+    }
+)  # fmt: skip
+_STEP: Final = "step"
+
+
+class Line(NamedTuple):
+    """A line.
+
+    Attributes:
+        style: `told`, `fault`, `error` or empty.
+        weight: lines of greater weight stay when there are too many.
+    """
+
+    text: str
+    style: str
+    weight: int
+
+
+def timeline(
+    events: Sequence[Event], story: Sequence[Told], violation: Violation, *, most: int = MOST_LINES
+) -> list[Line]:
+    """The lines that explain a violation.
+
+    Args:
+        most: at most so many lines.
+    """
+    names = topic_names(list(events))
+    rows: list[tuple[int, Line]] = [(each.seq, _told(each)) for each in story]
+    for exchange in exchanges(events):
+        if isinstance(exchange, Exchange) and copy_of(exchange.request):
+            notes = list(_notes(exchange, violation, names))
+            if notes or exchange.request["api"] in _APIS:
+                rows.append((exchange.request["seq"], _shown(exchange, names, notes)))
+    rows.sort(key=lambda row: row[0])
+    return _shortened([line for _, line in rows], most)
+
+
+def _told(told: Told) -> Line:
+    weight = 3 if told.text.startswith(_STEP) else 2
+    return Line(f"{'':6} == {told.text}", "told", weight)
+
+
+def _shown(exchange: Exchange, names: Names, notes: Sequence[str]) -> Line:
+    copy = f"copy {copy_of(exchange.request)}"
+    told = Exchange({**exchange.request, "client_id": copy})
+    told.answer = exchange.answer
+    told.changes = [each for each in exchange.changes if each["kind"] in _CHANGES]
+    text, style = line_of(told, names)
+    is_of_end = exchange.request["api"] in ("EndTxn", "InitProducerId")
+    weight = 3 if notes else 1 if is_of_end or style else 0
+    return Line(text + "".join(f"  <-- {note}" for note in notes), style, weight)
+
+
+_CHANGES: Final = frozenset({"fault", "marker_appended", "offsets_materialized"})
+
+
+def _notes(exchange: Exchange, violation: Violation, names: Names) -> Iterator[str]:
+    """What a request has to do with the records of a violation."""
+    request, answer = exchange.request, exchange.answer
+    api = request["api"]
+    response = (answer or {}).get("response") or {}
+    if not isinstance(response, dict):
+        return
+    for place in violation.input[:1]:
+        if api == "Fetch" and any(_holds(batch, place, names) for batch in _batches(response)):
+            yield f"reads {place}"
+        elif api in ("TxnOffsetCommit", "OffsetCommit"):
+            for offset in _committed(request, place, names):
+                if offset > place.offset:
+                    yield f"commits offset {offset}, beyond {place}"
+    if api == "Produce":
+        for place in violation.output:
+            if _is_written(request, response, place, names):
+                yield f"writes {place}"
+
+
+def _batches(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in response.get("batches") or () if "base_offset" in each]
+
+
+def _is_topic(fields: Mapping[str, Any], place: Place, names: Names) -> bool:
+    given = [str(fields[name]) for name in ("name", "topic", "topic_id") if fields.get(name)]
+    return any(names.get(each, each) == place.topic for each in given)
+
+
+def _holds(batch: Mapping[str, Any], place: Place, names: Names) -> bool:
+    return (
+        _is_topic(batch, place, names)
+        and batch["partition"] == place.partition
+        and batch["base_offset"] <= place.offset <= batch["last_offset"]
+    )
+
+
+def _committed(request: Event, place: Place, names: Names) -> Iterator[int]:
+    for topic in (request.get("request") or {}).get("topics") or ():
+        if _is_topic(topic, place, names):
+            for each in topic.get("partitions") or ():
+                if each.get("partition_index") == place.partition:
+                    yield int(each["committed_offset"])
+
+
+def _is_written(request: Event, response: Mapping[str, Any], place: Place, names: Names) -> bool:
+    counts = {
+        each["partition"]: each["records"]
+        for each in (request.get("request") or {}).get("batches") or ()
+        if _is_topic(each, place, names) and "records" in each
+    }
+    for topic in response.get("responses") or ():
+        if not _is_topic(topic, place, names):
+            continue
+        for each in topic.get("partition_responses") or ():
+            base, count = each.get("base_offset", -1), counts.get(each.get("index"), 0)
+            if each.get("index") == place.partition and base <= place.offset < base + count:
+                return True
+    return False
+
+
+def _shortened(lines: Sequence[Line], most: int) -> list[Line]:
+    """The lines of the greatest weight, with a mark where others were."""
+    kept: set[int] = set()
+    for weight in (3, 2, 1, 0):
+        of_weight = [at for at, line in enumerate(lines) if line.weight == weight]
+        # The ends tell more than the middle: how it begins, and where it went wrong.
+        of_weight.sort(key=lambda at: -at)
+        kept.update(of_weight[: max(0, most - len(kept))])
+    found: list[Line] = []
+    left_out = 0
+    for at, line in enumerate(lines):
+        if at in kept:
+            if left_out:
+                found.append(Line(f"{'':6} ... {left_out} more", "", 0))
+            found.append(line)
+            left_out = 0
+        else:
+            left_out += 1
+    return found

@@ -1,0 +1,175 @@
+"""Follows the trace of a run: fired steps, members of groups, owners of transactional ids."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ...protocol.errors import Code
+from ...trace.follower import TraceFollower
+from ...trace.view import Event, errors_in
+
+LISTENER: Final = "COPY"
+"""The name of a copy's listener, with its number."""
+_CHANGING: Final = frozenset(
+    {
+        "Produce", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit",
+        "EndTxn", "OffsetCommit", "JoinGroup", "SyncGroup", "LeaveGroup",
+    }
+)  # fmt: skip
+_COMMITS: Final = frozenset({"EndTxn", "OffsetCommit"})
+_FENCED: Final = frozenset({Code.PRODUCER_FENCED.name, Code.INVALID_PRODUCER_EPOCH.name})
+_OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
+
+
+class Member(NamedTuple):
+    """A member of a group.
+
+    Attributes:
+        is_new_kind: of a group by KIP-848.
+    """
+
+    group: str
+    member_id: str
+    is_new_kind: bool
+
+
+def copy_of(event: Event) -> int:
+    """The copy that sent a request; 0 for the runner."""
+    listener = event.get("listener") or ""
+    is_copy = listener.startswith(LISTENER) and listener != LISTENER
+    return int(listener.removeprefix(LISTENER)) if is_copy else 0
+
+
+class Watch:
+    """What a trace has shown so far.
+
+    Attributes:
+        events: all of them.
+        fired: the event of each rule that acted, by the rule's number.
+        apis: those that copies used, with their highest versions.
+        changed_s: when a copy last changed something, by the machine's clock.
+        commits: how often each copy committed something.
+        requests: how many requests each copy has sent.
+        last_seq: the number of the newest event.
+        taken: transactional ids that a copy took from another one, and who was fenced then.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._follower = TraceFollower(file)
+        self._asked: dict[int, Event] = {}
+        self._members: dict[int, dict[str, Member]] = {}
+        self._states: dict[str, str] = {}
+        self._owners: dict[str, int] = {}
+        self._former: dict[str, set[int]] = {}
+        self.events: list[Event] = []
+        self.fired: dict[int, Event] = {}
+        self.apis: dict[str, int] = {}
+        self.changed_s = time.monotonic()
+        self.commits: dict[int, int] = {}
+        self.requests: dict[int, int] = {}
+        self.joins: dict[int, int] = {}
+        self.last_seq = 0
+        self.taken: list[str] = []
+
+    def look(self) -> None:
+        """Read what the trace has got since the last look."""
+        for event in self._follower.new():
+            self.events.append(event)
+            self.last_seq = event["seq"]
+            self._see(event)
+
+    @property
+    def has_open_transaction(self) -> bool:
+        """Whether a transaction has begun, and has not all its markers."""
+        return any(state in _OPEN for state in self._states.values())
+
+    def members(self, copy: int) -> list[Member]:
+        """The members of a copy that may still be in their groups; they are forgotten here."""
+        return list(self._members.pop(copy, {}).values())
+
+    def transactional_ids(self, copy: int) -> list[str]:
+        """The transactional ids that a copy has."""
+        return [name for name, owner in self._owners.items() if owner == copy]
+
+    def request_of(self, event: Event) -> Event | None:
+        """The request that waits in a rule which has fired."""
+        return self._asked.get(event.get("cause", 0))
+
+    def forget_owner(self, copy: int) -> None:
+        """A process has ended: its transactional ids are free."""
+        for name in self.transactional_ids(copy):
+            del self._owners[name]
+        for former in self._former.values():
+            former.discard(copy)
+
+    def _see(self, event: Event) -> None:
+        kind = event["kind"]
+        if kind == "fault":
+            self.fired.setdefault(event["id"], event)
+        elif kind == "decision":
+            for record in event["records"]:
+                if isinstance(record, dict) and record.get("type") == "Transaction":
+                    self._states[record["transactional_id"]] = record["after"]
+        elif kind == "request" and copy_of(event):
+            self._request(copy_of(event), event)
+        elif kind == "answer" and (request := self._asked.pop(event.get("cause", 0), None)):
+            self._answer(copy_of(request), request, event)
+
+    def _request(self, copy: int, event: Event) -> None:
+        api, fields = event["api"], event.get("request") or {}
+        self._asked[event["seq"]] = event
+        self.apis[api] = max(self.apis.get(api, 0), event["version"])
+        self.requests[copy] = self.requests.get(copy, 0) + 1
+        if api in _CHANGING:
+            self.changed_s = time.monotonic()
+        if api in ("JoinGroup", "ConsumerGroupHeartbeat"):
+            self.joins[copy] = self.joins.get(copy, 0) + 1
+        member_id = fields.get("member_id") if isinstance(fields, dict) else None
+        if member_id and fields.get("group_id"):
+            self._member(copy, api, fields["group_id"], member_id, fields)
+
+    def _member(
+        self, copy: int, api: str, group: str, member_id: str, fields: Mapping[str, Any]
+    ) -> None:
+        members = self._members.setdefault(copy, {})
+        has_left = api == "LeaveGroup" or fields.get("member_epoch") == -1
+        if has_left:
+            members.pop(member_id, None)
+        elif api == "ConsumerGroupHeartbeat":
+            members[member_id] = Member(group, member_id, True)
+        elif member_id not in members:
+            members[member_id] = Member(group, member_id, False)
+
+    def _answer(self, copy: int, request: Event, event: Event) -> None:
+        api, response = request["api"], event.get("response") or {}
+        if not isinstance(response, dict):
+            return
+        fields = request.get("request") or {}
+        errors = set(errors_in(response))
+        if api == "JoinGroup" and response.get("member_id"):
+            self._member(copy, api, fields["group_id"], response["member_id"], {})
+        elif api == "InitProducerId" and fields.get("transactional_id") and not errors:
+            self._owned(fields["transactional_id"], copy)
+        elif api in _COMMITS and not errors:
+            self.commits[copy] = self.commits.get(copy, 0) + 1
+        if errors & _FENCED:
+            self._fenced(copy)
+
+    def _owned(self, name: str, copy: int) -> None:
+        before = self._owners.get(name, copy)
+        self._owners[name] = copy
+        former = self._former.setdefault(name, set())
+        former.discard(copy)
+        if before != copy:
+            former.add(before)
+
+    def _fenced(self, copy: int) -> None:
+        """A copy that runs was fenced: by another one, if that has its transactional id now."""
+        for name, former in self._former.items():
+            if copy in former:
+                former.discard(copy)
+                owner = self._owners[name]
+                self.taken.append(f"copy {owner} took {name} from copy {copy}")
