@@ -16,10 +16,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup jars demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
-help: ## print this list
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
+help: ## run: print this list
+	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
+		echo "$${group#*:}"; \
+		sed -nE "s/^([a-z-]+):[^#]*## $${group%%:*}: (.*)/  make \1\t\2/p" Makefile | expand -t 26; \
+	done
 
-setup: .venv/.installed jars ## the virtual environment, pinned dependencies, Spark's connector
+setup: .venv/.installed jars ## run: the virtual environment, pinned dependencies, Spark's connector
 
 .venv/.installed: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Ottla needs Python 3.11 or newer (with venv); none was found" >&2; exit 1; }
@@ -32,160 +35,160 @@ setup: .venv/.installed jars ## the virtual environment, pinned dependencies, Sp
 jars: .venv/.installed
 	@$(PY) -m ottla.spark.connector
 
-demo: setup ## exactly once, end to end: orders in transactions, Spark, the numbers (ARGS=--kill)
+demo: setup ## run: exactly once, end to end: orders in transactions, Spark, the numbers (ARGS=--kill)
 	@$(PY) -m ottla demo $(ARGS)
 
-serve: .venv/.installed ## a broker on LISTEN with its data in DATA
+serve: .venv/.installed ## run: a broker on LISTEN with its data in DATA
 	@$(PY) -m ottla serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
 
 # Runs in two processes, because most test machines have two cores (JOBS=0: in one, for --pdb).
-test: setup ## the tests
+test: setup ## test: the tests
 	@$(PY) -m pytest -q -n $(JOBS) $(ARGS)
 
 # Simulations, planted bugs of the simulations, kills, and other tests that take long by nature.
-test-slow: setup ## the tests that `make test` leaves out because they take minutes
+test-slow: setup ## test: the tests that `make test` leaves out because they take minutes
 	@$(PY) -m pytest -q -n $(JOBS) -m slow $(ARGS)
 
 # Needs Java 17. One process, because one session of Spark serves all tests (its JVM takes 1 GB).
-test-spark: setup ## the tests that `make test` leaves out because they need a session of Spark
+test-spark: setup ## test: the tests that `make test` leaves out because they need a session of Spark
 	@$(PY) -m pytest -q -m spark $(ARGS)
 
 # Starts an Apache Kafka (needs Java, and Maven for the jars), or uses OTTLA_KAFKA=HOST:PORT.
-test-kafka: setup ## the tests that compare with a real Apache Kafka
+test-kafka: setup ## test: the tests that compare with a real Apache Kafka
 	@$(PY) -m pytest -q -m kafka $(ARGS)
 
 # Needs podman and podman-compose (or OTTLA_COMPOSE=COMMAND). OTTLA_IMAGE_BUILD has more options of
 # `podman build`. Every check runs, or the target fails.
-test-image: .venv/.installed ## build the container image, test it in podman, print size and start time
+test-image: .venv/.installed ## campaign: build the container image, test it in podman, print size and start time
 	@$(PY) -m tests.image $(ARGS)
 
-crash-campaign: setup ## stop the storage at every file operation, flip every bit (minutes)
+crash-campaign: setup ## campaign: stop the storage at every file operation, flip every bit (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \
 		tests/storage/test_bit_flips.py tests/storage/test_directory_bit_flips.py $(ARGS)
 
 # Needs Java; with --broker kafka also Maven, for the jars of Kafka.
-sink-campaign: setup ## kill driver, executor and broker of the Spark sink, 100 rounds (ARGS='--broker kafka --seed 2')
+sink-campaign: setup ## campaign: kill driver, executor and broker of the Spark sink, 100 rounds (ARGS='--broker kafka --seed 2')
 	@$(PY) -m tests.sink_campaign $(ARGS)
 
-simulate: .venv/.installed ## 10,000 random histories of transactions, of groups and of logins, with faults (ARGS=--first=N)
+simulate: .venv/.installed ## campaign: 10,000 random histories of transactions, of groups and of logins, with faults (ARGS=--first=N)
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
 	@$(PY) -m tests.simulation.groups --seeds 10000 $(ARGS)
 	@$(PY) -m tests.simulation.logins --seeds 10000 $(ARGS)
 
-mutants: setup ## plant bugs one at a time; the tests must find each (minutes; one room: ARGS=storage)
+mutants: setup ## campaign: plant bugs one at a time; the tests must find each (minutes; one room: ARGS=storage)
 	@$(PY) -m tests.mutants $(ARGS)
 
-attack: .venv/.installed ## attack a broker while a good client works, 10 minutes (ARGS=--short)
+attack: .venv/.installed ## campaign: attack a broker while a good client works, 10 minutes (ARGS=--short)
 	@$(PY) -m tests.attack $(ARGS)
 
-oracle-campaign: .venv/.installed ## judge 1,000 right histories, and 62 planted anomalies in 20 others each (ARGS='--first 5000')
+oracle-campaign: .venv/.installed ## campaign: judge 1,000 right histories, and 62 planted anomalies in 20 others each (ARGS='--first 5000')
 	@$(PY) -m tests.verdict.judged_histories $(ARGS)
 
 # The right applications need go, and a JDK with Maven, or are left out.
-torture: .venv/.installed ## find planted bugs, and run right applications under 1,000 schedules each (ARGS='--only java --runs 100')
+torture: .venv/.installed ## campaign: find planted bugs, and run right applications under 1,000 schedules each (ARGS='--only java --runs 100')
 	@$(PY) -m tests.torture $(ARGS)
 
 # Ten times as long as in `make attack`: a quarter of an hour.
-fuzz-logins: .venv/.installed ## a million frames or 100,000 handshakes for each kind of listener, without a login
+fuzz-logins: .venv/.installed ## campaign: a million frames or 100,000 handshakes for each kind of listener, without a login
 	@$(PY) -m tests.attack --scale 10 --only frames_before_a_login --only frames_before_a_login_by_tls \
 		--only frames_by_tls --only frames_in_plain_text --only broken_handshakes --only wrong_logins --only unfinished_logins $(ARGS)
 
 # With --broker kafka it needs Java, and Maven for the jars of Kafka.
-random-rules: .venv/.installed ## 1,000 random faults at once on a busy broker of three nodes (a minute)
+random-rules: .venv/.installed ## campaign: 1,000 random faults at once on a busy broker of three nodes (a minute)
 	@$(PY) -m tests.lab.random_rules $(ARGS)
 
 # Its tools go into .cache/control-tools at the first run.
-test-control: .venv/.installed ## a generated client and schemathesis drive the control of a broker (ARGS='--examples 200')
+test-control: .venv/.installed ## campaign: a generated client and schemathesis drive the control of a broker (ARGS='--examples 200')
 	@$(PY) -m tests.control $(ARGS)
 
 # Clients in other languages take part if java, Maven, go, npm and cargo are there (ARGS=--record: for docs/clients.md).
-conform: .venv/.installed ## stock clients in all scenarios of `ottla conform` (ARGS='--client java --scenario calm')
+conform: .venv/.installed ## campaign: stock clients in all scenarios of `ottla conform` (ARGS='--client java --scenario calm')
 	@$(PY) -m tests.conform $(ARGS)
 
 # Those of clients for Node, Go and Java need npm, go, and a JDK with Maven.
-museum: .venv/.installed ## replay published bugs of clients with affected and fixed versions (ARGS='kafkajs-*')
+museum: .venv/.installed ## campaign: replay published bugs of clients with affected and fixed versions (ARGS='kafkajs-*')
 	@$(PY) -m ottla museum run $(or $(ARGS),'*')
 
-museum-python: .venv/.installed ## those of clients for Python alone (half a minute; installs cost as much, once)
+museum-python: .venv/.installed ## campaign: those of clients for Python alone (half a minute; installs cost as much, once)
 	@$(PY) -m ottla museum run 'aiokafka-*' 'kafka-python-*' 'confluent-kafka-*'
 
-museum-page: .venv/.installed ## write docs/MUSEUM.md from the replays of `ottla museum`
+museum-page: .venv/.installed ## run: write docs/MUSEUM.md from the replays of `ottla museum`
 	@$(PY) -m tools.museum_page > docs/MUSEUM.md
 
-clients-page: .venv/.installed ## docs/clients.md, from the recordings of `make conform ARGS=--record`
+clients-page: .venv/.installed ## run: docs/clients.md, from the recordings of `make conform ARGS=--record`
 	@$(PY) -m tests.conform.clients_page
 
-secured-clients: .venv/.installed ## stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka', ARGS=--testing)
+secured-clients: .venv/.installed ## campaign: stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka', ARGS=--testing)
 	@$(PY) -m tests.secured_clients $(ARGS)
 
-check: style types test test-slow test-spark ## style, types and tests
+check: style types test test-slow test-spark ## test: style, types and tests
 
-settings-page: .venv/.installed ## write docs/SETTINGS.md from the tables of settings
+settings-page: .venv/.installed ## run: write docs/SETTINGS.md from the tables of settings
 	@$(PY) -m tools.settings_page > docs/SETTINGS.md
 
-picture: .venv/.installed ## draw docs/terminal.svg from the output of commands
+picture: .venv/.installed ## run: draw docs/terminal.svg from the output of commands
 	@$(PY) docs/terminal_picture.py
 
-message-types: .venv/.installed ## protocol/api_types/, from the schemas of messages and records
+message-types: .venv/.installed ## run: protocol/api_types/, from the schemas of messages and records
 	@$(PY) -m tools.message_types
 
-style: .venv/.installed ## ruff: rules and format
+style: .venv/.installed ## test: ruff: rules and format
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
 
-types: .venv/.installed ## mypy, strict
+types: .venv/.installed ## test: mypy, strict
 	@$(PY) -m mypy -p ottla
 	@$(PY) -m mypy tests benchmarks tools
 
-bench-lab: .venv/.installed ## what a control costs that is not used, beside a broker without (ARGS='--rounds 15')
+bench-lab: .venv/.installed ## measure: what a control costs that is not used, beside a broker without (ARGS='--rounds 15')
 	@$(PY) benchmarks/bench_lab.py $(ARGS)
 
-bench-start: .venv/.installed ## start time and idle memory
+bench-start: .venv/.installed ## measure: start time and idle memory
 	@$(PY) benchmarks/bench_start.py $(ARGS)
 
-bench-brokers: .venv/.installed ## 1,000 brokers of tests, one after the other, in under 60 s (ARGS='--brokers 100')
+bench-brokers: .venv/.installed ## measure: 1,000 brokers of tests, one after the other, in under 60 s (ARGS='--brokers 100')
 	@$(PY) benchmarks/bench_brokers.py $(ARGS)
 
-bench: .venv/.installed ## beside Apache Kafka and kfake, with stock clients, about 25 minutes (ARGS=--write: docs/PERFORMANCE.md)
+bench: .venv/.installed ## measure: beside Apache Kafka and kfake, with stock clients, about 25 minutes (ARGS=--write: docs/PERFORMANCE.md)
 	@$(PY) benchmarks/bench.py $(ARGS)
 
-bench-quick: .venv/.installed ## start time, memory, latency and throughput, in short
+bench-quick: .venv/.installed ## measure: start time, memory, latency and throughput, in short
 	@$(PY) benchmarks/bench_start.py --quick
 	@$(PY) benchmarks/bench_quick.py $(ARGS)
 
-bench-transactions: .venv/.installed ## commits per second, beside a warm Kafka: raw, librdkafka, Java
+bench-transactions: .venv/.installed ## measure: commits per second, beside a warm Kafka: raw, librdkafka, Java
 	@$(PY) benchmarks/bench_transactions.py $(ARGS)
 
-bench-groups: .venv/.installed ## 1,000 groups of 5 and one of 500: time and memory beside Kafka
+bench-groups: .venv/.installed ## measure: 1,000 groups of 5 and one of 500: time and memory beside Kafka
 	@$(PY) benchmarks/bench_groups.py $(ARGS)
 
-bench-partitions: .venv/.installed ## 10,000 partitions: create, idle, stop, restart
+bench-partitions: .venv/.installed ## measure: 10,000 partitions: create, idle, stop, restart
 	@$(PY) benchmarks/bench_partitions.py $(ARGS)
 
-loop-lag: .venv/.installed ## requests and tasks that hold the event loop for longer than 20 ms (ARGS='data members')
+loop-lag: .venv/.installed ## measure: requests and tasks that hold the event loop for longer than 20 ms (ARGS='data members')
 	@$(PY) benchmarks/loop_lag.py $(ARGS)
 
-bench-compaction: .venv/.installed ## p50 and p99 of a producer, with and without compaction
+bench-compaction: .venv/.installed ## measure: p50 and p99 of a producer, with and without compaction
 	@$(PY) benchmarks/bench_compaction.py $(ARGS)
 
-bench-scale: .venv/.installed ## CPU per request by partitions and by connections; restarts with 1 GB of log
+bench-scale: .venv/.installed ## measure: CPU per request by partitions and by connections; restarts with 1 GB of log
 	@$(PY) benchmarks/bench_scale.py $(ARGS)
 
 # 10 GB of disk meanwhile, and minutes (ARGS='--gigabytes 1' is shorter).
-bench-log: setup ## the data source kafka-log inside Spark: MB/s a core, memory of a task
+bench-log: setup ## measure: the data source kafka-log inside Spark: MB/s a core, memory of a task
 	@$(PY) benchmarks/bench_log.py $(ARGS)
 
-bench-audit: setup ## `ottla audit` on 0.5 to 4 GB: rate of a core, memory of tasks (ARGS='--sizes 0.1')
+bench-audit: setup ## measure: `ottla audit` on 0.5 to 4 GB: rate of a core, memory of tasks (ARGS='--sizes 0.1')
 	@$(PY) benchmarks/bench_audit.py $(ARGS)
 
-bench-oracle: .venv/.installed ## `ottla oracle` on 10 million records: time and memory (ARGS='--records 1000000')
+bench-oracle: .venv/.installed ## measure: `ottla oracle` on 10 million records: time and memory (ARGS='--records 1000000')
 	@$(PY) benchmarks/bench_oracle.py $(ARGS)
 
-bench-memory: .venv/.installed ## memory of a connection, a partition, a group and so on
+bench-memory: .venv/.installed ## measure: memory of a connection, a partition, a group and so on
 	@$(PY) benchmarks/bench_memory.py $(ARGS)
 
 # A stale build/lib would add deleted modules to the wheel.
-wheel: ## dist/ottla-VERSION-py3-none-any.whl; needs Python with pip alone
+wheel: ## run: dist/ottla-VERSION-py3-none-any.whl; needs Python with pip alone
 	@rm -rf build dist && $(PYTHON) -m pip wheel -q --no-deps -w dist .
 
-clean: ## delete everything that setup and the tests created
+clean: ## run: delete everything that setup and the tests created
 	@rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
