@@ -1,4 +1,4 @@
-"""A small client for the command line: one request at a time, to any broker of a cluster.
+"""The client of commands, tests and the audit: one request at a time, to any broker of a cluster.
 
 The versions below exist in Apache Kafka since 4.0 and in every Ottla, so the commands work with
 both.

@@ -1,4 +1,4 @@
-"""Produces records and transactions with the command line's client.
+"""Produces records and transactions with `Client`.
 
 `produce` sends records outside of a transaction. `OpenTransaction` is one transaction:
 

@@ -1,4 +1,4 @@
-"""Topics, records, transactions and groups of a test's broker, without a client library.
+"""Topics, records, transactions and groups of a test's broker, by Ottla's own client.
 
 Every call opens connections of its own and closes them, so that a broker may be killed and
 restarted between two calls.

@@ -23,7 +23,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "metadata": ({"protocol"}, set()),
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "audit": ({"protocol"}, set()),
-    "trace": ({"protocol"}, {"msgspec", "pyarrow"}),
+    "trace": ({"protocol"}, {"pyarrow"}),
     "storage": ({"protocol", "metadata"}, set()),
     "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),
     "verdict": ({"audit", "protocol"}, set()),

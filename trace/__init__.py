@@ -5,5 +5,7 @@ while a broker writes it; `words.py` says in a few words what a request asks and
 `lanes.py` draws transactions side by side; `rows.py` and `parquet.py` make tables. The broker's
 side, which writes the events, is `ottla.lab.trace`.
 
+May enter: what reads, shows or converts events that a broker wrote. Not: judgement of them, which
+is `ottla.verdict`, nor requests.
 Begin with `view.py`.
 """
