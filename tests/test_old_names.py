@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +17,9 @@ import pytest
         ("ottla.trace_view", "ottla.trace.view", "read_trace"),
         ("ottla.oracle_clients", "ottla.testing.oracle_clients", "Ledger"),
         ("ottla.template", "ottla.serving.template", "start_at"),
+        ("ottla.container", "ottla.serving.container", "main"),
+        ("ottla.verdict.history", "ottla.verdict.oracle.history", "read_history"),
+        ("ottla.spark.audit_rows", "ottla.spark.audit.rows", "logs_of"),
     ],
 )
 def test_an_old_name_warns_and_has_the_same_objects(old: str, new: str, name: str) -> None:
@@ -27,3 +34,14 @@ def test_the_public_names_of_a_room_can_be_imported_from_it(name: str) -> None:
     assert all(getattr(module, each) is not None for each in module.__all__)
     with pytest.raises(AttributeError):
         module.no_such_name  # noqa: B018  # the lookup is the test
+
+
+def test_pytest_takes_the_old_name_of_the_plugin_where_it_loads_none_by_itself(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-P", "-m", "pytest", "-p", "ottla.pytest_plugin", "--fixtures"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert "ottla_topic" in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,7 @@
+"""The old name of `ottla.verdict.oracle.history`, for one release."""
+
+from warnings import warn
+
+from .oracle.history import *  # noqa: F403
+
+warn("ottla.verdict.history is ottla.verdict.oracle.history now", DeprecationWarning, stacklevel=2)
