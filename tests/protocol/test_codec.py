@@ -83,7 +83,7 @@ def test_whatever_stands_for_kafka_in_the_process_is_no_matter(other: str) -> No
 def test_a_missing_library_is_named() -> None:
     run(
         "import sys\n"
-        "import ottla.protocol.codec, uuid, json\n"
+        "import ottla.protocol.codec, importlib.machinery, json, uuid\n"
         "sys.path[:] = []\n"
         "try:\n"
         "    from ottla.protocol import kafka_schemas\n"
