@@ -12,7 +12,7 @@ from ..client.admin.acls import Acl, AclFilter, create_acls, delete_acls, descri
 from ..console.options import CannotRun
 from ..console.tables import Table, counted, json_line, line, table
 from ..protocol.acls import AclResource, Operation, PatternType, Permission
-from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
+from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
 _E = TypeVar("_E", bound=IntEnum)
 _CLUSTER: Final = "kafka-cluster"
@@ -37,20 +37,17 @@ Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="From this 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    acls = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        acls,
-        name="acls",
+    acls = Subcommands(
+        app,
+        "acls",
         help="List, add and remove access control lists.",
-        epilog="Example: ottla acls add User:alice read describe --topic orders",
+        example="ottla acls add User:alice read describe --topic orders",
     )
-    acls.command("list", epilog="Example: ottla acls list --topic orders")(guarded(_list))
-    acls.command(
-        "add", epilog="Example: ottla acls add User:alice read describe --topic orders --prefixed"
-    )(guarded(_add))
-    acls.command("remove", epilog="Example: ottla acls remove User:alice --topic orders")(
-        guarded(_remove)
+    acls.add("list", _list, example="ottla acls list --topic orders")
+    acls.add(
+        "add", _add, example="ottla acls add User:alice read describe --topic orders --prefixed"
     )
+    acls.add("remove", _remove, example="ottla acls remove User:alice --topic orders")
 
 
 def _list(

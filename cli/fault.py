@@ -10,24 +10,22 @@ import typer
 from ..console.options import CannotRun
 from ..console.tables import Table, json_line, line, table, told
 from .lab_options import Control, lab_of
-from .shared_options import AsJson, guarded
+from .shared_options import AsJson, Subcommands
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    fault = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        fault,
-        name="fault",
+    fault = Subcommands(
+        app,
+        "fault",
         help="Add and remove faults of a broker that runs with --control.",
-        epilog="""Example: ottla fault add drop_answer '{"api": "EndTxn"}' close=true""",
+        example="""ottla fault add drop_answer '{"api": "EndTxn"}' close=true""",
     )
-    example = """Example: ottla fault add delay '{"api": "Fetch"}' ms=200"""
-    fault.command("add", epilog=example)(guarded(_add))
-    fault.command("list", epilog="Example: ottla fault list")(guarded(_list))
-    fault.command("release", epilog="Example: ottla fault release 1")(guarded(_release))
-    fault.command("remove", epilog="Example: ottla fault remove 1")(guarded(_remove))
-    fault.command("clear", epilog="Example: ottla fault clear")(guarded(_clear))
+    fault.add("add", _add, example="""ottla fault add delay '{"api": "Fetch"}' ms=200""")
+    fault.add("list", _list, example="ottla fault list")
+    fault.add("release", _release, example="ottla fault release 1")
+    fault.add("remove", _remove, example="ottla fault remove 1")
+    fault.add("clear", _clear, example="ottla fault clear")
 
 
 def _add(

@@ -13,27 +13,26 @@ from ..client.cluster_client import Client, ErrorAnswer, check
 from ..console.options import CannotRun
 from ..console.tables import Table, counted, json_line, line, table
 from ..protocol.errors import Code
-from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
+from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
 Group = Annotated[str, typer.Argument(metavar="GROUP")]
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    groups = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        groups,
-        name="groups",
+    groups = Subcommands(
+        app,
+        "groups",
         help="List, describe, reset and delete consumer groups.",
-        epilog="Example: ottla groups describe shoppers",
+        example="ottla groups describe shoppers",
     )
-    groups.command("list", epilog="Example: ottla groups list")(guarded(_list))
-    groups.command("describe", epilog="Example: ottla groups describe shoppers")(guarded(_describe))
-    groups.command(
-        "reset", epilog="Example: ottla groups reset shoppers orders --to beginning --execute"
-    )(guarded(_reset))
-    groups.command("lag", epilog="Example: ottla groups lag 'shop*'")(guarded(_lag))
-    groups.command("delete", epilog="Example: ottla groups delete shoppers")(guarded(_delete))
+    groups.add("list", _list, example="ottla groups list")
+    groups.add("describe", _describe, example="ottla groups describe shoppers")
+    groups.add(
+        "reset", _reset, example="ottla groups reset shoppers orders --to beginning --execute"
+    )
+    groups.add("lag", _lag, example="ottla groups lag 'shop*'")
+    groups.add("delete", _delete, example="ottla groups delete shoppers")
 
 
 def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:

@@ -14,23 +14,19 @@ from ..console.tables import Table, counted, json_line, line, table
 from ..trials.museum.collection import EXHIBITS
 from ..trials.museum.exhibit import Exhibit, Shows
 from ..trials.museum.replay import Replay, replay
-from .shared_options import AsJson, about, guarded
+from .shared_options import AsJson, Subcommands, about
 
 _EXAMPLE: Final = "ottla museum run kafka-python-end-offsets"
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    museum = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        museum,
-        name="museum",
-        help="Replay published bugs of Kafka clients.",
-        epilog=f"Example: {_EXAMPLE}",
+    museum = Subcommands(
+        app, "museum", help="Replay published bugs of Kafka clients.", example=_EXAMPLE
     )
-    museum.command("list", epilog="Example: ottla museum list")(guarded(_list))
-    museum.command("run", epilog=f"Example: {_EXAMPLE}")(guarded(_run))
-    museum.command("clear", epilog="Example: ottla museum clear")(guarded(_clear))
+    museum.add("list", _list, example="ottla museum list")
+    museum.add("run", _run, example=_EXAMPLE)
+    museum.add("clear", _clear, example="ottla museum clear")
 
 
 def _list(as_json: AsJson = False) -> int:

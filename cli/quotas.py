@@ -9,7 +9,7 @@ import typer
 from ..client.admin.configs import alter_quotas, describe_quotas
 from ..console.options import CannotRun
 from ..console.tables import Table, counted, json_line, line, table
-from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
+from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
 DEFAULT: Final = "<default>"
 """The name of the entity whose quotas all others have, as Kafka's tool prints it."""
@@ -22,20 +22,15 @@ Ip = Annotated[str, typer.Option("--ip", metavar="ADDRESS", help=f"{DEFAULT}: al
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    quotas = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        quotas,
-        name="quotas",
+    quotas = Subcommands(
+        app,
+        "quotas",
         help="List, set and remove quotas of clients.",
-        epilog="Example: ottla quotas set --user alice producer_byte_rate=1048576",
+        example="ottla quotas set --user alice producer_byte_rate=1048576",
     )
-    quotas.command("list", epilog="Example: ottla quotas list")(guarded(_list))
-    quotas.command(
-        "set", epilog="Example: ottla quotas set --user alice producer_byte_rate=1048576"
-    )(guarded(_set))
-    quotas.command("remove", epilog="Example: ottla quotas remove --user alice producer_byte_rate")(
-        guarded(_remove)
-    )
+    quotas.add("list", _list, example="ottla quotas list")
+    quotas.add("set", _set, example="ottla quotas set --user alice producer_byte_rate=1048576")
+    quotas.add("remove", _remove, example="ottla quotas remove --user alice producer_byte_rate")
 
 
 def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:

@@ -36,6 +36,25 @@ DEFAULT_TIMEOUT_S = 10.0
 MOST_TIMEOUT_S = 100_000.0
 
 
+class Subcommands:
+    """The commands below one name, such as `ottla topics list`.
+
+    Args:
+        app: gets them.
+        name: the word before them.
+        help: the line of the help page.
+        example: a whole command line.
+    """
+
+    def __init__(self, app: typer.Typer, name: str, *, help: str, example: str) -> None:
+        self._own = typer.Typer(no_args_is_help=True)
+        app.add_typer(self._own, name=name, help=help, epilog=f"Example: {example}")
+
+    def add(self, name: str, function: Callable[..., int], *, example: str) -> None:
+        """Add a command; its options are the parameters of `function`, see `guarded`."""
+        self._own.command(name, epilog=f"Example: {example}")(guarded(function))
+
+
 def guarded(function: Callable[P, int]) -> Callable[P, None]:
     """A command that ends with the status of `function`, and with one line for each known error.
 

@@ -12,7 +12,7 @@ from ..client.admin.offsets import EARLIEST, LATEST, Isolation, list_offsets
 from ..client.cluster_client import Client
 from ..console.options import CannotRun
 from ..console.tables import Table, counted, json_line, line, table
-from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
+from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
 Name = Annotated[str, typer.Argument(metavar="TOPIC")]
 Settings = Annotated[
@@ -24,26 +24,24 @@ _NO_LEADER = -1
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    topics = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        topics,
-        name="topics",
+    topics = Subcommands(
+        app,
+        "topics",
         help="List, describe, create, change and delete topics.",
-        epilog="Example: ottla topics create orders -p 3",
+        example="ottla topics create orders -p 3",
     )
-    topics.command("list", epilog="Example: ottla topics list --internal")(guarded(_list))
-    topics.command("describe", epilog="Example: ottla topics describe orders")(guarded(_describe))
-    topics.command(
-        "create", epilog="Example: ottla topics create orders -p 3 --config cleanup.policy=compact"
-    )(guarded(_create))
-    topics.command("alter", epilog="Example: ottla topics alter orders --partitions 6")(
-        guarded(_alter)
+    topics.add("list", _list, example="ottla topics list --internal")
+    topics.add("describe", _describe, example="ottla topics describe orders")
+    topics.add(
+        "create", _create, example="ottla topics create orders -p 3 --config cleanup.policy=compact"
     )
-    topics.command("delete", epilog="Example: ottla topics delete orders")(guarded(_delete))
-    topics.command(
+    topics.add("alter", _alter, example="ottla topics alter orders --partitions 6")
+    topics.add("delete", _delete, example="ottla topics delete orders")
+    topics.add(
         "configs",
-        epilog="Example: ottla topics configs orders --set retention.ms=60000 --unset segment.ms",
-    )(guarded(_configs))
+        _configs,
+        example="ottla topics configs orders --set retention.ms=60000 --unset segment.ms",
+    )
 
 
 def _list(

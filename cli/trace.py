@@ -17,23 +17,22 @@ from ..trace.lanes import lanes
 from ..trace.view import BrokenTrace, Event, folded, lines_of, read_trace
 from . import trace_files
 from .lab_options import Control, lab_of
-from .shared_options import AsJson, about, guarded
+from .shared_options import AsJson, Subcommands, about
 
 _STYLES: Final = {"fault": "\033[35m", "error": "\033[31m", "timer": "\033[36m"}
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    trace = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        trace,
-        name="trace",
+    trace = Subcommands(
+        app,
+        "trace",
         help="Record and show requests, answers and what they change.",
-        epilog="Example: ottla trace show trace.jsonl",
+        example="ottla trace show trace.jsonl",
     )
-    trace.command("start", epilog="Example: ottla trace start --file trace.jsonl")(guarded(_start))
-    trace.command("stop", epilog="Example: ottla trace stop")(guarded(_stop))
-    trace.command("show", epilog="Example: ottla trace show trace.jsonl --lanes")(guarded(_show))
+    trace.add("start", _start, example="ottla trace start --file trace.jsonl")
+    trace.add("stop", _stop, example="ottla trace stop")
+    trace.add("show", _show, example="ottla trace show trace.jsonl --lanes")
     trace_files.add(trace)
 
 

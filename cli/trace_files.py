@@ -13,20 +13,16 @@ import typer
 from ..console.options import CannotRun
 from ..console.tables import counted, json_line, line, told
 from ..trace.view import BrokenTrace, Event, read_trace
-from .shared_options import AsJson, about, guarded
+from .shared_options import AsJson, Subcommands, about
 
 _NO_PYARROW: Final = "writing Parquet needs pyarrow: pip install 'ottla[parquet]'"
 _NO_DPKT: Final = "reading captures needs dpkt: pip install 'ottla[pcap]'"
 
 
-def add(trace: typer.Typer) -> None:
+def add(trace: Subcommands) -> None:
     """Add the commands to `ottla trace`."""
-    trace.command("pcap", epilog="Example: ottla trace pcap kafka.pcap --out trace.jsonl")(
-        guarded(_pcap)
-    )
-    trace.command("parquet", epilog="Example: ottla trace parquet trace.jsonl --out trace.parquet")(
-        guarded(_parquet)
-    )
+    trace.add("pcap", _pcap, example="ottla trace pcap kafka.pcap --out trace.jsonl")
+    trace.add("parquet", _parquet, example="ottla trace parquet trace.jsonl --out trace.parquet")
 
 
 def _pcap(

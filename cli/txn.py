@@ -8,27 +8,19 @@ import typer
 
 from ..console.options import CannotRun
 from . import transactions as command
-from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
+from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to an app."""
-    txn = typer.Typer(no_args_is_help=True)
-    app.add_typer(
-        txn,
-        name="txn",
-        help="Show and end transactions.",
-        epilog="Example: ottla txn list --state Ongoing",
+    txn = Subcommands(
+        app, "txn", help="Show and end transactions.", example="ottla txn list --state Ongoing"
     )
-    txn.command("list", epilog="Example: ottla txn list --state Ongoing --longer-than 60")(
-        guarded(_list)
-    )
-    txn.command("describe", epilog="Example: ottla txn describe orders-1")(guarded(_describe))
-    txn.command("complete", epilog="Example: ottla txn complete orders-1 --commit")(
-        guarded(_complete)
-    )
-    txn.command("abort", epilog="Example: ottla txn abort orders-1")(guarded(_abort))
-    txn.command("watch", epilog="Example: ottla txn watch --every 0.5")(guarded(_watch))
+    txn.add("list", _list, example="ottla txn list --state Ongoing --longer-than 60")
+    txn.add("describe", _describe, example="ottla txn describe orders-1")
+    txn.add("complete", _complete, example="ottla txn complete orders-1 --commit")
+    txn.add("abort", _abort, example="ottla txn abort orders-1")
+    txn.add("watch", _watch, example="ottla txn watch --every 0.5")
 
 
 def _list(

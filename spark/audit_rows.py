@@ -2,6 +2,6 @@
 
 from warnings import warn
 
-from .audit.rows import *  # noqa: F403
+from .audit.rows import *  # noqa: F403  # all names, as under the old one
 
 warn("ottla.spark.audit_rows is ottla.spark.audit.rows now", DeprecationWarning, stacklevel=2)

@@ -2,6 +2,6 @@
 
 from warnings import warn
 
-from .testing.oracle_clients import *  # noqa: F403
+from .testing.oracle_clients import *  # noqa: F403  # all names, as under the old one
 
 warn("ottla.oracle_clients is ottla.testing.oracle_clients now", DeprecationWarning, stacklevel=2)

@@ -2,6 +2,6 @@
 
 from warnings import warn
 
-from .serving.template import *  # noqa: F403
+from .serving.template import *  # noqa: F403  # all names, as under the old one
 
 warn("ottla.template is ottla.serving.template now", DeprecationWarning, stacklevel=2)

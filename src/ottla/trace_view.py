@@ -2,6 +2,6 @@
 
 from warnings import warn
 
-from .trace.view import *  # noqa: F403
+from .trace.view import *  # noqa: F403  # all names, as under the old one
 
 warn("ottla.trace_view is ottla.trace.view now", DeprecationWarning, stacklevel=2)
