@@ -73,15 +73,15 @@ class Background:
         # Unlike in Kafka, a job with a shorter interval does not wait for the whole delay.
         first_ms = config["log.initial.task.delay.ms"]
         expiry_ms = config["producer.id.expiration.check.interval.ms"]
+        visit = partial(partial, self._over_all_logs)
         for name, delay_ms, interval_ms, job in (
-            ("retention", first_ms, config["log.retention.check.interval.ms"], self._retain),
-            ("flush", first_ms, config["log.flush.scheduler.interval.ms"], self._flush),
-            ("expiry of producers", _NEVER_MS, expiry_ms, self._forget_producers),
-            ("removal of segments", first_ms, _REMOVE_INTERVAL_MS, self._remove_deleted),
+            ("retention", first_ms, config["log.retention.check.interval.ms"], self._retain_all),
+            ("flush", first_ms, config["log.flush.scheduler.interval.ms"], visit(self._flush)),
+            ("expiry of producers", _NEVER_MS, expiry_ms, visit(self._forget_producers)),
+            ("removal of segments", first_ms, _REMOVE_INTERVAL_MS, visit(self._remove_deleted)),
         ):
             if interval_ms < _NEVER_MS:
-                visit = partial(self._over_all_logs, job)
-                self._start(name, self._clock, min(delay_ms, interval_ms), interval_ms, visit)
+                self._start(name, self._clock, min(delay_ms, interval_ms), interval_ms, job)
         live, interval_ms = self._clock.live, config["log.flush.offset.checkpoint.interval.ms"]
         first_ms = min(first_ms, interval_ms)
         self._start("checkpoints", live, first_ms, interval_ms, self._checkpoint)
@@ -124,8 +124,11 @@ class Background:
                     partition=log.partition,
                     reason=reason_of(trouble),
                 )
+
+    async def _retain_all(self) -> None:
+        await self._over_all_logs(self._retain)
         # The files of dropped segments wait for the start of their logs to be on disk.
-        if job == self._retain and any(log.layout.has_dropped for log in self._directory.logs()):
+        if any(log.layout.has_dropped for log in self._directory.logs()):
             await self._write_checkpoints()
 
     async def _checkpoint(self) -> None:
