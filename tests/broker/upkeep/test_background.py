@@ -1,14 +1,16 @@
-"""The timed jobs of a broker, on a virtual clock."""
+"""The timed jobs of a broker, on a virtual clock where no thread takes part."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
+from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from ottla.storage.saved_state import RECORDS
-from tests.broker.one_node import OneNode
+from tests.broker.one_node import OneNode, until
 from tests.clocks import VirtualClock
+from tests.storage.logs import NOW_MS
 
 DAY_MS = 24 * 3_600_000
 
@@ -59,3 +61,27 @@ def test_the_state_of_a_busy_log_is_saved_and_that_of_an_idle_one_is_not(tmp_pat
             it.node.close()
 
     asyncio.run(scene())
+
+
+async def test_retention_does_not_wait_for_the_checkpoints_to_rename_dropped_segments(
+    tmp_path: Path,
+) -> None:
+    it = OneNode(
+        tmp_path,
+        {
+            "log.retention.check.interval.ms": "1", "log.initial.task.delay.ms": "0",
+            "log.flush.offset.checkpoint.interval.ms": "1000000",
+        },
+    )  # fmt: skip
+    it.topic("orders")
+    log = it.log("orders")
+    for _ in range(3):
+        it.append("orders", b"x" * 100)
+        log.roll(NOW_MS)
+    await until(lambda: not it.node.flushes.is_busy)
+    configs = [{"name": "retention.bytes", "config_operation": 0, "value": "1"}]
+    resources = [{"resource_type": 2, "resource_name": "orders", "configs": configs}]
+    await it.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=resources, validate_only=False)
+    await until(lambda: log.log_start_offset > 0)
+    await until(lambda: not log.layout.has_dropped)
+    it.node.close()
