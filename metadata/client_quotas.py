@@ -110,7 +110,7 @@ class ClientQuotas:
         decision = self.decision(is_address=is_address)
         for alteration in alterations:
             decision.add(alteration)
-        return decision.results, tuple(decision.records)
+        return decision.results, decision.records()
 
     def decision(self, *, is_address: Callable[[str], bool]) -> Decision:
         """Begin a decision on a request; `is_address` as in `alter`."""
@@ -167,7 +167,6 @@ class Decision:
 
     Attributes:
         results: of the entities so far.
-        records: of the valid ones.
     """
 
     def __init__(self, quotas: ClientQuotas, is_address: Callable[[str], bool]) -> None:
@@ -175,7 +174,7 @@ class Decision:
         self._is_address = is_address
         self._changes = quotas.changes
         self.results: dict[Entity, Refused | None] = {}
-        self.records: list[ClientQuotaRecord] = []
+        self._records: list[ClientQuotaRecord] = []
 
     @property
     def is_outdated(self) -> bool:
@@ -192,11 +191,15 @@ class Decision:
             return
         try:
             allowed = _allowed_keys(entity, self._is_address)
-            self.records += self._quotas.changed(entity, changes, allowed)
+            self._records += self._quotas.changed(entity, changes, allowed)
         except Refused as refused:
             self.results[entity] = refused
         else:
             self.results[entity] = None
+
+    def records(self) -> tuple[ClientQuotaRecord, ...]:
+        """The records of the valid ones so far."""
+        return tuple(self._records)
 
 
 def _hash_of_entity(entity: Entity) -> int:

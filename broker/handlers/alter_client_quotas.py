@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ...metadata.client_quotas import IP, Alteration, Decision, Entity, entity_of
+from ...metadata.client_quotas import IP, Alteration, Entity, entity_of
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.authorization import Operation, may_cluster
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
+from ..runtime.encoded_ahead import decide_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_client_quotas import (
         AlterClientQuotasRequest,
         AlterClientQuotasResponse,
     )
-    from ...protocol.batch import Framed
     from ..node import Node
 
 
@@ -46,34 +46,15 @@ async def alter_client_quotas(
         }
         return await _answer(context, refusals)
     addresses = await _resolvable(alterations)
-    decision, framed = await _decided(node, context, alterations, addresses)
-    results: Mapping[Entity, Refused | None] = decision.results
+    begin = partial(node.catalog.quotas.decision, is_address=addresses.__contains__)
+    results, records, framed = await decide_ahead(begin, alterations, context.turns)
     if not request.validate_only:
         try:
-            node.controller.change(decision.records, framed)
+            node.controller.change(records, framed)
             await node.decided()
         except Refused as refused:  # the disk
             results = dict.fromkeys(results, refused)
     return await _answer(context, results)
-
-
-async def _decided(
-    node: Node, context: Context, alterations: list[Alteration], addresses: set[str]
-) -> tuple[Decision, Framed | None]:
-    """Decide on all entities in slices, on one state of the quotas."""
-    quotas, is_address = node.catalog.quotas, addresses.__contains__
-    for _ in range(ATTEMPTS):
-        decision = quotas.decision(is_address=is_address)
-        async for alteration in context.turns.each(alterations):
-            decision.add(alteration)
-        _, framed = await encoded_ahead(decision.records, context.turns)
-        if not decision.is_outdated:
-            return decision, framed
-    # Other requests change quotas all the time: decide without a pause.
-    decision = quotas.decision(is_address=is_address)
-    for alteration in alterations:
-        decision.add(alteration)
-    return decision, None
 
 
 async def _resolvable(alterations: list[Alteration]) -> set[str]:

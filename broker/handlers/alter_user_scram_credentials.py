@@ -7,17 +7,15 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...metadata.records import MetadataRecord
-from ...metadata.scram import Alteration, Deletion, Upsertion
+from ...metadata.scram import Deletion, Upsertion
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.authorization import Operation, must_cluster
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
+from ..runtime.encoded_ahead import decide_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_user_scram_credentials import (
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
         AlterUserScramCredentialsResponse,
         AlterUserScramCredentialsResult,
     )
-    from ...protocol.batch import Framed
     from ..node import Node
 
 
@@ -45,32 +42,14 @@ async def alter_user_scram_credentials(
     except Refused as refused:
         names = dict.fromkeys(change.name for change in changes)
         return {"results": [_result(name, refused) async for name in turns.each(names)]}
-    alteration, records, framed = await _decided(node, context, changes)
-    results = alteration.results
+    begin = node.catalog.scram.alteration
+    results, records, framed = await decide_ahead(begin, changes, turns)
     try:
         node.controller.change(records, framed)
         await node.decided()
     except Refused as refused:  # the disk
         results = dict.fromkeys(results, refused)
     return {"results": [_result(*each) async for each in turns.each(results.items())]}
-
-
-async def _decided(
-    node: Node, context: Context, changes: Sequence[Deletion | Upsertion]
-) -> tuple[Alteration, Sequence[MetadataRecord], Framed | None]:
-    """Decide on all changes in slices, on one state of the credentials."""
-    for _ in range(ATTEMPTS):
-        alteration = node.catalog.scram.alteration()
-        async for change in context.turns.each(changes):
-            alteration.add(change)
-        records, framed = await encoded_ahead(alteration.records(), context.turns)
-        if not alteration.is_outdated:
-            return alteration, records, framed
-    # Other requests change credentials all the time: decide without a pause.
-    alteration = node.catalog.scram.alteration()
-    for change in changes:
-        alteration.add(change)
-    return alteration, [*alteration.records()], None
 
 
 def _result(name: str, refused: Refused | None) -> AlterUserScramCredentialsResult:

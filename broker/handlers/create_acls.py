@@ -10,6 +10,7 @@ Skipped: nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...metadata.acls import Acl
@@ -20,18 +21,16 @@ from ..requests.authorization import must_cluster
 from ..requests.context import Context
 from ..requests.dispatch import serves
 from ..runtime.controller import random_topic_id
-from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
+from ..runtime.encoded_ahead import decide_ahead
 from .describe_acls import check_authorizer, known
 
 if TYPE_CHECKING:
-    from ...metadata.records import MetadataRecord
     from ...protocol.api_types.create_acls import (
         AclCreation,
         AclCreationResult,
         CreateAclsRequest,
         CreateAclsResponse,
     )
-    from ...protocol.batch import Framed
     from ..node import Node
 
 
@@ -58,31 +57,13 @@ async def create_acls(
 
 async def _create(node: Node, context: Context, wanted: list[Acl]) -> Sequence[Refused | None]:
     """Create entries, all in one append; return the result for each."""
-    for _ in range(ATTEMPTS):
-        creation = node.catalog.acls.creation(random_topic_id)
-        async for acl in context.turns.each(wanted):
-            creation.add(acl)
-        if creation.is_outdated:
-            continue
-        records, framed = await encoded_ahead(creation.records(), context.turns)
-        if not creation.is_outdated:
-            return await _changed(node, records, framed, creation.results)
-    # Other requests change entries all the time: decide without a pause.
-    results, at_once = node.catalog.acls.create(wanted, random_topic_id)
-    return await _changed(node, at_once, None, results)
-
-
-async def _changed(
-    node: Node,
-    records: Sequence[MetadataRecord],
-    framed: Framed | None,
-    results: Sequence[Refused | None],
-) -> Sequence[Refused | None]:
+    begin = partial(node.catalog.acls.creation, random_topic_id)
+    results, records, framed = await decide_ahead(begin, wanted, context.turns)
     try:
         node.controller.change(records, framed)
         await node.decided()
     except Refused as refused:  # the disk
-        return [refused] * len(results)
+        return [refused] * len(wanted)
     return results
 
 

@@ -7,8 +7,8 @@ has not changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol, TypeVar
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome
@@ -21,11 +21,61 @@ from .shard import Shard
 
 M = TypeVar("M", bound=Machine)
 Reply = TypeVar("Reply")
+Change = TypeVar("Change")
+Results = TypeVar("Results")
+Change_contra = TypeVar("Change_contra", contravariant=True)
+Results_co = TypeVar("Results_co", covariant=True)
 
 LARGE: Final = 200
 """Larger decisions of coordinators are encoded ahead; so many take about 1 ms."""
 ATTEMPTS: Final = 3
 """Decisions in slices before one is made at once: other requests may change the state each time."""
+
+
+class Decision(Protocol[Change_contra, Results_co]):
+    """A decision of the metadata on many changes, which it gets one by one."""
+
+    @property
+    def results(self) -> Results_co:
+        """The results for clients so far."""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether its state has changed since it began."""
+
+    def add(self, change: Change_contra, /) -> None:
+        """Decide on a change."""
+
+    def records(self) -> Iterable[MetadataRecord]:
+        """The records of the valid changes so far."""
+
+
+async def decide_ahead(
+    begin: Callable[[], Decision[Change, Results]], changes: Sequence[Change], turns: Turns
+) -> tuple[Results, Sequence[MetadataRecord], Framed | None]:
+    """Decide on all changes in slices, on one state.
+
+    Args:
+        begin: a new decision.
+        turns: of the request.
+
+    Returns:
+        The results, the records, and their encoding if it was made ahead.
+    """
+    for _ in range(ATTEMPTS):
+        decision = begin()
+        async for change in turns.each(changes):
+            decision.add(change)
+        if decision.is_outdated:
+            continue
+        records, framed = await encoded_ahead(decision.records(), turns)
+        if not decision.is_outdated:
+            return decision.results, records, framed
+    # Other requests change the state all the time: decide without a pause.
+    decision = begin()
+    for change in changes:
+        decision.add(change)
+    return decision.results, [*decision.records()], None
 
 
 async def encoded_ahead(
