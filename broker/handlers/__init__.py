@@ -1,1 +1,1 @@
-"""The handlers: one module for each API; `broker/requests/served_apis.py` lists them."""
+"""The handlers: a module for each API, or for several APIs that are refused alike."""

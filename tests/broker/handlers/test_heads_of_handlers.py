@@ -52,7 +52,12 @@ def shape(key: ApiKey, version: int) -> tuple[object, ...]:
 def test_the_head_of_a_handler_names_the_api_and_its_versions(key: ApiKey) -> None:
     lowest, highest = answered(key)
     listed = f"version {lowest}" if lowest == highest else f"versions {lowest}-{highest}"
-    assert head(key).startswith(f"{codec.api_name(key)} ({key.value}), {listed}: ")
+    apis = [each for each, served in HANDLERS.items() if served.module == HANDLERS[key].module]
+    named = f"{codec.api_name(key)} ({key.value}), {listed}: "
+    if len(apis) == 1:
+        assert head(key).startswith(named)
+    else:
+        assert f"\n{named}" in head(key)
 
 
 @KEYS

@@ -1,0 +1,135 @@
+"""The APIs of share groups (KIP-932), which Ottla does not serve.
+
+ShareGroupHeartbeat (76), version 1: a member joins, stays in or leaves a share group.
+ShareGroupDescribe (77), version 1: describe share groups and their members.
+ShareFetch (78), version 1: a member of a share group reads records.
+ShareAcknowledge (79), version 1: a member of a share group acknowledges records.
+InitializeShareGroupState (83), version 0: store the first state of partitions of a share group.
+ReadShareGroupState (84), version 0: read the state of partitions of a share group.
+WriteShareGroupState (85), version 0: change the state of partitions of a share group.
+DeleteShareGroupState (86), version 0: remove the state of partitions of a share group.
+ReadShareGroupStateSummary (87), version 0: read start offsets of partitions of a share group.
+DescribeShareGroupOffsets (90), version 0: show the start offsets of share groups.
+AlterShareGroupOffsets (91), version 0: set the start offsets of a share group.
+DeleteShareGroupOffsets (92), version 0: remove the start offsets of a share group.
+
+Refused: all of them, as by Apache Kafka 4.1 with share.version 0: the client learns that share
+groups are switched off in this cluster, and not that the broker is too old for them. The requests
+between brokers about the state of share groups (83 to 87) are NOT_COORDINATOR, as no broker
+coordinates a share group, or CLUSTER_AUTHORIZATION_FAILED without the right CLUSTER_ACTION.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from ...protocol.acls import Operation
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..requests.authorization import WHY, may_cluster
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.handler import Body
+
+if TYPE_CHECKING:
+    from ...protocol.api_types.delete_share_group_state import DeleteShareGroupStateRequest
+    from ...protocol.api_types.describe_share_group_offsets import (
+        DescribeShareGroupOffsetsRequest,
+        DescribeShareGroupOffsetsResponse,
+    )
+    from ...protocol.api_types.share_group_describe import (
+        ShareGroupDescribeRequest,
+        ShareGroupDescribeResponse,
+    )
+    from ..node import Node
+
+_NOT_ENABLED: Final = Code.UNSUPPORTED_VERSION
+# Of the offsets of share groups alone; Kafka's other answers have no message.
+_WHY_NOT_ENABLED: Final = "The version of API is not supported."
+
+# The fields of a partition, beside its index and error, in the answers that read its state.
+_NO_STATE: Final[Mapping[ApiKey, Body]] = {
+    ApiKey.READ_SHARE_GROUP_STATE: {"state_epoch": 0, "start_offset": 0, "state_batches": []},
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: {
+        "state_epoch": 0,
+        "leader_epoch": 0,
+        "start_offset": 0,
+    },
+}
+
+
+@serves(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1))
+@serves(ApiKey.SHARE_FETCH, versions=(1, 1))
+@serves(ApiKey.SHARE_ACKNOWLEDGE, versions=(1, 1))
+async def refuse(node: Node, context: Context, request: object) -> Body:
+    raise Refused(_NOT_ENABLED)
+
+
+@serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions=(0, 0))
+@serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions=(0, 0))
+async def refuse_with_a_message(node: Node, context: Context, request: object) -> Body:
+    raise Refused(_NOT_ENABLED, _WHY_NOT_ENABLED)
+
+
+@serves(ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1))
+async def refuse_each_group(
+    node: Node, context: Context, request: ShareGroupDescribeRequest
+) -> ShareGroupDescribeResponse:
+    return {
+        "groups": [
+            {
+                "group_id": group_id,
+                "error_code": _NOT_ENABLED,
+                "group_state": "",
+                "group_epoch": 0,
+                "assignment_epoch": 0,
+                "assignor_name": "",
+                "members": [],
+            }
+            for group_id in request.group_ids
+        ]
+    }
+
+
+@serves(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, versions=(0, 0))
+async def refuse_the_offsets_of_each_group(
+    node: Node, context: Context, request: DescribeShareGroupOffsetsRequest
+) -> DescribeShareGroupOffsetsResponse:
+    return {
+        "groups": [
+            {"group_id": group.group_id, "error_code": _NOT_ENABLED, "topics": []}
+            for group in request.groups
+        ]
+    }
+
+
+@serves(ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions=(0, 0))
+@serves(ApiKey.READ_SHARE_GROUP_STATE, versions=(0, 0))
+@serves(ApiKey.WRITE_SHARE_GROUP_STATE, versions=(0, 0))
+@serves(ApiKey.DELETE_SHARE_GROUP_STATE, versions=(0, 0))
+@serves(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, versions=(0, 0))
+async def refuse_each_partition(
+    node: Node,
+    context: Context,
+    request: DeleteShareGroupStateRequest,  # the others have the same topics and partitions
+) -> Body:
+    if may_cluster(node, context, Operation.CLUSTER_ACTION):
+        action = context.api_key.name.lower().replace("_", " ")
+        code = Code.NOT_COORDINATOR
+        why = f"Unable to {action}: This is not the correct coordinator."
+    else:
+        code = Code.CLUSTER_AUTHORIZATION_FAILED
+        why = WHY[code]
+    refusal = {"error_code": code, "error_message": why, **_NO_STATE.get(context.api_key, {})}
+    return {
+        "results": [
+            {
+                "topic_id": topic.topic_id,
+                "partitions": [
+                    {"partition": each.partition, **refusal} for each in topic.partitions
+                ],
+            }
+            for topic in request.topics
+        ]
+    }
