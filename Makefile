@@ -1,4 +1,4 @@
-# `make demo` and `make test` set up everything at the first run.
+# `make demo` and `make test` set up everything at the first run; `make setup` alone leaves Spark out.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup jars demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -22,39 +22,44 @@ help: ## run: print this list
 		sed -nE "s/^([a-z-]+):[^#]*## $${group%%:*}: (.*)/  make \1\t\2/p" Makefile | expand -t 26; \
 	done
 
-setup: .venv/.installed jars ## run: the virtual environment, pinned dependencies, Spark's connector
+setup: .venv/.installed ## run: the virtual environment with pinned dependencies, without Spark
 
 .venv/.installed: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Ottla needs Python 3.11 or newer (with venv); none was found" >&2; exit 1; }
-	@echo "setting up .venv with $$($(PYTHON) --version) (PySpark is 400 MB: a minute or two, once)"
+	@echo "setting up .venv with $$($(PYTHON) --version)"
 	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
 	@$(PY) -m pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
 
 # The connector's jars are cached per version outside the checkout.
-jars: .venv/.installed
+setup-spark: .venv/.installed-spark ## run: setup, PySpark (400 MB) and the jars of Spark's connector (a minute or two)
 	@$(PY) -m ottla.spark.connector
 
-demo: setup ## run: exactly once, end to end: orders in transactions, Spark, the numbers (ARGS=--kill)
+.venv/.installed-spark: .venv/.installed
+	@echo "installing PySpark (400 MB: a minute or two, once)"
+	@$(PY) -m pip install -q -c constraints.txt -e '.[dev-spark]'
+	@touch $@
+
+demo: setup-spark ## run: exactly once, end to end: orders in transactions, Spark, the numbers (ARGS=--kill)
 	@$(PY) -m ottla demo $(ARGS)
 
 serve: .venv/.installed ## run: a broker on LISTEN with its data in DATA
 	@$(PY) -m ottla serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
 
 # Runs in two processes, because most test machines have two cores (JOBS=0: in one, for --pdb).
-test: setup ## test: the tests
+test: setup-spark ## test: the tests
 	@$(PY) -m pytest -q -n $(JOBS) $(ARGS)
 
 # Simulations, planted bugs of the simulations, kills, and other tests that take long by nature.
-test-slow: setup ## test: the tests that `make test` leaves out because they take minutes
+test-slow: setup-spark ## test: the tests that `make test` leaves out because they take minutes
 	@$(PY) -m pytest -q -n $(JOBS) -m slow $(ARGS)
 
 # Needs Java 17. One process, because one session of Spark serves all tests (its JVM takes 1 GB).
-test-spark: setup ## test: the tests that `make test` leaves out because they need a session of Spark
+test-spark: setup-spark ## test: the tests that `make test` leaves out because they need a session of Spark
 	@$(PY) -m pytest -q -m spark $(ARGS)
 
 # Starts an Apache Kafka (needs Java, and Maven for the jars), or uses OTTLA_KAFKA=HOST:PORT.
-test-kafka: setup ## test: the tests that compare with a real Apache Kafka
+test-kafka: setup-spark ## test: the tests that compare with a real Apache Kafka
 	@$(PY) -m pytest -q -m kafka $(ARGS)
 
 # Needs podman and podman-compose (or OTTLA_COMPOSE=COMMAND). OTTLA_IMAGE_BUILD has more options of
@@ -62,12 +67,12 @@ test-kafka: setup ## test: the tests that compare with a real Apache Kafka
 test-image: .venv/.installed ## campaign: build the container image, test it in podman, print size and start time
 	@$(PY) -m tests.image $(ARGS)
 
-crash-campaign: setup ## campaign: stop the storage at every file operation, flip every bit (minutes)
+crash-campaign: .venv/.installed ## campaign: stop the storage at every file operation, flip every bit (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \
 		tests/storage/test_bit_flips.py tests/storage/test_directory_bit_flips.py $(ARGS)
 
 # Needs Java; with --broker kafka also Maven, for the jars of Kafka.
-sink-campaign: setup ## campaign: kill driver, executor and broker of the Spark sink, 100 rounds (ARGS='--broker kafka --seed 2')
+sink-campaign: setup-spark ## campaign: kill driver, executor and broker of the Spark sink, 100 rounds (ARGS='--broker kafka --seed 2')
 	@$(PY) -m tests.sink_campaign $(ARGS)
 
 simulate: .venv/.installed ## campaign: 10,000 random histories of transactions, of groups and of logins, with faults (ARGS=--first=N)
@@ -75,7 +80,7 @@ simulate: .venv/.installed ## campaign: 10,000 random histories of transactions,
 	@$(PY) -m tests.simulation.groups --seeds 10000 $(ARGS)
 	@$(PY) -m tests.simulation.logins --seeds 10000 $(ARGS)
 
-mutants: setup ## campaign: plant bugs one at a time; the tests must find each (minutes; one room: ARGS=storage)
+mutants: setup-spark ## campaign: plant bugs one at a time; the tests must find each (minutes; one room: ARGS=storage)
 	@$(PY) -m tests.mutants $(ARGS)
 
 attack: .venv/.installed ## campaign: attack a broker while a good client works, 10 minutes (ARGS=--short)
@@ -135,7 +140,8 @@ message-types: .venv/.installed ## run: protocol/api_types/, from the schemas of
 style: .venv/.installed ## test: ruff: rules and format
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
 
-types: .venv/.installed ## test: mypy, strict
+# PySpark and NumPy have types, and without them the checks differ.
+types: .venv/.installed-spark ## test: mypy, strict
 	@$(PY) -m mypy -p ottla
 	@$(PY) -m mypy tests benchmarks tools
 
@@ -174,10 +180,10 @@ bench-scale: .venv/.installed ## measure: CPU per request by partitions and by c
 	@$(PY) benchmarks/bench_scale.py $(ARGS)
 
 # 10 GB of disk meanwhile, and minutes (ARGS='--gigabytes 1' is shorter).
-bench-log: setup ## measure: the data source kafka-log inside Spark: MB/s a core, memory of a task
+bench-log: setup-spark ## measure: the data source kafka-log inside Spark: MB/s a core, memory of a task
 	@$(PY) benchmarks/bench_log.py $(ARGS)
 
-bench-audit: setup ## measure: `ottla audit` on 0.5 to 4 GB: rate of a core, memory of tasks (ARGS='--sizes 0.1')
+bench-audit: setup-spark ## measure: `ottla audit` on 0.5 to 4 GB: rate of a core, memory of tasks (ARGS='--sizes 0.1')
 	@$(PY) benchmarks/bench_audit.py $(ARGS)
 
 bench-oracle: .venv/.installed ## measure: `ottla oracle` on 10 million records: time and memory (ARGS='--records 1000000')

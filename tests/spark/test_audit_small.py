@@ -12,8 +12,6 @@ from ottla.spark.audit.rows import NoLogs, logs_of, metadata_of, parts_in, rows_
 from tests.audit.planted import clean
 from tests.audit.world import World
 
-pytest.importorskip("pyarrow")
-
 
 def by_columns(directory: Path) -> object:
     return rows_of(parts_in(str(directory)), metadata_of(str(directory)))

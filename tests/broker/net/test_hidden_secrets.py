@@ -15,7 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, cast
 
-import pyarrow.parquet
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -30,7 +29,6 @@ from ottla.lab.dispatch import with_lab
 from ottla.lab.state import LabState
 from ottla.metadata.scram import keys_of
 from ottla.security import jaas, key_stores, plain, scram
-from ottla.trace import parquet as trace_parquet
 from ottla.trace.view import lines_of
 from tests.broker.observing import Heard
 from tests.log_lines import LogLines
@@ -273,9 +271,12 @@ async def traces(scene: Scene) -> str:
     scene.lab.tracer.stop()
     events, _ = await scene.lab.tracer.find()
     assert {"request", "answer", "metadata_decision"} <= {event["kind"] for event in events}
+    pq = pytest.importorskip("pyarrow.parquet")
+    from ottla.trace import parquet as trace_parquet
+
     parquet = scene.trace_file.with_suffix(".parquet")
     assert trace_parquet.write(events, parquet) == len(events)
-    table = repr(pyarrow.parquet.read_table(parquet).to_pylist())
+    table = repr(pq.read_table(parquet).to_pylist())
     return "\n".join(
         [*map(repr, events), scene.trace_file.read_text(), table, *map(repr, lines_of(events))]
     )

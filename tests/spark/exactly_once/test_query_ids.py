@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyarrow")
-
 from ottla.spark.exactly_once.checkpoint import query_id_in
 
 ID = "6d7f4a1e-9a53-4f0a-8c51-1f1e7a9d0a11"

@@ -13,9 +13,6 @@ from tests.storage.broken_records import batch as broken_batch
 
 from .logs import Pair, batch, rows, segment
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
-
 PAIRS: list[Pair] = [(b"k", b"v" * 20), (None, None)]
 
 

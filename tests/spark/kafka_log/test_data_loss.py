@@ -19,8 +19,6 @@ from .logs import batch, segment
 if TYPE_CHECKING:
     from ottla.spark.kafka_log.stream import LogStreamReader
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
 
 Rows = list[tuple[str, int]]
 """Partition and offset of each row."""

@@ -13,9 +13,6 @@ from ottla.protocol.records import records_in
 
 from .logs import Pair, batch, end_marker, rows, segment
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
-
 # Some 17 MB, which is more than a block may have.
 PAIRS: list[Pair] = [(b"k%d" % n, random.Random(n).randbytes(85_000 + n)) for n in range(200)]
 

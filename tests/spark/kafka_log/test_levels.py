@@ -12,9 +12,6 @@ from ottla.testing import RunningBroker
 
 from .logs import Pair, batch, end_marker, rows, segment
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
-
 PAIRS: list[Pair] = [(b"k", b"v")] * 2
 
 

@@ -18,9 +18,6 @@ from ottla.protocol.records import Record, records_in
 
 from .logs import rows
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
-
 ARCHIVE = Path(__file__).with_name("recorded-kafka.zip")
 
 

@@ -14,9 +14,6 @@ from ottla.spark.kafka_log.options import OPTIONS
 
 from .logs import Pair, batch, end_marker, rows, segment
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
-
 PAIRS: list[Pair] = [(b"k", b"v"), (None, b"x" * 300), (b"gone", None), (b"", b""), (None, None)]
 
 

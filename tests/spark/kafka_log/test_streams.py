@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ottla.spark.kafka_log.stream import LogStreamReader
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
 
 PAIRS: list[Pair] = [(b"k", b"v")] * 2
 
