@@ -2,12 +2,14 @@
 
 One flush of a log runs at a time; the next one covers all records appended meanwhile, however many
 wait (group commit). Each flush includes the metadata log: records on disk need their topic there.
+A flush has files open from its beginning, so the flushes of only so many logs are begun at a time.
 The threads start at the first flush.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -59,11 +61,15 @@ class Flushes:
 
     Args:
         metadata_log: included in every flush.
+        open_files: says for how many logs files may be open at a time.
     """
 
-    def __init__(self, metadata_log: PartitionLog) -> None:
+    def __init__(self, metadata_log: PartitionLog, open_files: OpenFiles = OPEN_FILES) -> None:
         self.metadata_log = metadata_log
+        self._open_files = open_files
         self._lines: dict[PartitionLog, _Line] = {}
+        self._due: deque[tuple[PartitionLog, _Line]] = deque()  # flushes to begin
+        self._begun = 0
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
 
@@ -84,7 +90,7 @@ class Flushes:
         line = self._lines.get(log)
         if line is None:
             line = self._lines[log] = _Line()
-            loop.call_soon(self._begin, log, line)  # covers further appends of this turn
+            loop.call_soon(self._begin_next, log, line)  # covers further appends of this turn
         line.due_offset = max(line.due_offset, up_to)
 
     def ask_for_metadata(self) -> None:
@@ -142,7 +148,7 @@ class Flushes:
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        at_once = min(_LOGS_AT_ONCE, open_files.logs_at_once)
+        at_once = _logs_at_once(open_files)
         with ThreadPoolExecutor(min(_THREADS_AT_THE_END, at_once)) as pool:
             for first in range(0, len(dirty), at_once):
                 begun = []
@@ -159,9 +165,23 @@ class Flushes:
                 for (log, flush), (failed,) in zip(begun, ended, strict=True):
                     _end(log, flush, failed)
 
+    def _begin_next(self, log: PartitionLog, line: _Line) -> None:
+        """Begin the flush of a log after those that are due before it."""
+        self._due.append((log, line))
+        self._begin_due()
+
+    def _begin_due(self) -> None:
+        """Begin flushes until so many are begun as may have their files open."""
+        while self._due and self._begun < _logs_at_once(self._open_files):
+            log, line = self._due.popleft()
+            if self._closed or self._lines.get(log) is not line:
+                continue
+            if log.is_closed:  # while others were flushed
+                self._notify(log, line)
+            else:
+                self._begin(log, line)
+
     def _begin(self, log: PartitionLog, line: _Line) -> None:
-        if self._closed or self._lines.get(log) is not line:
-            return
         metadata = self.metadata_log
         try:
             line.parts.append((log, log.begin_flush(line.due_offset)))
@@ -178,6 +198,7 @@ class Flushes:
             if job.done.cancel():  # else another thread has it
                 self._give_up(log, line, failure)
                 return
+        self._begun += 1
         line.job = job.done
         line.job.add_done_callback(lambda _: _in_loop(loop, self._ended, log, line))
 
@@ -193,14 +214,16 @@ class Flushes:
             return  # `close` has handled it
         failures = line.job.result()
         line.job = None
+        self._begun -= 1
         lack = next((each for each in failures if each and not isinstance(each, OSError)), None)
         if lack is not None:  # of memory
             self._give_up(log, line, lack)
-            return
-        for (each, flush), failure in zip(line.parts, failures, strict=True):
-            _end(each, flush, failure)
-        line.parts.clear()
-        self._notify(log, line)
+        else:
+            for (each, flush), failure in zip(line.parts, failures, strict=True):
+                _end(each, flush, failure)
+            line.parts.clear()
+            self._notify(log, line)
+        self._begin_due()
 
     def _give_up(self, log: PartitionLog, line: _Line, failure: Exception) -> None:
         """Refuse all that wait for a flush that could not be run; the next request tries again."""
@@ -228,7 +251,7 @@ class Flushes:
         for offset, done in notified:
             done(None if offset <= log.recovery_point else _refusal(log))
         if self._lines.get(log) is line:
-            self._begin(log, line)
+            self._begin_next(log, line)
 
     def _flush_here(self, log: PartitionLog) -> None:
         """Flush in this thread, before the start or after the end of the event loop."""
@@ -238,6 +261,10 @@ class Flushes:
                     each.flush()
                 except OSError as failure:
                     _report(each, failure)
+
+
+def _logs_at_once(open_files: OpenFiles) -> int:
+    return min(_LOGS_AT_ONCE, open_files.logs_at_once)
 
 
 def _write_state(log: PartitionLog) -> bool:

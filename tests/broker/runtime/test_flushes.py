@@ -20,6 +20,7 @@ from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Parked
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import LogServices, PartitionLog
+from ottla.storage.open_files import OpenFiles
 from ottla.storage.recovery import Stop
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.slow_files import SlowFiles
@@ -76,6 +77,9 @@ class SlowDisk(Disk):
                 self.broken = None
             raise broken
 
+    def open_paths(self) -> list[str]:
+        return [self._paths[descriptor] for descriptor in self.opened]
+
     def data_syncs(self, name: str = "orders-0") -> int:
         return sum(
             path.startswith(f"data/{name}/") and path.endswith(".log") for path in self.synced
@@ -100,6 +104,11 @@ class Broker:
             services, topic, int(partition), config=config(**settings), stop=Stop(clean=True),
             now_ms=NOW_MS,
         )  # fmt: skip
+
+    def flushes_of(self, open_files: OpenFiles) -> Flushes:
+        """Flushes in place of the first ones, for a process with these open files."""
+        self.flushes = Flushes(self.metadata, open_files)
+        return self.flushes
 
     async def syncing(self) -> None:
         """Wait until a thread is in the middle of a sync."""
@@ -306,6 +315,43 @@ async def test_a_segment_that_is_full_is_flushed_with_all_that_belongs_to_it(
         f"data/rolled-0/{begun}.snapshot",
         "data/rolled-0/leader-epoch-checkpoint",
     }
+
+
+async def test_of_many_logs_rolled_at_once_few_have_files_open_for_their_flush(
+    broker: Broker,
+) -> None:
+    """Each log has 4 files to sync besides its data; a process has few descriptors."""
+    flushes = broker.flushes_of(OpenFiles(limit=3 * 32))
+    logs = [
+        broker.open(f"rolled-{number}", segment_bytes=200, flush_messages=1)
+        for number in range(100)
+    ]
+    for log in logs:
+        while len(log.segments) == 1:
+            log.append(batch(), now_ms=NOW_MS)
+    await broker.syncing()
+    others = [path for path in broker.disk.open_paths() if not path.endswith(".log")]
+    assert len(others) == 3 * 4
+    logs[50].close(clean=False)
+    told = asyncio.gather(*(flushes.flushed(log) for log in logs))
+    broker.disk.may_sync.set()
+    refused = [at for at, refusal in enumerate(await told) if refusal is not None]
+    assert refused == [50], "a log that is closed while others are flushed"
+    assert all(log.recovery_point > 0 for log in logs if log is not logs[50])
+    assert broker.lines.lines == []
+
+
+async def test_closing_flushes_the_logs_that_wait_for_others(broker: Broker) -> None:
+    flushes = broker.flushes_of(OpenFiles(limit=32))
+    logs = [broker.open(f"orders-{number}", flush_messages=1) for number in range(1, 5)]
+    for log in logs:
+        log.append(batch(), now_ms=NOW_MS)
+    waiting = [flushes.flushed(log) for log in logs]
+    await broker.syncing()
+    broker.disk.may_sync.set()
+    flushes.close()
+    assert [one.result() for one in waiting] == [None] * 4
+    assert [log.recovery_point for log in logs] == [1] * 4
 
 
 async def test_a_log_that_is_deleted_under_a_sync_lets_go_and_is_no_trouble(broker: Broker) -> None:
