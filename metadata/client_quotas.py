@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
-from ..protocol.java_hash import in_hash_map, java_hash_code
+from ..protocol.java_hash import (
+    cached_hash_code,
+    hash_map_capacity,
+    hash_map_slot,
+    in_hash_map,
+    java_hash_code,
+)
 from .records import ClientQuotaRecord, EntityData, MetadataRecord
 
 USER: Final = "user"
@@ -66,6 +72,13 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> Entity:
     return tuple(sorted(dict(parts).items()))
 
 
+def _entity_of_record(record: ClientQuotaRecord) -> Entity:
+    if len(record.entity) == 1:  # three times as fast
+        (part,) = record.entity
+        return ((part.entity_type, part.entity_name),)
+    return entity_of((part.entity_type, part.entity_name) for part in record.entity)
+
+
 class ClientQuotas:
     """The quotas of all entities.
 
@@ -84,20 +97,22 @@ class ClientQuotas:
 
     def describe(
         self, components: Sequence[Component], *, strict: bool
-    ) -> list[tuple[Entity, Mapping[str, float]]]:
+    ) -> Iterator[tuple[int, Entity, Mapping[str, float]]]:
         """DescribeClientQuotas: the entities that have all the parts; if strict, no other parts.
 
-        Entities, parts and quotas have the order of Apache Kafka's HashMaps.
+        Parts and quotas have the order of Apache Kafka's HashMaps; the number of each entity is its
+        place in one, by which the caller sorts the entities. They are those of this moment.
 
         Raises:
             Refused: INVALID_REQUEST, UNSUPPORTED_VERSION.
         """
         exact, specified = _parsed(components)
-        return [
-            (_parts_in_order(entity), self.by_entity[entity])
-            for entity in in_hash_map(self.by_entity, _hash_of_entity, first_capacity=1)
+        capacity = hash_map_capacity(len(self.by_entity), first_capacity=1)
+        return (
+            (hash_map_slot(_hash_of_entity(entity), capacity), _parts_in_order(entity), quotas)
+            for entity, quotas in list(self.by_entity.items())
             if _matches(dict(entity), exact, specified, strict=strict)
-        ]
+        )
 
     def alter(
         self, alterations: Sequence[Alteration], *, is_address: Callable[[str], bool]
@@ -138,7 +153,7 @@ class ClientQuotas:
     def replay(self, record: ClientQuotaRecord) -> None:
         """Apply a record."""
         self.changes += 1
-        entity = entity_of((part.entity_type, part.entity_name) for part in record.entity)
+        entity = _entity_of_record(record)
         before = self.by_entity.get(entity, _NOTHING)
         quotas = dict(before)
         if record.remove:
@@ -205,13 +220,15 @@ class Decision:
 def _hash_of_entity(entity: Entity) -> int:
     """The result of java.util.Objects.hash for a map of the parts; null has 0."""
     parts = (
-        java_hash_code(kind) ^ (0 if name is None else java_hash_code(name))
+        cached_hash_code(kind) ^ (0 if name is None else java_hash_code(name))
         for kind, name in entity
     )
     return 31 + sum(parts)
 
 
 def _parts_in_order(entity: Entity) -> Entity:
+    if len(entity) == 1:
+        return entity
     return tuple(in_hash_map(entity, lambda part: java_hash_code(part[0])))
 
 

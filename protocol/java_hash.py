@@ -46,15 +46,22 @@ def in_hash_map(
     Args:
         first_capacity: at least the map's initial capacity; `new HashMap<>()` has 16.
     """
+    capacity = hash_map_capacity(len(keys), first_capacity=first_capacity)
+    return sorted(keys, key=lambda key: hash_map_slot(hash_code(key), capacity))
+
+
+def hash_map_capacity(count: int, *, first_capacity: int = 16) -> int:
+    """The number of slots of a java.util.HashMap with so many keys; see `in_hash_map`."""
     capacity = 1
-    while capacity < first_capacity or len(keys) > capacity * 3 // 4:
+    while capacity < first_capacity or count > capacity * 3 // 4:
         capacity *= 2
+    return capacity
 
-    def slot(key: T) -> int:
-        code = hash_code(key) % _WORD
-        return (code ^ code >> 16) & (capacity - 1)
 
-    return sorted(keys, key=slot)
+def hash_map_slot(hash_code: int, capacity: int) -> int:
+    """The slot of a key in a java.util.HashMap; keys in one slot have the order of insertion."""
+    code = hash_code % _WORD
+    return (code ^ code >> 16) & (capacity - 1)
 
 
 def in_scala_hash_map(keys: Collection[T], hash_code: Callable[[T], int]) -> list[T]:

@@ -7,6 +7,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ...metadata.client_quotas import Component
@@ -38,9 +39,11 @@ async def describe_client_quotas(
             "entries": None,
         }
     try:
-        found = node.catalog.quotas.describe(components, strict=request.strict)
+        matching = node.catalog.quotas.describe(components, strict=request.strict)
     except Refused as refused:
         return {"error_code": refused.code, "error_message": refused.why, "entries": None}
+    found = [each async for each in context.turns.each(matching)]
+    found.sort(key=itemgetter(0))
     return {
         "error_message": "",
         "entries": [
@@ -48,6 +51,6 @@ async def describe_client_quotas(
                 "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
                 "values": [{"key": key, "value": value} for key, value in quotas.items()],
             }
-            async for entity, quotas in context.turns.each(found)
+            async for _, entity, quotas in context.turns.each(found)
         ],
     }

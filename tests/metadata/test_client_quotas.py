@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import itemgetter
+
 import pytest
 
 from ottla.metadata.catalog import Catalog
@@ -27,6 +30,13 @@ def altered(
     for record in records:
         quotas.replay(record)
     return results, len(records)
+
+
+def described(
+    quotas: ClientQuotas, *components: Component, strict: bool = False
+) -> list[tuple[Entity, Mapping[str, float]]]:
+    found = sorted(quotas.describe(components, strict=strict), key=itemgetter(0))
+    return [(entity, values) for _, entity, values in found]
 
 
 def holding() -> ClientQuotas:
@@ -130,7 +140,7 @@ def test_an_entity_named_twice_is_refused_after_its_first_change() -> None:
 def test_a_filter_matches_entities(
     components: list[tuple[str, int, str | None]], strict: bool, meant: list[int]
 ) -> None:
-    found = holding().describe([Component(*each) for each in components], strict=strict)
+    found = described(holding(), *(Component(*each) for each in components), strict=strict)
     expected = {entity_of(SET[index][0]): {SET[index][1]: SET[index][2]} for index in meant}
     assert dict(found) == expected
 
@@ -192,7 +202,7 @@ def test_quotas_are_listed_in_kafkas_order() -> None:
     quotas = ClientQuotas()
     for entity, keys in asked:
         altered(quotas, Alteration(entity, [(key, 9.0) for key in keys]))
-    assert [(entity, tuple(values)) for entity, values in quotas.describe([], strict=False)] == [
+    assert [(entity, tuple(values)) for entity, values in described(quotas)] == [
         ((("user", "alice"),), (C, R, P)),
         ((("ip", None),), ("connection_creation_rate",)),
         ((("client-id", "c"), ("user", "alice")), (C,)),
@@ -212,5 +222,5 @@ def test_removing_a_quota_keeps_the_order_of_the_others() -> None:
     altered(quotas, Alteration(ALICE, [(name, 9.0) for name in names]))
     altered(quotas, Alteration(ALICE, [("controller_mutation_rate", 9.0)]))
     altered(quotas, Alteration(ALICE, [("consumer_byte_rate", None)]))
-    ((_, values),) = quotas.describe([], strict=False)
+    ((_, values),) = described(quotas)
     assert list(values) == ["controller_mutation_rate", "producer_byte_rate", "request_percentage"]
