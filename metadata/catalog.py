@@ -89,12 +89,7 @@ PRODUCER_ID_BLOCK_SIZE: Final = 1000
 _LAST_PRODUCER_ID: Final = 0x7FFFFFFFFFFFFFFF
 _NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 _ACL_RECORDS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
-_SCRAM_RECORDS: Final = (UserScramCredentialRecord, RemoveUserScramCredentialRecord)
-_PARTS: Final[Mapping[type, str]] = {
-    **dict.fromkeys(_ACL_RECORDS, "acls"), **dict.fromkeys(_SCRAM_RECORDS, "scram"),
-    ClientQuotaRecord: "quotas",
-}  # fmt: skip
-"""The parts of the catalog that replay the records of one decision together."""
+_OF_ACLS: Final = frozenset(_ACL_RECORDS)
 
 
 class Part(Protocol):
@@ -435,22 +430,18 @@ class Catalog:
                 partitions = (*topic.partitions, *added)
                 self.topics[topic.name] = replace(topic, partitions=partitions)
                 return
-        if isinstance(of_partition, _ACL_RECORDS):
+        if type(of_partition) in _OF_ACLS:
             self.acls.replay_all([each for each in run if isinstance(each, _ACL_RECORDS)])
-        elif isinstance(of_partition, _SCRAM_RECORDS):
-            for each in run:
-                if isinstance(each, _SCRAM_RECORDS):
-                    self.scram.replay(each)
-        elif isinstance(of_partition, ClientQuotaRecord):
-            for each in run:
-                if isinstance(each, ClientQuotaRecord):
-                    self.quotas.replay(each)
-        else:
-            for record in run:
-                self._apply(record)
+            return
+        for record in run:
+            self._apply(record)
 
     def _apply(self, record: MetadataRecord) -> None:
-        match record:
+        match record:  # first those of which a decision may have thousands
+            case ClientQuotaRecord():
+                self.quotas.replay(record)
+            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
+                self.scram.replay(record)
             case TopicRecord():
                 self._add_topic(record)
             case PartitionRecord():
@@ -487,12 +478,8 @@ class Catalog:
                 self._clear_elr(record.topic_name)
             case AccessControlEntryRecord() | RemoveAccessControlEntryRecord():
                 self.acls.replay(record)
-            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
-                self.scram.replay(record)
             case DelegationTokenRecord() | RemoveDelegationTokenRecord():
                 self.tokens.replay(record)
-            case ClientQuotaRecord():
-                self.quotas.replay(record)
             case ForeignRecord():
                 self.foreign.replay(record)
 
@@ -564,13 +551,12 @@ class Catalog:
 
 
 def _runs(records: Iterable[MetadataRecord]) -> Iterator[list[MetadataRecord]]:
-    """The records in lists: consecutive ones of one topic's partitions, or of one part."""
+    """The records in lists: consecutive partitions of one topic, or ACLs, are together."""
     run: list[MetadataRecord] = []
-    last: object = None  # the topic's id, or the name of a part
+    last: object = None  # the topic's id, or True for ACLs
     for record in records:
-        kind = type(record)
-        of_what = record.topic_id if kind is PartitionRecord else _PARTS.get(kind)
-        if run and (of_what is None or (of_what is not last and of_what != last)):
+        of_what = record.topic_id if type(record) is PartitionRecord else type(record) in _OF_ACLS
+        if run and (of_what is False or (of_what is not last and of_what != last)):
             yield run
             run = []
         run.append(record)

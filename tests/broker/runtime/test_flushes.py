@@ -23,67 +23,11 @@ from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.open_files import OpenFiles
 from ottla.storage.recovery import Stop
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.runtime.slow_disk import PATIENCE_S, SlowDisk
 from tests.broker.slow_files import SlowFiles
 from tests.clocks import StillClock
 from tests.log_lines import LogLines
-from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, config, everything, sent_by
-
-PATIENCE_S = 10.0
-
-
-class SlowDisk(Disk):
-    """A disk whose syncs end at a call of the test, in any thread.
-
-    Attributes:
-        synced: the paths of files and directories that were, in order.
-        broken: what a sync of a file raises.
-        is_broken_once: only the next sync fails.
-        has_descriptors: whether a file can be opened.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.synced: list[str] = []
-        self.may_sync = threading.Event()
-        self.is_syncing = threading.Event()
-        self.broken: OSError | None = None
-        self.is_broken_once = False
-        self.has_descriptors = True
-        self._paths: dict[int, str] = {}
-
-    def open(self, path: str, /) -> int:
-        if not self.has_descriptors:
-            raise OSError(24, "Too many open files")
-        descriptor = super().open(path)
-        self._paths[descriptor] = path
-        return descriptor
-
-    def sync(self, descriptor: int, /) -> None:
-        self._wait()
-        super().sync(descriptor)
-        self.synced.append(self._paths[descriptor])
-
-    def sync_directory(self, directory: str, /) -> None:
-        super().sync_directory(directory)
-        self.synced.append(directory)
-
-    def _wait(self) -> None:
-        self.is_syncing.set()
-        assert self.may_sync.wait(PATIENCE_S)
-        if self.broken is not None:
-            broken = self.broken
-            if self.is_broken_once:
-                self.broken = None
-            raise broken
-
-    def open_paths(self) -> list[str]:
-        return [self._paths[descriptor] for descriptor in self.opened]
-
-    def data_syncs(self, name: str = "orders-0") -> int:
-        return sum(
-            path.startswith(f"data/{name}/") and path.endswith(".log") for path in self.synced
-        )
 
 
 @dataclass
