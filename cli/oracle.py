@@ -94,12 +94,13 @@ def _oracle(
 
 
 def _folded(oracle: Oracle, history: str) -> int:
-    number = 0
+    operations = 0
     # Bytes: json decodes them faster than a text file does.
     with nullcontext(sys.stdin.buffer) if history == "-" else Path(history).open("rb") as lines:
-        for number, operation in enumerate(read_history(lines), 1):  # noqa: B007
+        for operation in read_history(lines):
             oracle.see(operation)
-    return number
+            operations += 1
+    return operations
 
 
 def _traced(oracle: Oracle, trace: str) -> int:
@@ -108,10 +109,11 @@ def _traced(oracle: Oracle, trace: str) -> int:
 
     with nullcontext(sys.stdin) if trace == "-" else Path(trace).open(encoding="utf-8") as lines:
         events = list(of_one_broker(read_trace(lines)))
-    number = 0
-    for number, operation in enumerate(operations_of(events), 1):  # noqa: B007
+    operations = 0
+    for operation in operations_of(events):
         oracle.see(operation)
-    return number
+        operations += 1
+    return operations
 
 
 def _see_logs(oracle: Oracle, logs: Iterable[PartitionLog], *, by_place: bool) -> None:

@@ -110,7 +110,10 @@ TEMPLATE_OPTIONS = (
     Option("--until-stdin-ends", "end when standard input ends"),
     Option("--json", "the ready line on standard output is JSON", name="as_json"),
 )  # fmt: skip
-HEALTH_OPTIONS = (Option("--json", "print the findings as JSON", name="as_json"),)
+HEALTH_OPTIONS = (
+    Option("--bootstrap", "brokers of the cluster", "HOST:PORT,...", other_flag="-b"),
+    Option("--json", "print the findings as JSON", name="as_json"),
+)
 
 
 def new_parser(command: str) -> argparse.ArgumentParser:
@@ -127,20 +130,45 @@ def new_parser(command: str) -> argparse.ArgumentParser:
 
 
 def add_options(parser: argparse.ArgumentParser, options: tuple[Option, ...]) -> None:
-    """Add options to a parser of argparse."""
+    """Add options to a parser of argparse.
+
+    The parser raises CannotRun for an option that is given twice and takes one value: argparse
+    itself would lose all but the last one, and the commands of typer refuse it too.
+    """
+    once = _once()
     for each in options:
         more: dict[str, Any] = {"dest": each.destination}
         if not each.metavar:
             more["action"] = "store_true"
         else:
             more |= {"metavar": each.metavar, "type": each.kind, "default": each.default}
-            if each.is_repeatable:
-                more |= {"action": "append", "default": []}
+            more |= {"action": "append", "default": []} if each.is_repeatable else {"action": once}
             if each.most:
                 more["choices"] = range(1, each.most + 1)
             if each.is_required:
                 more["required"] = True
         parser.add_argument(*each.flags, help=each.text, **more)
+
+
+def _once() -> type[argparse.Action]:
+    """The action of an option with one value; made late, because argparse is imported late."""
+    import argparse
+
+    class Once(argparse.Action):
+        def __call__(
+            self,
+            parser: argparse.ArgumentParser,
+            namespace: argparse.Namespace,
+            values: object,
+            option_string: str | None = None,
+        ) -> None:
+            seen = f"{self.dest} is given"
+            if hasattr(namespace, seen):
+                raise CannotRun(f"{option_string} is given twice, and takes one value")
+            setattr(namespace, seen, True)
+            setattr(namespace, self.dest, values)
+
+    return Once
 
 
 def address(given: str) -> tuple[str, int]:

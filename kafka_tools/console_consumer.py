@@ -49,8 +49,8 @@ def options() -> Options:
     """The options of the tool."""
     made = Options("kafka-console-consumer", _USAGE)
     made.server(config="--consumer-config")
-    made.add_argument("--consumer.config", "--command-config", dest="consumer_config",
-                      metavar="TEXT", help="file with properties of the client")  # fmt: skip
+    for name in ("--consumer.config", "--command-config"):
+        made.value(name, "as --consumer-config", dest="consumer_config")
     made.value("--topic", "the topic")
     made.value("--include", "regular expression of topics")
     made.value("--whitelist", "as --include")

@@ -38,8 +38,8 @@ def options() -> Options:
     """The options of the tool."""
     made = Options("kafka-console-producer", _USAGE)
     made.server(config="--producer-config")
-    made.add_argument("--producer.config", "--command-config", dest="producer_config",
-                      metavar="TEXT", help="file with properties of the client")  # fmt: skip
+    for name in ("--producer.config", "--command-config"):
+        made.value(name, "as --producer-config", dest="producer_config")
     made.value("--broker-list", "as --bootstrap-server")
     made.value("--topic", "the topic")
     made.values("--property", "NAME=VALUE of the reader: parse.key, key.separator, ...")
@@ -48,8 +48,7 @@ def options() -> Options:
     made.values("--command-property", "as --producer-property")
     made.value("--reader-config", "file with properties of the reader")
     made.value("--line-reader", "accepted for Kafka's own reader")
-    made.add_argument("--compression-codec", nargs="?", const="gzip", metavar="TEXT",
-                      help="none, gzip, snappy, lz4 or zstd")  # fmt: skip
+    made.value("--compression-codec", "none, gzip, snappy, lz4 or zstd", nargs="?", const="gzip")
     made.value("--request-required-acks", "all, -1, 0 or 1", default="-1")
     made.flag("--sync", "wait for each record")
     for name in _IGNORED:

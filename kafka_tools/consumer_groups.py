@@ -11,7 +11,7 @@ from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ..protocol.errors import Code
 from . import group_tables
 from .offset_resets import TARGETS, print_reset, reset
-from .options import Options, WrongOptions, forbid, has, usage_error
+from .options import Options, RepeatedOption, WrongOptions, forbid, has, usage_error
 from .session import Failure, connect, failure_of, properties_in
 from .texts import error_line, line
 
@@ -58,8 +58,8 @@ def options() -> Options:
     made.flag("--members", "with --describe: the members")
     made.flag("--offsets", "with --describe: the offsets, which is the default")
     made.flag("--verbose", "with --describe: further columns")
-    made.add_argument("--state", nargs="?", const=_ALL, metavar="TEXT", help="states with commas")
-    made.add_argument("--type", nargs="?", const=_ALL, metavar="TEXT", help="types with commas")
+    made.value("--state", "states with commas", nargs="?", const=_ALL)
+    made.value("--type", "types with commas", nargs="?", const=_ALL)
     made.value("--timeout", "milliseconds to wait for a broker", number=True)
     made.flag("--execute", "with --reset-offsets: commit them")
     made.flag("--dry-run", "with --reset-offsets: print them only, which is the default")
@@ -84,6 +84,10 @@ def main(words: Sequence[str]) -> int:
         if given is None:
             return 0
         action = _checked(given)
+    except RepeatedOption as repeated:  # Kafka's tool finds it when it runs
+        line(f"\nError: Executing consumer group command failed due to {repeated}")
+        error_line(f"joptsimple.MultipleArgumentsForOptionException: {repeated}")
+        return 0  # as Kafka's tool
     except WrongOptions as wrong:
         return usage_error(str(wrong))
     if action == "validate-regex":

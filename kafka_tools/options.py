@@ -21,6 +21,14 @@ class WrongOptions(Exception):
     """A mistake in the options, in Kafka's words."""
 
 
+class RepeatedOption(WrongOptions):
+    """An option with one value is given several times (MultipleArgumentsForOptionException)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Found multiple arguments for option {name}, but you asked for only one")
+        self.name = name
+
+
 class Options(argparse.ArgumentParser):
     """The options of a tool.
 
@@ -31,6 +39,7 @@ class Options(argparse.ArgumentParser):
 
     def __init__(self, tool: str, purpose: str) -> None:
         super().__init__(prog=tool, description=purpose, add_help=False, exit_on_error=False)
+        self._defaults_of_values: dict[str, Any] = {}  # Any: a number or a text
         self.add_argument("--help", action="store_true", help="print this page")
         self.add_argument("--version", action="store_true", help="print the version of Kafka")
 
@@ -42,10 +51,19 @@ class Options(argparse.ArgumentParser):
         """Add an option without a value."""
         self.add_argument(name, action="store_true", help=text)
 
-    def value(self, name: str, text: str, *, number: bool = False, default: Any = None) -> None:
-        """Add an option with one value; the last one counts."""
+    def value(
+        self, name: str, text: str, *, number: bool = False, default: Any = None, **more: Any
+    ) -> None:
+        """Add an option with one value.
+
+        Args:
+            more: further arguments of `add_argument`, such as `dest` for another name of an option.
+        """
         kind = int if number else str
-        self.add_argument(name, type=kind, default=default, metavar=_metavar(number), help=text)
+        added = self.add_argument(
+            name, type=kind, action="append", metavar=_metavar(number), help=text, **more
+        )
+        self._defaults_of_values[added.dest] = default
 
     def values(self, name: str, text: str) -> None:
         """Add an option that may be given several times."""
@@ -61,7 +79,7 @@ class Options(argparse.ArgumentParser):
 
         Raises:
             WrongOptions: an unknown option, a value that is missing or not a number; --help, with
-                the page as its text.
+                the page as its text. RepeatedOption: two values where one is expected.
         """
         try:
             given, rest = self.parse_known_args(list(words))
@@ -76,6 +94,11 @@ class Options(argparse.ArgumentParser):
         if given.version:
             sys.stdout.write(f"{VERSION}\n")
             return None
+        for name, default in self._defaults_of_values.items():
+            values = getattr(given, name) or [default]
+            if len(values) > 1:
+                raise RepeatedOption(name.replace("_", "-"))
+            setattr(given, name, values[0])
         return given
 
 

@@ -1,4 +1,7 @@
-"""Tools with commands (`kafka-storage format ...`), whose options argparse4j reads in Kafka."""
+"""Tools with commands (`kafka-storage format ...`), whose options argparse4j reads in Kafka.
+
+Of an option that is given twice the last value counts, as with argparse4j.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ..client.admin import configs as admin_configs
 from ..client.admin import topics as admin_topics
 from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ..protocol.errors import Code
-from .options import Options, WrongOptions, forbid, has, require, usage_error
+from .options import Options, RepeatedOption, WrongOptions, forbid, has, require, usage_error
 from .session import Failure, connect, failure_of, properties_in
 from .texts import (
     INTERNAL_TOPICS,
@@ -74,7 +74,9 @@ def main(words: Sequence[str]) -> int:
             return 0
         action = _checked(given)
     except WrongOptions as wrong:
-        if str(wrong).startswith("Cannot parse"):  # Kafka's tool finds it when it runs
+        # Kafka's tool finds these when it runs, the address before.
+        is_late = isinstance(wrong, RepeatedOption) and wrong.name != "bootstrap-server"
+        if is_late or str(wrong).startswith("Cannot parse"):
             line(f"Error while executing topic command : {wrong}")
         return usage_error(str(wrong))
     try:

@@ -13,7 +13,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..console.options import DEFAULT_LISTEN, HEALTH_OPTIONS, add_options, address, new_parser
+from ..console.options import (
+    DEFAULT_LISTEN,
+    HEALTH_OPTIONS,
+    CannotRun,
+    add_options,
+    address,
+    new_parser,
+)
 from ..console.security import command_security
 
 if TYPE_CHECKING:
@@ -85,11 +92,12 @@ def health(words: Sequence[str]) -> int:
     """
     parser = new_parser("health")
     add_options(parser, HEALTH_OPTIONS)
-    default = os.environ.get("OTTLA_BOOTSTRAP") or DEFAULT_LISTEN
-    parser.add_argument("-b", "--bootstrap", metavar="HOST:PORT,...", default=default)
     parser.add_argument("address", nargs="?", metavar="HOST:PORT,...")
     given = parser.parse_args(words)
-    places = [each.strip() for each in (given.address or given.bootstrap).split(",")]
+    if given.address and given.bootstrap:
+        raise CannotRun("health: HOST:PORT is given twice, also by --bootstrap")
+    default = os.environ.get("OTTLA_BOOTSTRAP") or DEFAULT_LISTEN
+    places = [each.strip() for each in (given.address or given.bootstrap or default).split(",")]
     known = [address(each) for each in places]
     security = command_security()
     failures = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -212,6 +213,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--html", default="")
     parser.add_argument("--no-crc", action="store_true")
     given = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    flags = Counter(each.partition("=")[0] for each in words if each.startswith("--"))
+    for flag, times in flags.items():  # argparse takes the last value in silence
+        if times > 1:
+            parser.error(f"{flag} is given twice, and takes one value")
     try:
         return audit(
             lambda: of_directory(given.data_dir),

@@ -119,3 +119,24 @@ def test_an_option_that_is_given_twice_is_one_line_and_status_2(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == "ottla: --history is given twice, and takes one value\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["serve", "--nodes", "2", "--nodes=3"], "--nodes"),
+        (["serve", "--data-dir", "a", "--set", "a=1", "--set=b=2", "--data-dir=b"], "--data-dir"),
+        (["template", "--socket", "a", "--socket", "b"], "--socket"),
+        (["health", "-b", "a:1", "--bootstrap", "b:2"], "--bootstrap"),
+    ],
+)
+def test_commands_of_argparse_refuse_an_option_that_is_given_twice(
+    words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"ottla: {flag} is given twice, and takes one value\n"
+
+
+def test_health_takes_one_list_of_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["health", "a:1", "--bootstrap", "b:2"]) == 2
+    assert "given twice" in capsys.readouterr().err

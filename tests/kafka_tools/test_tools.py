@@ -161,6 +161,41 @@ def test_an_unknown_option_is_one_line_and_status_1(
     assert capsys.readouterr().err
 
 
+_AT = ["--bootstrap-server", "127.0.0.1:1"]
+_GROUPS = ["kafka-consumer-groups", *_AT, "--list"]
+_FOUND = "Found multiple arguments for option {}, but you asked for only one"
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "status"),
+    [
+        (["kafka-topics", *_AT, *_AT, "--list"], "bootstrap-server", 1),
+        (["kafka-topics", *_AT, "--describe", "--topic", "a", "--topic=b"], "topic", 1),
+        (["kafka-get-offsets", *_AT, "--topic", "a", "--topic", "b"], "topic", 1),
+        (["kafka-console-producer", *_AT, "--topic", "a", "--topic", "b"], "topic", 1),
+        (["kafka-console-consumer", *_AT, "--topic", "a", "--topic", "b"], "topic", 1),
+        ([*_GROUPS, *_AT], "bootstrap-server", 0),
+        ([*_GROUPS, "--timeout", "1", "--timeout", "2"], "timeout", 0),
+        (["kafka-log-dirs", *_AT, "--topic-list", "a", "--topic-list", "b"], "topic-list", 1),
+    ],
+)
+def test_a_second_value_is_refused_in_the_words_of_kafkas_tool(
+    words: list[str], name: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == status  # as Kafka's tools 4.1.1
+    assert capsys.readouterr().err.endswith(_FOUND.format(name) + "\n")
+
+
+def test_options_that_take_lists_are_repeated_and_switches_too(bootstrap: str) -> None:
+    at = ("--bootstrap-server", bootstrap)
+    create = ("kafka-topics", *at, "--create", "--topic", "listed", "--if-not-exists")
+    settings = ("--config", "retention.ms=1000", "--config", "segment.ms=500", "--if-not-exists")
+    assert run(*create, *settings).returncode == 0
+    described = run("kafka-topics", *at, "--describe", "--topic", "listed").stdout
+    assert "retention.ms=1000" in described
+    assert "segment.ms=500" in described
+
+
 def test_the_page_has_every_tool_and_option() -> None:
     page = PAGE.read_text()
     for tool, module in TOOLS.items():
