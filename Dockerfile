@@ -1,6 +1,6 @@
 # A broker in a container: `docker build -t ottla .`, then
 # `docker run -p 127.0.0.1:9092:9092 ottla`. It takes the place of apache/kafka, apache/kafka-native,
-# confluentinc/cp-kafka and confluentinc/confluent-local; see docs/CONTAINERS.md.
+# confluentinc/cp-kafka and confluentinc/confluent-local; see docs/how-to/containers.md.
 # The advertised listener is localhost:9092, for clients on the host; docker-compose.yml also serves
 # other containers. Settings are variables, as in those images (KAFKA_NUM_PARTITIONS=3).
 FROM python:3.12-slim AS build

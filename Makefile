@@ -106,7 +106,7 @@ random-rules: .venv/.installed ## campaign: 1,000 random faults at once on a bus
 test-control: .venv/.installed ## campaign: a generated client and schemathesis drive the control of a broker (ARGS='--examples 200')
 	@$(PY) -m tests.control $(ARGS)
 
-# Clients in other languages take part if java, Maven, go, npm and cargo are there (ARGS=--record: for docs/clients.md).
+# Clients in other languages take part if java, Maven, go, npm and cargo are there (ARGS=--record: for docs/reference/clients.md).
 conform: .venv/.installed ## campaign: stock clients in all scenarios of `ottla conform` (ARGS='--client java --scenario calm')
 	@$(PY) -m tests.conform $(ARGS)
 
@@ -117,10 +117,10 @@ museum: .venv/.installed ## campaign: replay published bugs of clients with affe
 museum-python: .venv/.installed ## campaign: those of clients for Python alone (half a minute; installs cost as much, once)
 	@$(PY) -m ottla museum run 'aiokafka-*' 'kafka-python-*' 'confluent-kafka-*'
 
-museum-page: .venv/.installed ## run: write docs/MUSEUM.md from the replays of `ottla museum`
-	@$(PY) -m tools.museum_page > docs/MUSEUM.md
+museum-page: .venv/.installed ## run: write docs/explanation/museum.md from the replays of `ottla museum`
+	@$(PY) -m tools.museum_page > docs/explanation/museum.md
 
-clients-page: .venv/.installed ## run: docs/clients.md, from the recordings of `make conform ARGS=--record`
+clients-page: .venv/.installed ## run: docs/reference/clients.md, from the recordings of `make conform ARGS=--record`
 	@$(PY) -m tests.conform.clients_page
 
 secured-clients: .venv/.installed ## campaign: stock clients log in by every protocol and mechanism, and again under load (ARGS='--broker kafka', ARGS=--testing)
@@ -128,11 +128,11 @@ secured-clients: .venv/.installed ## campaign: stock clients log in by every pro
 
 check: style types test test-slow test-spark ## test: style, types and tests
 
-settings-page: .venv/.installed ## run: write docs/SETTINGS.md from the tables of settings
-	@$(PY) -m tools.settings_page > docs/SETTINGS.md
+settings-page: .venv/.installed ## run: write docs/reference/settings.md from the tables of settings
+	@$(PY) -m tools.settings_page > docs/reference/settings.md
 
 picture: .venv/.installed ## run: draw docs/terminal.svg from the output of commands
-	@$(PY) docs/terminal_picture.py
+	@$(PY) tools/terminal_picture.py
 
 message-types: .venv/.installed ## run: protocol/api_types/, from the schemas of messages and records
 	@$(PY) -m tools.message_types
@@ -154,7 +154,7 @@ bench-start: .venv/.installed ## measure: start time and idle memory
 bench-brokers: .venv/.installed ## measure: 1,000 brokers of tests, one after the other, in under 60 s (ARGS='--brokers 100')
 	@$(PY) benchmarks/bench_brokers.py $(ARGS)
 
-bench: .venv/.installed ## measure: beside Apache Kafka and kfake, with stock clients, about 25 minutes (ARGS=--write: docs/PERFORMANCE.md)
+bench: .venv/.installed ## measure: beside Apache Kafka and kfake, with stock clients, about 25 minutes (ARGS=--write: docs/explanation/performance.md)
 	@$(PY) benchmarks/bench.py $(ARGS)
 
 bench-quick: .venv/.installed ## measure: start time, memory, latency and throughput, in short

@@ -1,4 +1,4 @@
-"""The rules as a table of Markdown, for docs/AUDIT.md: `python -m ottla.audit.rules_table`."""
+"""The rules as a table, for docs/reference/audit.md: `python -m ottla.audit.rules_table`."""
 
 from __future__ import annotations
 

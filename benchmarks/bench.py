@@ -3,7 +3,7 @@
 The brokers run one after another in each round, in changing order, after a warm-up. The table shows
 the median of the ratios Ottla / peer over the rounds, with the smallest and the largest. A sample
 during which other processes used more than 0.3 of the machine is repeated, at most twice, and
-marked if that does not help. --write makes docs/PERFORMANCE.md and its flame graphs.
+marked if that does not help. --write makes docs/explanation/performance.md and its flame graphs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks.peers import Peer, running_peers
 from benchmarks.stock_clients import BY_TLS, MEASURES, Sample
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "PERFORMANCE.md"
+PAGE = HERE.parent / "docs/explanation/performance.md"
 LOAD_TIMEOUT_S = 300
 MOST_OTHERS = 0.3
 ATTEMPTS = 3
@@ -154,7 +154,7 @@ HEAD = "| measure | beside | rate | CPU of the broker | p50 | p99 | Ottla |\n" +
 
 
 def page(results: Results, peers: list[Peer], rounds: int, seconds: float) -> str:
-    """The generated part of docs/PERFORMANCE.md."""
+    """The generated part of docs/explanation/performance.md."""
     names = [peer.name for peer in peers]
     rows = [line for measure in results.samples for line in measure_lines(results, measure, names)]
     bounds = "\n".join(f"| {name} | {rate:,.0f} |" for name, rate in limits().items())
@@ -178,7 +178,7 @@ def pictures(names: list[str]) -> str:
     """The flame graphs of the page, in Markdown."""
     if not names:
         return ""
-    drawn = [f"![{name}](flame_graphs/{name}.svg)" for name in names]
+    drawn = [f"![{name}](../flame_graphs/{name}.svg)" for name in names]
     loads = ", ".join(f"{name} ({flame_graphs.LOADS[name]})" for name in names)
     return "\n".join(["", f"Where the broker's time goes under {loads}:", "", *drawn, ""])
 
@@ -201,7 +201,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="measures whose names contain this")
     parser.add_argument("--peers", default="ottla,kafka,kfake")
     parser.add_argument("--json", type=Path, help="write all samples to this file too")
-    parser.add_argument("--write", action="store_true", help="write docs/PERFORMANCE.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write docs/explanation/performance.md"
+    )
     given = parser.parse_args()
     measures = [name for name in MEASURES if given.only in name]
     started = time.monotonic()

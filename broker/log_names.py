@@ -1,7 +1,8 @@
 """The loggers: which part of the broker writes to which logger, under Kafka's names.
 
 Clients list the loggers and set their levels (KIP-412), and so does `ottla serve --log-level`.
-Names of parts that Kafka lacks begin with `ottla`. docs/LOGGING.md has this table for users.
+Names of parts that Kafka lacks begin with `ottla`. docs/reference/logging.md has this table for
+users.
 """
 
 from __future__ import annotations
@@ -95,4 +96,4 @@ def _hint(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {close[0]}?)" if close else "; docs/LOGGING.md lists them"
+    return f" (did you mean {close[0]}?)" if close else "; docs/reference/logging.md lists them"

@@ -1,7 +1,7 @@
 """The metrics of a broker for Prometheus, on a port of their own (`--metrics HOST:PORT`).
 
 Threads serve the page (metrics_page.py); the values are collected in the event loop, so that no
-count is read while it changes. docs/METRICS.md lists all metrics.
+count is read while it changes. docs/reference/metrics.md lists all metrics.
 """
 
 from __future__ import annotations

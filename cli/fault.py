@@ -30,7 +30,7 @@ def add(app: typer.Typer) -> None:
 
 def _add(
     kind: Annotated[
-        str, typer.Argument(metavar="ACTION", help="Such as hold; docs/LAB.md has all.")
+        str, typer.Argument(metavar="ACTION", help="Such as hold; docs/reference/lab has all.")
     ],
     words: Annotated[
         list[str] | None,

@@ -55,8 +55,8 @@ def _oracle(
 ) -> int:
     """Find the anomalies in what an application sent, read and committed.
 
-    docs/ORACLE.md describes the ledger. Exit status 1 if there are anomalies, 2 if the oracle
-    cannot run.
+    docs/reference/oracle.md describes the ledger. Exit status 1 if there are anomalies, 2 if the
+    oracle cannot run.
     """
     if bool(history) == bool(trace):
         raise CannotRun("oracle: expected --history FILE, or --trace FILE")

@@ -2,7 +2,7 @@
 
 One module a tool, with Kafka's options, output and exit status; `__main__.py` has the table of
 names. `session.py` connects as Kafka's tools do, `options.py` reads options as joptsimple does,
-`texts.py` prints. docs/KAFKA_TOOLS.md lists what each tool can do.
+`texts.py` prints. docs/reference/kafka-tools.md lists what each tool can do.
 
 Begin with `topics.py`.
 """

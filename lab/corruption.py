@@ -1,7 +1,7 @@
 """The kinds of corrupt answers, and whether a broker may send them.
 
 A client must cope with a legal one; an illegal one it must notice, and deliver nothing of it, as
-far as the answer shows it. docs/LAB.md says so for each kind.
+far as the answer shows it. docs/reference/lab says so for each kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bugs of Kafka that Ottla lacks, and shows when a test asks for them (docs/LAB_BUGS.md).
+"""Bugs of Kafka that Ottla lacks, and shows when a test asks for them (docs/reference/lab/bugs.md).
 
 Each is a small part of the broker that decides as Kafka did before the bug was corrected.
 """

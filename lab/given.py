@@ -1,4 +1,4 @@
-"""Gives a running broker a state, as if clients had brought it there (docs/LAB_STATES.md).
+"""Gives a running broker a state, as if clients had done it (docs/reference/lab/states.md).
 
 Logs are written and coordinators decide as they do for clients, so that a restart leads to the
 same state.

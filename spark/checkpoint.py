@@ -1,4 +1,4 @@
-"""The progress of a streaming query, from the files of its checkpoint (docs/AUDIT.md).
+"""The progress of a streaming query, from the files of its checkpoint (docs/reference/audit.md).
 
 Spark commits no offsets to groups: `offsets/N` has the end of batch N for each source, and
 `commits/N` says that the batch is done (Spark's OffsetSeqLog and CommitLog, version 1).

@@ -106,7 +106,7 @@ class Ottla(BrokerData):
         log_level: what `ottla serve --log-level` takes: `debug`, `kafka.request.logger=trace`.
         clock: `manual`: the broker's time stands still except through `clock.advance`, and goes on
             after a restart; or `manual:MS`, to begin there; or `system`.
-        emulate: bugs of Kafka to rehearse: `["KAFKA-19999"]` (docs/LAB_BUGS.md).
+        emulate: bugs of Kafka to rehearse: `["KAFKA-19999"]` (docs/reference/lab/bugs.md).
 
     Raises:
         ValueError, TypeError: an argument is wrong; the text names it.
@@ -386,20 +386,20 @@ class Ottla(BrokerData):
 
     @property
     def faults(self) -> Faults:
-        """Faults of the broker, and `expect` for a test (docs/LAB.md)."""
+        """Faults of the broker, and `expect` for a test (docs/reference/lab)."""
         from .lab import Faults
 
         return Faults(self.lab())
 
     @property
     def trace(self) -> Trace:
-        """Requests, answers and what they change (docs/LAB.md)."""
+        """Requests, answers and what they change (docs/reference/lab)."""
         from .lab import Trace
 
         return Trace(self.lab())
 
     def lab(self) -> LabClient:
-        """Requests to the control of the broker, as docs/LAB.md has them."""
+        """Requests to the control of the broker, as docs/reference/lab has them."""
         from .lab import LabClient
 
         return LabClient(lambda: self.order("control"), self._killed_by_rules)
@@ -409,7 +409,7 @@ class Ottla(BrokerData):
         return self.log_since(0).count("a rule kills the broker")
 
     def given(self, state: str, /, **parameters: object) -> dict[str, Any]:
-        """Bring the broker into a state, as if clients had done it (docs/LAB_STATES.md).
+        """Bring the broker into a state, as if clients had done it (docs/reference/lab/states.md).
 
         Returns what a test needs to know of it, such as offsets. Raises BrokerFailed if the state
         or a parameter is wrong.

@@ -3,7 +3,7 @@
     with broker.faults.expect("drop_answer", close=True, match={"api": "EndTxn"}):
         producer.commit_transaction()
 
-The functions speak HTTP with the broker's control (docs/LAB.md).
+The functions speak HTTP with the broker's control (docs/reference/lab).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Fault:
         self._last: Event | None = None
 
     def shown(self) -> Event:
-        """The rule with its counts, as in docs/LAB.md; the last ones if it was removed."""
+        """The rule with its counts, as in docs/reference/lab; the last ones if it was removed."""
         if self._last is not None:
             return self._last
         found: Event = self._client.call("GET", f"/faults/{self.number}")

@@ -38,7 +38,7 @@ def files_of_the_project() -> list[Path]:
         paths = [path for path in ROOT.rglob("*") if ".venv" not in path.parts]
     else:
         paths = [ROOT / line for line in listed.stdout.splitlines()]
-    return sorted(path for path in paths if path.is_file())
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
 FILES = files_of_the_project()

@@ -1,4 +1,4 @@
-"""The table in docs/COMPATIBILITY.md lists the APIs that the broker offers, as Kafka does."""
+"""The table in docs/reference/compatibility.md lists the APIs of the broker, as Kafka does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 
-TABLE = Path(__file__).parent.parent / "docs" / "COMPATIBILITY.md"
+TABLE = Path(__file__).parent.parent / "docs/reference/compatibility.md"
 ROW = re.compile(r"\| (\d+) \| (\w+) \| ([\d-]+) \| ([\d-]+) \|")
 
 

@@ -6,6 +6,7 @@ The memory limits that they state are those of the code.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import typing
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from .project_files import FILES, ROOMS, ROOT, name
 DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
 PLACEHOLDER = re.compile(r"\b[A-Z]+\b")
 A_PATH = re.compile(r"[\w*]+(/[\w*]+)*(/|\.(py|md|json|txt|yml|toml))")
-IN_PROSE = re.compile(rf"(?<![\w/.])(?:{'|'.join(ROOMS)}|tests|docs)/[\w/]*\w(?:\.\w+)?")
+IN_PROSE = re.compile(rf"(?<![\w/.])(?:{'|'.join(ROOMS)}|tests|docs)/[\w/-]*\w(?:\.\w+)?")
 A_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(\(.*\))?")
 A_CLASS = re.compile(r"[A-Z][a-z]\w*")
 A_SETTING = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)+(=.*)?")
@@ -112,9 +113,32 @@ def test_every_file_that_a_document_names_exists(path: Path) -> None:
     text = path.read_text()
     named = {each for each in spans(path) if A_PATH.fullmatch(each)}
     named |= set(IN_PROSE.findall(text)) | set(re.findall(r"participant \w+ as (\S+\.py)", text))
-    named |= set(re.findall(r"\]\(([^)#:]+)[)#]", text))
     missing = {each for each in named if not exists(each) and not exists(f"{each}/")}
     assert not {each for each in missing if not each.startswith(("TOPIC-", "__"))}
+
+
+def anchors(path: Path) -> set[str]:
+    """The ids of a document's headings, as GitHub and the site make them."""
+    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+    """Old paths are links, which no document uses."""
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#?([^)\s]*)\)", path.read_text()):
+        if "://" in anchor or target.startswith("mailto"):
+            continue
+        meant = Path(os.path.normpath(path.parent / target)) if target else path
+        assert meant in FILES, target
+        assert not anchor or anchor in anchors(meant), f"{target}#{anchor}"
+
+
+def test_every_old_path_of_a_page_is_a_link_to_it() -> None:
+    old = [path for path in (ROOT / "docs").glob("*.md") if path.is_symlink()]
+    assert len(old) == 32
+    assert [path.name for path in old if path.resolve() not in FILES] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
@@ -166,14 +190,19 @@ def test_every_setting_that_a_document_names_is_kafkas(path: Path) -> None:
 
 
 def test_the_table_of_loggers_is_that_of_the_code() -> None:
-    text = (ROOT / "docs/LOGGING.md").read_text()
+    text = (ROOT / "docs/reference/logging.md").read_text()
     table = text.partition("| logger | lines about |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (`.*`) \| .* \|$", table, re.MULTILINE)
     assert sorted(re.findall(r"`(.*?)`", " ".join(rows))) == sorted({*LOGGERS.values()})
 
 
 def test_every_event_that_the_document_on_logging_names_is_logged() -> None:
-    rows = (ROOT / "docs/LOGGING.md").read_text().partition("| event |")[2].partition("\n\n")[0]
+    rows = (
+        (ROOT / "docs/reference/logging.md")
+        .read_text()
+        .partition("| event |")[2]
+        .partition("\n\n")[0]
+    )
     events = {each for each in re.findall(r"`([^`]+)`", rows) if " " in each}
     assert len(events) > 10
     code = " ".join(
@@ -185,7 +214,7 @@ def test_every_event_that_the_document_on_logging_names_is_logged() -> None:
 
 
 def test_the_memory_limits_in_the_document_are_those_of_the_code() -> None:
-    text = (ROOT / "docs/RELIABILITY.md").read_text()
+    text = (ROOT / "docs/explanation/reliability.md").read_text()
     rows = dict(re.findall(r"^\| ([a-z][^|]*) \| ([^|]*) \|$", text, re.MULTILINE))
     mib = 1 << 20
     for use, limits in {

@@ -1,4 +1,4 @@
-"""Writes docs/MUSEUM.md from the exhibits."""
+"""Writes docs/explanation/museum.md from the exhibits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ ottla museum run aiokafka-storage-error --client-version 0.12.0
 (`XDG_CACHE_HOME` replaces `~/.cache`; `ottla museum clear` removes them), from the registries for
 which pip, npm, go and mvn are configured. It runs the program with both, each time on a broker of
 its own, and prints what was seen and the lines of the trace that show it; `--traces DIR` keeps the
-traces. Faults are those of the lab ([LAB.md](LAB.md)): they fire at a request, not after a time.
+traces. Faults are those of [the lab](../reference/lab/index.md): they fire at a request,
+not after a time.
 
 | status | |
 |---|---|

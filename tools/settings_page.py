@@ -1,4 +1,4 @@
-"""Writes docs/SETTINGS.md, every setting of Kafka 4.1 and its fate, from the settings' tables."""
+"""Writes docs/reference/settings.md: every setting of Kafka 4.1 and its fate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FATES = {
 
 
 def page() -> str:
-    """The text of docs/SETTINGS.md."""
+    """The text of docs/reference/settings.md."""
     parts = [HEAD]
     for title, resource_type, table in TABLES:
         parts.append(f"## {title}\n\n" + "\n".join(_rows(resource_type, table)) + "\n")

@@ -1,6 +1,7 @@
 """What a request asks and what its answer says, in a few words for each API.
 
-The fields are those of the trace (docs/LAB.md). They may be cut or missing, so nothing is required.
+The fields are those of the trace (docs/reference/lab). They may be cut or missing, so nothing is
+required.
 """
 
 from __future__ import annotations

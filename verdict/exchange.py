@@ -1,7 +1,7 @@
 """The events of a trace as exchanges: a request, its connection, and its answer.
 
 A trace is made by the lab (`lab/trace.py`) or read from a capture. Its events are dicts of JSON
-values; docs/LAB.md describes them.
+values; docs/reference/lab describes them.
 """
 
 from __future__ import annotations

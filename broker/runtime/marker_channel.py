@@ -363,7 +363,7 @@ class MarkerChannel:
             coordinator_epoch=entry[0].effect.coordinator_epoch,
             reason=why,
             what_to_do="remove the reason, then restart this broker, which sends the marker again:"
-            " docs/METRICS.md, Markers that are refused",
+            " docs/reference/metrics.md, Markers that are refused",
         )
 
     # To other nodes

@@ -1,4 +1,4 @@
-"""The documentation of settings: DescribeConfigs answers it, and docs/SETTINGS.md shows it.
+"""The documentation of settings: DescribeConfigs answers it; docs/reference/settings.md shows it.
 
 Each setting that works in Ottla has one sentence here. For the others the sentence says which
 values are accepted, or why the setting has no effect. This module is imported at its first use.

@@ -1,1 +1,1 @@
-"""The exactly-once Kafka sink of PySpark: `format("kafka-exactly-once")` (docs/SPARK_SINK.md)."""
+"""PySpark's sink `format("kafka-exactly-once")` (docs/reference/spark-sink.md)."""

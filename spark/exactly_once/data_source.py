@@ -1,4 +1,4 @@
-"""The format `kafka-exactly-once` of PySpark (docs/SPARK_SINK.md).
+"""The format `kafka-exactly-once` of PySpark (docs/reference/spark-sink.md).
 
 `register(spark)` makes it known to a session and a thread. Spark pickles the classes below to the
 executors.

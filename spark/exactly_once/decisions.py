@@ -2,7 +2,8 @@
 
 The driver carries out the action, puts the result into the view, and repeats, until the action is
 `Finish` or `Fail`. A crash forgets the view and keeps what the actions did; the next call begins
-with an empty view and reads the write-ahead log. docs/SPARK_SINK.md describes the protocol.
+with an empty view and reads the write-ahead log. docs/reference/spark-sink.md describes the
+protocol.
 """
 
 from __future__ import annotations

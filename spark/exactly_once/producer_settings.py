@@ -1,7 +1,7 @@
 """The settings of the sink's producers: names of Java's producer become those of librdkafka. Pure.
 
 Rows of another sink stay where they were: partitions, limits and times are those of Java's producer
-where the two clients differ (docs/SPARK_SINK.md has the table).
+where the two clients differ (docs/reference/spark-sink.md has the table).
 """
 
 from __future__ import annotations

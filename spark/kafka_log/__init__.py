@@ -1,8 +1,8 @@
 """The data source `kafka-log`: log directories of Ottla or Apache Kafka as DataFrames.
 
 `register(spark)` makes `spark.read.format("kafka-log")` and `spark.readStream` of it known to a
-session; `ottla.spark.session` does it. docs/SPARK_LOG.md lists the options and the columns. Only
-the driver and the executors of such a query import pyarrow and numpy.
+session; `ottla.spark.session` does it. docs/reference/spark-log.md lists the options and the
+columns. Only the driver and the executors of such a query import pyarrow and numpy.
 """
 
 from __future__ import annotations

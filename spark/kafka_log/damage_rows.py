@@ -1,8 +1,8 @@
 """Rows of the level `damage`: what in a segment's files is not as a broker writes it.
 
 Each row names the file, the range of bytes, and the offsets between which something may be missing.
-`docs/SPARK_LOG.md` lists the kinds. A torn end of a log's last file is one of them: a crash leaves
-it, and the next start of the broker cuts it off.
+`docs/reference/spark-log.md` lists the kinds. A torn end of a log's last file is one of them: a
+crash leaves it, and the next start of the broker cuts it off.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class KafkaLog(DataSource):
-    """`spark.read.format("kafka-log")`; docs/SPARK_LOG.md."""
+    """`spark.read.format("kafka-log")`; docs/reference/spark-log.md."""
 
     @classmethod
     def name(cls) -> str:

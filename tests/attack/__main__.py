@@ -1,4 +1,4 @@
-"""`python -m tests.attack`: attack a broker while a good client works; see docs/RELIABILITY.md."""
+"""Attack a broker while a good client works; see docs/explanation/reliability.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits of each attack's effects, in one table; docs/RELIABILITY.md gives the reasons."""
+"""The limits of each attack's effects, in a table; docs/explanation/reliability.md says why."""
 
 from __future__ import annotations
 

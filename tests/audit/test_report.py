@@ -62,7 +62,7 @@ def shown(report: Report, width: int) -> str:
 
 
 def test_the_document_has_the_rules_of_the_code() -> None:
-    assert table() in (ROOT / "docs" / "AUDIT.md").read_text()
+    assert table() in (ROOT / "docs/reference/audit.md").read_text()
 
 
 @pytest.mark.parametrize("width", [80, 140])

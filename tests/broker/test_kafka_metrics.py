@@ -213,5 +213,5 @@ async def test_the_document_names_every_metric_and_no_other(tmp_path: Path) -> N
         (family.name + ("_total" if family.type == "counter" else ""), family.type)
         for family in families
     }
-    text = (ROOT / "docs/METRICS.md").read_text()
+    text = (ROOT / "docs/reference/metrics.md").read_text()
     assert found == set(re.findall(r"^\| `(\w+)` \| (\w+) \|", text, re.MULTILINE))

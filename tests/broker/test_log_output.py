@@ -138,7 +138,7 @@ def test_levels_are_read_from_an_option(text: str, levels: dict[str, str]) -> No
     [
         ("loud", "loud: the levels are trace, debug, info, warn, error, fatal"),
         ("kafka.request.log=debug", "did you mean kafka.request.logger?"),
-        ("xyz=debug", "xyz=debug: there is no such logger; docs/LOGGING.md lists them"),
+        ("xyz=debug", "xyz=debug: there is no such logger; docs/reference/logging.md lists them"),
     ],
 )
 def test_a_wrong_level_is_explained(text: str, told: str) -> None:

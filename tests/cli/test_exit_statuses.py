@@ -1,4 +1,4 @@
-"""Exit statuses and streams of all commands, as docs/CLI.md has them.
+"""Exit statuses and streams of all commands, as docs/reference/cli.md has them.
 
 0: fine. 1: refused, no broker, something is wrong. 2: it cannot run. An error is one line on
 standard error, `ottla: REASON`, and nothing on standard output. A new command needs its rows here.

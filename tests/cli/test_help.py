@@ -41,7 +41,7 @@ def test_help_has_an_example(
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_a_command_is_documented(words: tuple[str, ...]) -> None:
-    assert f"ottla {' '.join(words)}" in (ROOT / "docs" / "CLI.md").read_text()
+    assert f"ottla {' '.join(words)}" in (ROOT / "docs/reference/cli.md").read_text()
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
@@ -86,7 +86,7 @@ def test_completion_knows_the_commands(
 def test_exit_statuses_are_in_the_help_and_in_the_documentation(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    documented = (ROOT / "docs" / "CLI.md").read_text()
+    documented = (ROOT / "docs/reference/cli.md").read_text()
     text = " ".join(help_of(capsys=capsys).split())
     assert "Exit status: 0 fine, 1 the broker refused" in text
     for status in (0, 1, 2, 130):

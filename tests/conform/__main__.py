@@ -1,9 +1,9 @@
 """`python -m tests.conform` (`make conform`): all clients that are there, in all scenarios.
 
 `--client NAME` and `--scenario PATTERN`, each any number of times, choose among them; `--pages DIR`
-gets a page for each client, `--traces DIR` its traces; `--record` writes what docs/clients.md is
-made of. Exit status 1 if a client breaks a rule, or fails, where known_violations.toml
-does not say so.
+gets a page for each client, `--traces DIR` its traces; `--record` writes what
+docs/reference/clients.md is made of. Exit status 1 if a client breaks a rule, or fails, where
+known_violations.toml does not say so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/clients.md, from the recordings of the clients: `python -m tests.conform.clients_page`.
+"""Writes docs/reference/clients.md from recordings: `python -m tests.conform.clients_page`.
 
 `make clients-page` runs it; `make conform ARGS=--record` records again.
 """
@@ -20,16 +20,16 @@ from .kafka_examples import NAME as EXAMPLES
 from .kafka_tools import NAME as TOOLS
 from .recorded import Recording, Seen, read
 
-PAGE: Final = Path(__file__).parents[2] / "docs/clients.md"
+PAGE: Final = Path(__file__).parents[2] / "docs/reference/clients.md"
 _COLUMNS: Final = 160
 _INTRODUCTION: Final = f"""# Clients and the rules of the protocol
 
 What stock clients do in the {len(SCENARIOS)} scenarios of `ottla conform`
-([CONFORM.md](CONFORM.md)), judged by the rules of [RULES.md](RULES.md) and by those of the runner.
-Each client runs a program of `examples/clients`, which copies a topic exactly once, or at least
-once where the client has no transactions. The page is made of recordings
-(tests/conform/recorded). `make conform` runs the clients again, and fails for a violation that this
-page does not explain.
+([how to](../how-to/conform.md)), judged by [the rules of the protocol](rules.md) and by those of
+the runner. Each client runs a program of `examples/clients`, which copies a topic exactly once, or
+at least once where the client has no transactions. The page is made of recordings
+(tests/conform/recorded). `make conform` runs the clients again, and fails for a violation that
+this page does not explain.
 """
 _LEGEND: Final = """
 A number says how often the client obeyed the rule, in all scenarios together. **2 of 14** says

@@ -3,7 +3,7 @@
 `python -m tests.conform.kafka_examples --source DIR`, with a checkout of Apache Kafka's source: its
 programs in `examples` and `streams/examples` are compiled in a scratch directory, with the address
 of the broker in place of their own, and run on three nodes, calm and with faults. It records what
-it found for docs/clients.md.
+it found for docs/reference/clients.md.
 """
 
 from __future__ import annotations

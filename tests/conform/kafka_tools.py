@@ -1,7 +1,7 @@
 """Kafka's own tools against Ottla, judged by the rules: `python -m tests.conform.kafka_tools`.
 
-It records what it found for docs/clients.md. The tools are those of Kafka's jars, which Maven
-downloads the first time. Exit status 1 if a tool fails.
+It records what it found for docs/reference/clients.md. The tools are those of Kafka's jars, which
+Maven downloads the first time. Exit status 1 if a tool fails.
 """
 
 from __future__ import annotations

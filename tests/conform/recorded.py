@@ -1,7 +1,7 @@
 """What the clients did in their last run: tests/conform/recorded/NAME.json, one file for each.
 
-`python -m tests.conform --record` writes them; docs/clients.md and its tests read them, so that
-the page can be checked without the clients.
+`python -m tests.conform --record` writes them; docs/reference/clients.md and its tests read them,
+so that the page can be checked without the clients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The compose files with logins in docs/CONTAINERS.md: a login is taken, a wrong one refused."""
+"""The compose files of docs/how-to/containers.md take a right login and refuse a wrong one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ottla.testing.certificates import Names, write_certificates
 
 from .engine import ROOT, Failed, call, container, wait_for_log
 
-PAGE = ROOT / "docs/CONTAINERS.md"
+PAGE = ROOT / "docs/how-to/containers.md"
 READY = "Kafka Server started"
 TIMEOUT_S = 20.0
 

@@ -16,7 +16,7 @@ from ottla.__main__ import main as ottla
 from ottla.kafka_tools.__main__ import TOOLS, main
 from ottla.testing import running_broker
 
-PAGE = Path(__file__).parents[2] / "docs" / "KAFKA_TOOLS.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/kafka-tools.md"
 TOOL = Path(__file__).parents[2] / "docker" / "kafka-tool"
 
 

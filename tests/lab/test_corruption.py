@@ -25,7 +25,7 @@ from ottla.protocol.fetch_answer import encode_fetch_answer
 from ottla.protocol.messages import answer
 from tests.protocol.message_values import SERVED, Values, schema
 
-DOCUMENT = Path(__file__).parents[2] / "docs/LAB.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/reference/lab/index.md"
 SEEDS = range(6)
 CORRELATION_ID = 77
 EARLIER = bytes(build([(b"k", b"earlier")], timestamp_ms=1, base_offset=0))

@@ -1,7 +1,7 @@
 """Traces that can be compared: without what differs from run to run.
 
-`python -m tests.lab.traces` runs the scenes of docs/LAB_SCENES.md and writes below them what
-they print.
+`python -m tests.lab.traces` runs the scenes of docs/reference/lab/scenes.md and writes below them
+what they print.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from ottla.testing import Ottla
 from ottla.testing.lab import Event
 
-SCENES = Path(__file__).parents[2] / "docs/LAB_SCENES.md"
+SCENES = Path(__file__).parents[2] / "docs/reference/lab/scenes.md"
 _SCENE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = (
     (re.compile(r"^ *\d+ \d\d:\d\d:\d\d\.\d{3} +", re.MULTILINE), "TIME "),

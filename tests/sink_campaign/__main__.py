@@ -1,10 +1,10 @@
 """`make sink-campaign`: kills the parts of the exactly-once sink, and compares output with input.
 
 Each round copies a topic through the sink, in two micro-batches or a batch write, and kills one
-process once: after a step of docs/SPARK_SINK.md, or at a random point. Or it stops the query, which
-must leave no transaction open. The query begins again until all is copied. What a reader with
-read_committed finds then must be the input exactly. A batch write has a name that begins other
-names, and one of these has a transaction open beside it.
+process once: after a step of docs/reference/spark-sink.md, or at a random point. Or it stops the
+query, which must leave no transaction open. The query begins again until all is copied. What a
+reader with read_committed finds then must be the input exactly. A batch write has a name that
+begins other names, and one of these has a transaction open beside it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/SETTINGS.md says what the tables say."""
+"""docs/reference/settings.md says what the tables say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.broker.settings.docs import BROKER_DOCS
 from ottla.broker.settings.fates import Fate, fate_of
 from tools.settings_page import page
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "SETTINGS.md"
+PAGE = Path(__file__).parent.parent.parent / "docs/reference/settings.md"
 
 
 def test_the_page_is_current() -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.verdict.rules_page` writes the table of docs/RULES.md."""
+"""`python -m tests.verdict.rules_page` writes the table of docs/reference/rules.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from ottla.verdict.rules.all_rules import RULES
 
-PAGE: Final = Path(__file__).parents[2] / "docs/RULES.md"
+PAGE: Final = Path(__file__).parents[2] / "docs/reference/rules.md"
 _BEGIN: Final = "| rule | sentence | applies to | source |\n|---|---|---|---|\n"
 
 

@@ -18,7 +18,7 @@ from ottla.verdict.oracle.oracle import judge_history
 from tests.project_files import ROOT
 from tests.verdict.histories import history
 
-DOCUMENT = (ROOT / "docs/ORACLE.md").read_text()
+DOCUMENT = (ROOT / "docs/reference/oracle.md").read_text()
 
 
 def written(path: Path, lines: list[Any]) -> str:

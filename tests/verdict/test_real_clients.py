@@ -74,7 +74,7 @@ def test_librdkafka_obeys_the_rules(kind: str, api: str, parameters: dict[str, A
         rules = judge(broker.trace.events())
         assert len(broker.read("out")) == RECORDS
     violations = {rule.rule_id for rule in rules if rule.violated}
-    # docs/clients.md: it sends EndTxn again to the node that it knows.
+    # docs/reference/clients.md: it sends EndTxn again to the node that it knows.
     assert violations == ({"coordinator-looked-up-again"} if api == "EndTxn" and closes else set())
     assert sum(rule.status is Status.OBEYED for rule in rules) > 20
 
@@ -96,7 +96,7 @@ def test_other_clients_obey_the_rules(made: type[Aiokafka] | type[Java]) -> None
         actor.close()
         rules = judge(broker.trace.events())
     actor.end()
-    # docs/clients.md: aiokafka knows no leader epochs.
+    # docs/reference/clients.md: aiokafka knows no leader epochs.
     known = {"leader-epoch-sent"} if made is Aiokafka else set()
     assert {rule.rule_id for rule in rules if rule.violated} == known
     assert sum(rule.status is Status.OBEYED for rule in rules) > 12

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ...client.record_reader import Fate, ReadRecord
 from .findings import Breach, Finding
 
-_CONTRACT: Final = "docs/CONFORM.md: the contract of the program"
+_CONTRACT: Final = "docs/how-to/conform.md: the contract of the program"
 _SHOWN: Final = 10
 _SHOWN_BYTES: Final = 40
 _SENTENCES: Final = {

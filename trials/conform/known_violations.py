@@ -1,8 +1,8 @@
 """What stock clients do otherwise than the rules: known_violations.toml, written by hand.
 
-Each was confirmed in the trace of a run, and in the source that it names. docs/clients.md tells it;
-a report of `ottla conform` names it at a violation. In a checkout `make conform` fails for a
-violation that the file does not have.
+Each was confirmed in the trace of a run, and in the source that it names. docs/reference/clients.md
+tells it; a report of `ottla conform` names it at a violation. In a checkout `make conform` fails
+for a violation that the file does not have.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The scenarios: what the broker is given before the program starts, and its faults meanwhile.
 
-Each runs on a broker of its own. A program copies the topic INPUT to OUTPUT (docs/CONFORM.md).
+Each runs on a broker of its own. A program copies the topic INPUT to OUTPUT
+(docs/how-to/conform.md).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _HEARTBEATS: Final = ("Heartbeat", "ConsumerGroupHeartbeat")
 
 
 class LabFault(NamedTuple):
-    """A rule of the lab (docs/LAB.md).
+    """A rule of the lab (docs/reference/lab).
 
     Attributes:
         needed: whether the program waits for the last records until the fault has fired.
@@ -34,7 +35,7 @@ class LabFault(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A state of the broker (docs/LAB_STATES.md).
+    """A state of the broker (docs/reference/lab/states.md).
 
     Attributes:
         after: whether it comes after the first records, and not before them.

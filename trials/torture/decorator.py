@@ -43,7 +43,7 @@ def torture(
 
     The function runs in processes of its own, so it is a function of a module. It may take
     bootstrap, input, output, group, transactional_id and copy, and may be a coroutine. It runs
-    until SIGTERM; if it returns, it is called again in a new process (docs/TORTURE.md).
+    until SIGTERM; if it returns, it is called again in a new process (docs/how-to/torture.md).
 
     Args:
         check: what the output must be, as `ottla torture --check`.

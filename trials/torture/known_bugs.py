@@ -1,7 +1,7 @@
 """Known bugs of client libraries that a failing run may show: recognized in the trace, and named.
 
 A run that fails although the application is right is puzzling; the report says what is known.
-docs/TORTURE.md says what an application can do about each.
+docs/how-to/torture.md says what an application can do about each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...protocol.errors import Code
 from ...trace.view import Event, Exchange, errors_in, exchanges
 from .checks import STUCK, TWICE
 
-_PAGE: Final = 'docs/TORTURE.md, "If your client is librdkafka"'
+_PAGE: Final = 'docs/how-to/torture.md, "If your client is librdkafka"'
 _NAMES: Final = ("librdkafka", "confluent-kafka")
 _UNSTABLE: Final = Code.UNSTABLE_OFFSET_COMMIT.name
 

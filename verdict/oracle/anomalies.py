@@ -168,7 +168,7 @@ ANOMALIES: Final = {each.id: each for each in _ALL}
 
 
 def table() -> str:
-    """The anomalies as a table of Markdown, for docs/ORACLE.md, with a line break at its end."""
+    """The table of anomalies for docs/reference/oracle.md, with a line break at its end."""
     lines = ["| anomaly | it says | Kafka allows it | not from | source |", "|---|---|---|---|---|"]
     lines += [
         f"| {each.id} | {each.sentence} | {each.kafka} | {each.forbidden} | {each.source} |"

@@ -1,7 +1,7 @@
 """The ledger of a run: a line of JSON for each begin and each end of an operation of a client.
 
-docs/ORACLE.md describes the fields. Each value is in the run once: a whole number, or a text.
-The order of lines is the order of time.
+docs/reference/oracle.md describes the fields. Each value is in the run once: a whole number, or a
+text. The order of lines is the order of time.
 """
 
 from __future__ import annotations

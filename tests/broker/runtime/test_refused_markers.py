@@ -230,7 +230,7 @@ def test_an_answer_of_each_kind_is_in_the_table() -> None:
 async def test_a_restart_completes_the_transaction_once_the_producer_has_expired(
     tmp_path: Path, epochs_later: int, coordinator_epoch: int
 ) -> None:
-    """As docs/METRICS.md has it; until then each restart says that it is refused."""
+    """As docs/reference/metrics.md has it; until then each restart says that it is refused."""
     async with several_nodes(tmp_path, 1, AT_ONCE, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
         producer = prepare(it, A, B)

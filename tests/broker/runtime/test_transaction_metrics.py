@@ -18,7 +18,7 @@ from ottla.storage.log import PartitionLog
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "METRICS.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs/reference/metrics.md"
 
 
 async def counting(it: OneNode) -> None:

@@ -18,7 +18,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Malformed
 from tests.broker.one_node import one_node
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "METRICS.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs/reference/metrics.md"
 
 LONG_S = 2 * LIMIT_S
 

@@ -1,4 +1,4 @@
-"""Where Ottla's refusals differ from Apache Kafka's, as docs/DIFFERENCES.md says.
+"""Where Ottla's refusals differ from Apache Kafka's, as docs/reference/differences.md says.
 
 Each rule replaces one thing that a client of Apache Kafka sees. Everything else must be equal.
 """

@@ -22,7 +22,7 @@ PRODUCERS: Final = {
     "spark/orders.py",
     "spark/testing.py",
 }
-"""The table "Settings of producers" in docs/SPARK_SINK.md has a column for each."""
+"""The table "Settings of producers" in docs/reference/spark-sink.md has a column for each."""
 
 WITH_OTHER_SETTINGS: Final = {"testing/oracle_clients.py"}
 """The wrapper of a user's client has the user's settings."""
@@ -48,7 +48,7 @@ def test_every_producer_of_librdkafka_is_in_the_table() -> None:
 
 
 def test_the_table_of_defaults_agrees_with_the_settings() -> None:
-    text = (ROOT / "docs" / "SPARK_SINK.md").read_text().split("### Settings of producers")[1]
+    text = (ROOT / "docs/reference/spark-sink.md").read_text().split("### Settings of producers")[1]
     text = text.split("## The protocol")[0]
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
     shown = {row[0].strip("`"): row[1] for row in rows}

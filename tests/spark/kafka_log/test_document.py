@@ -1,4 +1,4 @@
-"""docs/SPARK_LOG.md has the options, columns and kinds of damage that the source has."""
+"""docs/reference/spark-log.md has the options, columns and kinds of damage that the source has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from ottla.spark.kafka_log.options import OPTIONS
 from ottla.spark.kafka_log.schemas import COLUMNS, Level
 
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "SPARK_LOG.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs/reference/spark-log.md").read_text()
 
 
 def table(title: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The tables of docs/CONFORM.md; `python -m tests.trials.conform.page` writes them."""
+"""The tables of docs/how-to/conform.md; `python -m tests.trials.conform.page` writes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from ottla.trials.conform.copy_rules import sentences
 from ottla.trials.conform.scenarios import SCENARIOS
 
-PAGE = Path(__file__).parents[3] / "docs/CONFORM.md"
+PAGE = Path(__file__).parents[3] / "docs/how-to/conform.md"
 
 
 def rules() -> Iterator[str]:

@@ -51,7 +51,7 @@ def test_each_program_is_of_an_exhibit() -> None:
 
 
 def test_the_page_is_that_of_the_exhibits() -> None:
-    assert (ROOT / "docs" / "MUSEUM.md").read_text() == page(), "make museum-page"
+    assert (ROOT / "docs/explanation/museum.md").read_text() == page(), "make museum-page"
 
 
 def test_the_list_has_all_exhibits(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,7 +86,7 @@ def test_a_report_names_the_bug_with_its_issues() -> None:
 
 
 def test_the_page_has_the_section_that_reports_name() -> None:
-    page = (ROOT / "docs/TORTURE.md").read_text()
+    page = (ROOT / "docs/how-to/torture.md").read_text()
     for bug in (HANG, RESET):
         assert "## If your client is librdkafka" in page
         assert all(issue in page for issue in bug.issues)

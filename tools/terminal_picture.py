@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-PICTURE = Path(__file__).parent / "terminal.svg"
+PICTURE = Path(__file__).parent.parent / "docs/terminal.svg"
 README = Path(__file__).parent.parent / "README.md"
 COLUMNS = 100
 TIMEOUT_S = 60.0
