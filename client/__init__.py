@@ -1,7 +1,9 @@
 """The Kafka client of commands, tests and the Spark sink: blocking, one request at a time.
 
-It speaks to Ottla and to Kafka, by versions that both have. `connection.py` opens a socket, with
-TLS and a login if `security.py` says so; `cluster_client.py` finds brokers, leaders and
+It speaks to Ottla and to Kafka, by versions that both have. `core.py` has no input and output:
+frames, versions, logins. `connection.py` is the core with a blocking socket, with TLS and a login
+if `security.py` says so; `async_connection.py` is the core with streams of asyncio.
+`cluster_client.py` finds brokers, leaders and
 coordinators; `retries.py` repeats what a cluster refuses for a moment; `record_producer.py` and
 `record_reader.py` write and read records, the reader with the fate of each. `admin/` has a module
 for each subject.

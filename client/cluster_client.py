@@ -1,61 +1,16 @@
-"""The client of commands, tests and the audit: one request at a time, to any broker of a cluster.
-
-The versions below exist in Apache Kafka since 4.0 and in every Ottla, so the commands work with
-both.
-"""
+"""The client of a cluster: one request at a time, to any of its brokers."""
 
 from __future__ import annotations
 
-import socket
+from collections.abc import Sequence
 from typing import Any, Final, Self
 
+from ..protocol.addresses import Address, read_addresses
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Code, Malformed
-from .connection import NO_KAFKA, received, secured
+from ..protocol.errors import Code
+from .connection import Connection
 from .security import UNSECURED, ClientSecurity, Unauthenticated
 
-_VERSIONS: Final = {
-    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
-    ApiKey.API_VERSIONS: 4,
-    ApiKey.END_TXN: 4,
-    ApiKey.FETCH: 12,
-    ApiKey.PRODUCE: 11,
-    ApiKey.UPDATE_FEATURES: 1,
-    ApiKey.METADATA: 12,
-    ApiKey.FIND_COORDINATOR: 4,
-    ApiKey.INIT_PRODUCER_ID: 4,
-    ApiKey.LIST_OFFSETS: 9,
-    ApiKey.WRITE_TXN_MARKERS: 1,
-    ApiKey.DESCRIBE_PRODUCERS: 0,
-    ApiKey.DESCRIBE_TRANSACTIONS: 0,
-    ApiKey.LIST_TRANSACTIONS: 0,
-    ApiKey.ALTER_CLIENT_QUOTAS: 1,
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: 0,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
-    ApiKey.CREATE_ACLS: 3,
-    ApiKey.CREATE_PARTITIONS: 3,
-    ApiKey.CREATE_TOPICS: 7,
-    ApiKey.DELETE_ACLS: 3,
-    ApiKey.DELETE_GROUPS: 2,
-    ApiKey.DELETE_RECORDS: 2,
-    ApiKey.DELETE_TOPICS: 6,
-    ApiKey.DESCRIBE_ACLS: 3,
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: 1,
-    ApiKey.DESCRIBE_CLUSTER: 2,
-    ApiKey.DESCRIBE_CONFIGS: 4,
-    ApiKey.DESCRIBE_GROUPS: 6,
-    ApiKey.DESCRIBE_LOG_DIRS: 4,
-    ApiKey.DESCRIBE_QUORUM: 2,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: 0,
-    ApiKey.ELECT_LEADERS: 2,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: 1,
-    ApiKey.LIST_CONFIG_RESOURCES: 1,
-    ApiKey.LIST_GROUPS: 5,
-    ApiKey.OFFSET_COMMIT: 9,
-    ApiKey.OFFSET_DELETE: 0,
-    ApiKey.OFFSET_FETCH: 9,
-}
 _CLIENT_ID: Final = "ottla"
 _TRANSACTION: Final = 1  # the key type in FindCoordinator
 
@@ -97,21 +52,6 @@ def check(code: int, what: str, message: str | None = None) -> None:
         raise ErrorAnswer(code, what, message)
 
 
-def addresses(bootstrap: str) -> list[tuple[str, int]]:
-    """Host and port of each address in `HOST:PORT,HOST:PORT`.
-
-    Raises:
-        ValueError: one has another form; the text names it.
-    """
-    found = []
-    for text in bootstrap.split(","):
-        host, _, port = text.strip().rpartition(":")
-        if not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 1 << 16:
-            raise ValueError(f"{text}: HOST:PORT was expected")
-        found.append((host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)))
-    return found
-
-
 def _name(code: int) -> str:
     try:
         return Code(code).name
@@ -127,6 +67,9 @@ class Client:
         timeout_s: for connecting, and for each answer.
         security: of its connections.
         client_id: of its requests.
+        others: addresses of further brokers, for requests to any broker while the first is away.
+        connects: ask a broker for the nodes of the cluster at once, and raise NoAnswer if none
+            answers. Without it the first request opens the first connection.
 
     Attributes:
         brokers: host and port by node id.
@@ -140,18 +83,21 @@ class Client:
         timeout_s: float = 10.0,
         security: ClientSecurity = UNSECURED,
         client_id: str = _CLIENT_ID,
+        others: Sequence[Address] = (),
+        connects: bool = True,
     ) -> None:
         self._security = security
         self._client_id = client_id
-        self._first = (host, port)
+        self._bootstrap = [(host, port), *others]
         self._timeout_s = timeout_s
-        self._sockets: dict[tuple[str, int], socket.socket] = {}
-        self._sent = 0
+        self._connections: dict[Address, Connection] = {}
         self._leaders: dict[tuple[str, int], int] = {}
         self._leader_epochs: dict[tuple[str, int], int] = {}
-        self.brokers: dict[int, tuple[str, int]] = {}
+        self.brokers: dict[int, Address] = {}
+        if not connects:
+            return
         try:
-            self.metadata([])
+            self.connect()
         except NoAnswer:
             self.close()
             raise
@@ -164,30 +110,54 @@ class Client:
         timeout_s: float = 10.0,
         security: ClientSecurity = UNSECURED,
         client_id: str = _CLIENT_ID,
+        connects: bool = True,
     ) -> Self:
-        """A client of the first broker that answers.
+        """A client of a cluster.
 
         Args:
-            bootstrap: addresses with commas between them.
+            bootstrap: addresses of brokers, with commas between them.
             security: of its connections.
             client_id: of its requests.
+            connects: ask a broker for the nodes of the cluster at once.
 
         Raises:
             ValueError: an address has another form than HOST:PORT.
+            LoginFailed: no broker answers, and the last one refuses the login.
             NoAnswer: no broker answers; the text has the reason of each.
         """
-        troubles = []
-        for host, port in addresses(bootstrap):
+        (host, port), *others = read_addresses(bootstrap)
+        return cls(
+            host,
+            port,
+            timeout_s=timeout_s,
+            security=security,
+            client_id=client_id,
+            others=others,
+            connects=connects,
+        )
+
+    def connect(self) -> None:
+        """Ask the first broker that answers for the nodes of the cluster.
+
+        Raises:
+            NoAnswer: none answers; see `to`.
+        """
+        troubles: list[NoAnswer] = []
+        for _ in self._bootstrap:
             try:
-                return cls(host, port, timeout_s=timeout_s, security=security, client_id=client_id)
+                self.metadata([])
+                return
             except NoAnswer as trouble:
-                troubles.append(str(trouble))
-        raise NoAnswer("; ".join(troubles))
+                troubles.append(trouble)
+        if len(troubles) == 1 or isinstance(troubles[-1], LoginFailed):
+            raise troubles[-1]
+        raise NoAnswer("; ".join(map(str, troubles)))
 
     def close(self) -> None:
-        """Close all connections."""
-        for each in self._sockets.values():
+        """Close all connections; the next request opens one again."""
+        for each in self._connections.values():
             each.close()
+        self._connections.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -206,60 +176,55 @@ class Client:
         """Send one request and return the body of the answer.
 
         Args:
-            node_id: the broker to ask; None for the first one.
+            node_id: the broker to ask; None for any.
             version: of the request; None for the one that every broker has.
 
         Raises:
             NoAnswer: the broker cannot be reached or closes the connection.
         """
-        from ..protocol.requests import read_answer
-
-        version = _VERSIONS[api_key] if version is None else version
-        address, connection = self._sent_to(api_key, version, body, node_id)
-        where = f"{address[0]}:{address[1]}"
+        address, connection = self._connected(node_id)
         try:
-            answer = received(connection)
-        except Unauthenticated as wrong:
-            self._sockets.pop(address).close()
-            raise LoginFailed(where, wrong) from None
+            return connection.ask(api_key, body, version)
         except OSError as trouble:
-            self._sockets.pop(address).close()
-            raise NoAnswer(f"{where}: {_reason(trouble)}") from None
-        try:
-            return read_answer(api_key, version, self._sent, answer)
-        except Malformed as broken:  # the peer is not a Kafka broker
-            raise NoAnswer(f"{where}: its answer cannot be read: {NO_KAFKA}") from broken
+            raise self._lost(address, trouble) from None
 
     def send(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int) -> None:
         """Send a request that has no answer: Produce with acks=0. Raises NoAnswer."""
-        self._sent_to(api_key, _VERSIONS[api_key], body, node_id)
-
-    def _sent_to(
-        self, api_key: ApiKey, version: int, body: dict[str, Any], node_id: int | None
-    ) -> tuple[tuple[str, int], socket.socket]:
-        from ..protocol.requests import request_frame
-
-        address = self._first if node_id is None else self.brokers[node_id]
-        self._sent += 1
-        frame = request_frame(api_key, version, self._sent, self._client_id, body)
+        address, connection = self._connected(node_id)
         try:
-            connection = self._sockets.get(address)
-            if connection is None:
-                connection = self._connected(address)
-                self._sockets[address] = connection
-            connection.sendall(frame)
-        except Unauthenticated as wrong:
-            raise LoginFailed(f"{address[0]}:{address[1]}", wrong) from None
+            connection.send(api_key, body)
         except OSError as trouble:
-            if (broken := self._sockets.pop(address, None)) is not None:
-                broken.close()
-            raise NoAnswer(f"{address[0]}:{address[1]}: {_reason(trouble)}") from None
-        return address, connection
+            raise self._lost(address, trouble) from None
 
-    def _connected(self, address: tuple[str, int]) -> socket.socket:
-        """A new connection after TLS and login. Raises OSError."""
-        connection = socket.create_connection(address, timeout=self._timeout_s)
-        return secured(connection, address[0], self._security, self._client_id)
+    def _connected(self, node_id: int | None) -> tuple[Address, Connection]:
+        """A connection to a node, or to any. Raises NoAnswer."""
+        address = self._bootstrap[0] if node_id is None else self.brokers[node_id]
+        try:
+            if address not in self._connections:
+                self._connections[address] = Connection.open(
+                    address,
+                    timeout_s=self._timeout_s,
+                    security=self._security,
+                    client_id=self._client_id,
+                )
+        except OSError as trouble:
+            raise self._lost(address, trouble) from None
+        return address, self._connections[address]
+
+    def _lost(self, address: Address, trouble: OSError) -> NoAnswer:
+        """Close a connection that failed; the error of its request.
+
+        The next request to any broker is for the next address.
+        """
+        if (broken := self._connections.pop(address, None)) is not None:
+            broken.close()
+        if address == self._bootstrap[0]:
+            self._bootstrap.append(self._bootstrap.pop(0))
+        where = f"{address[0]}:{address[1]}"
+        if isinstance(trouble, Unauthenticated):
+            return LoginFailed(where, trouble)
+        # In words, without a number of the system.
+        return NoAnswer(f"{where}: {trouble.strerror or str(trouble) or type(trouble).__name__}")
 
     def metadata(self, topics: list[str] | None, *, may_create: bool = False) -> list[Any]:
         """The topics, or all topics for None; also updates `brokers`.
@@ -303,8 +268,3 @@ class Client:
         check(found.error_code, f"the coordinator of {transactional_id}")
         self.brokers[found.node_id] = (found.host, found.port)
         return int(found.node_id)
-
-
-def _reason(trouble: OSError) -> str:
-    """The reason in words, without a number of the system."""
-    return trouble.strerror or str(trouble) or type(trouble).__name__

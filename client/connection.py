@@ -1,105 +1,101 @@
-"""One blocking connection of a client: TLS and login, then one request at a time.
-
-The socket is opened by the caller.
-"""
+"""One blocking connection of a client: the core with a socket."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import socket
+from typing import Any, Final, Self
 
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Code
-from .security import ClientSecurity, Unauthenticated, refused_certificate
+from .core import Call, Conversation, FrameReader, log_in
+from .security import ClientSecurity, refused_certificate
 
-if TYPE_CHECKING:
-    import socket
-
-NO_KAFKA: Final = "the peer is not a Kafka broker"
-_TLS_ALERT: Final = b"\x15\x03"
-_MOST_BYTES: Final = 1 << 30  # of an answer
 _AT_ONCE: Final = 1 << 20
 
 
-def secured(
-    connection: socket.socket, host: str, security: ClientSecurity, client_id: str
-) -> socket.socket:
-    """The connection after TLS and login.
+class Connection:
+    """A connection to one broker. It is of no use any more when a method has raised an OSError.
 
     Args:
-        connection: to the broker, with a timeout; closed if an error is raised.
-        host: of the broker, as its certificate has it.
-
-    Raises:
-        Unauthenticated: the login failed, or the certificate of the broker is not trusted.
-        OSError: the broker cannot be reached, or is none.
+        connected: to the broker, with a timeout, after TLS.
+        client_id: of the requests.
     """
-    connection = security.secured(connection, host)
-    if security.login is not None:
-        try:
-            _log_in(connection, security, client_id)
-        except OSError:
-            connection.close()
-            raise
-    return connection
 
+    def __init__(self, connected: socket.socket, client_id: str) -> None:
+        self._socket = connected
+        self._conversation = Conversation(client_id)
 
-def _log_in(connection: socket.socket, security: ClientSecurity, client_id: str) -> None:
-    from ..protocol.requests import read_answer, request_frame
+    @classmethod
+    def open(
+        cls, address: tuple[str, int], *, timeout_s: float, security: ClientSecurity, client_id: str
+    ) -> Self:
+        """A new connection, after TLS and the login.
 
-    def ask(api_key: ApiKey, version: int, body: dict[str, Any]) -> Any:
-        connection.sendall(request_frame(api_key, version, 0, client_id, body))
-        answer = read_answer(api_key, version, 0, received(connection))
-        if answer.error_code != Code.NONE:
-            raise _refused(answer, security.mechanism)
+        Args:
+            address: host and port; the certificate of the broker has this host.
+            timeout_s: for connecting, and for each answer.
+
+        Raises:
+            Unauthenticated: the login failed, or the certificate of the broker is not trusted.
+            OSError: the broker cannot be reached, or is none.
+        """
+        plain = socket.create_connection(address, timeout=timeout_s)
+        opened = cls(security.secured(plain, address[0]), client_id)
+        if security.login is not None:
+            try:
+                opened._log_in(security)
+            except OSError:
+                opened.close()
+                raise
+        return opened
+
+    def _log_in(self, security: ClientSecurity) -> None:
+        calls = log_in(security)
+        call = next(calls)
+        while True:
+            try:
+                call = calls.send(self._exchange(call))
+            except StopIteration:
+                return
+
+    def ask(self, api_key: ApiKey, body: dict[str, Any], version: int | None = None) -> Any:
+        """Send a request; return the body of its answer.
+
+        Raises:
+            Unauthenticated: the broker refuses the client's certificate.
+            OSError: the connection is closed, the answer is late, or the peer is not a broker.
+        """
+        return self._exchange(Call(api_key, body, version))
+
+    def send(self, api_key: ApiKey, body: dict[str, Any]) -> None:
+        """Send a request that has no answer: Produce with acks=0. Raises OSError."""
+        self._socket.sendall(self._conversation.request(Call(api_key, body), is_answered=False))
+
+    def exchange(self, frame: bytes | bytearray) -> bytes:
+        """Send a whole request; return the frame of its answer, without its size.
+
+        Raises:
+            Unauthenticated, OSError: see `ask`.
+        """
+        self._socket.sendall(frame)
+        frames = FrameReader()
+        while (answer := frames.receive(self._read(frames.wanted_bytes))) is None:
+            pass
         return answer
 
-    def exchange(message: bytes) -> bytes:
-        return bytes(ask(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": message}).auth_bytes)
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
 
-    ask(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": security.mechanism})
-    security.authenticate(exchange)
+    def _exchange(self, call: Call) -> Any:  # Any: the body of an answer
+        conversation = self._conversation
+        self._socket.sendall(conversation.request(call))
+        while (answer := conversation.receive(self._read(conversation.wanted_bytes))) is None:
+            pass
+        return answer
 
-
-def _refused(answer: Any, mechanism: str) -> Unauthenticated:
-    """The failure that Kafka's SaslClientAuthenticator makes of an answer with an error."""
-    known = {each.value: each.name for each in Code}
-    why = getattr(answer, "error_message", None)
-    why = why or known.get(answer.error_code, f"error {answer.error_code}")
-    error = "SaslAuthenticationException"
-    if hasattr(answer, "mechanisms"):  # of SaslHandshake
-        enabled = f"enabled mechanisms are [{', '.join(answer.mechanisms)}]"
-        if answer.error_code == Code.UNSUPPORTED_SASL_MECHANISM:
-            error = "UnsupportedSaslMechanismException"
-            why = f"Client SASL mechanism '{mechanism}' not enabled in the server, {enabled}"
-        elif answer.error_code == Code.ILLEGAL_SASL_STATE:
-            error = "IllegalSaslStateException"
-            why = f"Unexpected handshake request with client mechanism {mechanism}, {enabled}"
-    return Unauthenticated(f"the login failed: {why}", why, error)
-
-
-def received(connection: socket.socket) -> bytes:
-    """The next answer, without its size.
-
-    Raises:
-        Unauthenticated: the broker refuses the client's certificate.
-        OSError: the connection is closed, the answer is late, or the peer is not a broker.
-    """
-    head = _read(connection, 4)
-    if head[:2] == _TLS_ALERT:
-        raise OSError("the port speaks TLS, and the client does not")
-    if head == b"HTTP":
-        raise OSError(f"its answer cannot be read: it is an HTTP server, {NO_KAFKA}")
-    size = int.from_bytes(head, "big")
-    if size > _MOST_BYTES:
-        raise OSError(f"its answer cannot be read: {NO_KAFKA}")
-    return _read(connection, size)
-
-
-def _read(connection: socket.socket, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
+    def _read(self, most_bytes: int) -> bytes:
         try:
-            some = connection.recv(min(size - len(data), _AT_ONCE))
+            return self._socket.recv(min(most_bytes, _AT_ONCE))
         except OSError as failed:
             alert = getattr(failed, "reason", None)  # that of an `ssl.SSLError`
             if not isinstance(alert, str) or "_ALERT_" not in alert:
@@ -110,7 +106,3 @@ def _read(connection: socket.socket, size: int) -> bytes:
                 "Failed to process post-handshake messages",
                 f"Received fatal alert: {why}",
             ) from None
-        if not some:
-            raise OSError("it closed the connection")
-        data += some
-    return bytes(data)

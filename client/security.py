@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Generator
     from ssl import SSLContext
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -76,24 +76,21 @@ class ClientSecurity(NamedTuple):
             connection.close()
             raise
 
-    def authenticate(self, exchange: Callable[[bytes], bytes]) -> None:
-        """Log in.
-
-        Args:
-            exchange: sends the bytes of one message, and returns those of its answer.
+    def login_messages(self) -> Generator[bytes, bytes, None]:
+        """The messages of the login; each yields to the bytes of the server's answer.
 
         Raises:
-            OSError: of `exchange`, or the server's messages are wrong.
+            Unauthenticated: the server's messages are wrong.
         """
         assert self.login is not None
         name, password = self.login
         if self.mechanism == "PLAIN":
-            exchange(f"\0{name}\0{password}".encode())
+            yield f"\0{name}\0{password}".encode()
             return
         if self.mechanism == UNSECURED_TOKENS:
             from ..security.unsecured_login import first_message
 
-            exchange(first_message(password))
+            yield first_message(password)
             return
         import secrets
 
@@ -101,7 +98,8 @@ class ClientSecurity(NamedTuple):
 
         client = ScramClient(self.mechanism, self.login, secrets.token_urlsafe(24))
         try:
-            client.check(exchange(client.final(exchange(client.first()))))
+            answer = yield client.first()
+            client.check((yield client.final(answer)))
         except ScramRefused as wrong:
             raise Unauthenticated(f"the login failed: {wrong}", str(wrong)) from None
 

@@ -173,7 +173,9 @@ def _once() -> type[argparse.Action]:
 
 def address(given: str) -> tuple[str, int]:
     """Host and port of HOST:PORT; the host may be missing. Raises CannotRun."""
-    host, _, port = given.rpartition(":")
-    if not port.isdecimal():
-        raise CannotRun(f"{given}: HOST:PORT was expected")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    from ..protocol.addresses import read_address
+
+    try:
+        return read_address(given, lowest_port=0)
+    except ValueError as wrong:
+        raise CannotRun(str(wrong)) from None

@@ -1,18 +1,21 @@
 """`ottla health`: asks a broker for its API versions, then for its nodes and topics.
 
-Imports only sockets and argparse, to be fast, unless it logs in. The exit status depends on the
-login and the first answer alone.
+Bodies are read by hand, because the codec takes longer to import than all others; a login imports
+it. The exit status depends on the login and the first answer alone.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import struct
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import closing
+from typing import Any, NamedTuple
 
+from ..client.connection import Connection
+from ..client.core import NO_KAFKA
+from ..client.security import UNSECURED, ClientSecurity
 from ..console.options import (
     DEFAULT_LISTEN,
     HEALTH_OPTIONS,
@@ -22,9 +25,6 @@ from ..console.options import (
     new_parser,
 )
 from ..console.security import command_security
-
-if TYPE_CHECKING:
-    from ..client.security import ClientSecurity
 
 # ApiVersions (key 18) version 0, correlation id 7, no client id.
 _REQUEST = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -58,30 +58,27 @@ def examined(
 ) -> tuple[str | None, Cluster | None]:
     """The reason why a broker is not healthy, or None; its cluster, or None if it names none."""
     try:
-        with _connected(host, port, timeout_s, security) as connection:
-            connection.settimeout(timeout_s)
-            connection.sendall(_REQUEST)
-            head = _received(connection, 10)
-            size, correlation_id, error_code = struct.unpack(">iih", head)
-            if correlation_id != 7:
-                return _stranger(head), None
+        with closing(_connected((host, port), timeout_s, security)) as connection:
+            try:
+                answered, error_code = struct.unpack_from(">ih", connection.exchange(_REQUEST))
+            except struct.error:
+                answered = 0
+            if answered != 7:
+                return NO_KAFKA, None
             if error_code:
                 return f"it answers with error {error_code}", None
-            return None, _cluster(connection, size - 6) if with_cluster else None
+            return None, _cluster(connection) if with_cluster else None
     except OSError as error:
         return error.strerror or str(error) or type(error).__name__, None
 
 
 def _connected(
-    host: str, port: int, timeout_s: float, security: ClientSecurity | None
-) -> socket.socket:
+    address: tuple[str, int], timeout_s: float, security: ClientSecurity | None
+) -> Connection:
     """A new connection, after TLS and login if it has a security. Raises OSError."""
-    connection = socket.create_connection((host, port), timeout=timeout_s)
-    if security is None:
-        return connection
-    from ..client.connection import secured
-
-    return secured(connection, host, security, "ottla")
+    return Connection.open(
+        address, timeout_s=timeout_s, security=security or UNSECURED, client_id="ottla"
+    )
 
 
 def health(words: Sequence[str]) -> int:
@@ -148,32 +145,9 @@ def _print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-def _received(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        some = connection.recv(size - len(data))
-        if not some:
-            if data[:2] == b"\x15\x03":  # an alert of TLS, which is shorter than an answer
-                break
-            raise OSError("it closed the connection")
-        data += some
-    return data.ljust(size, b"\0")
-
-
-def _stranger(head: bytes) -> str:
-    if head[:2] == b"\x15\x03":
-        return "the peer is not a Kafka broker in plain text: the port speaks TLS"
-    if head[:4] == b"HTTP":
-        return "the peer is not a Kafka broker but an HTTP server"
-    return "the peer is not a Kafka broker"
-
-
-def _cluster(connection: socket.socket, left_bytes: int) -> Cluster | None:
+def _cluster(connection: Connection) -> Cluster | None:
     try:
-        _received(connection, left_bytes)
-        connection.sendall(_METADATA)
-        (size,) = struct.unpack(">i", _received(connection, 4))
-        return _read_cluster(_Reader(_received(connection, size), 4))
+        return _read_cluster(_Reader(connection.exchange(_METADATA), 4))
     except (OSError, ValueError, struct.error):
         return None
 

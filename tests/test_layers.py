@@ -28,8 +28,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),
     "verdict": ({"audit", "protocol"}, set()),
     "client": ({"protocol", "security"}, set()),
+    # Markers go to other nodes as requests of a client.
     "broker": (
-        {"protocol", "metadata", "security", "storage", "coordinator"},
+        {"protocol", "metadata", "security", "storage", "coordinator", "client"},
         {"uvloop", "structlog", "prometheus_client"},
     ),
     "lab": (

@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ...client.async_connection import AsyncConnection
 from ...coordinator.transactions.states import Partition
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...protocol.requests import read_answer, request_frame
 from ..clock import Clock, within_ms
 from . import markers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...protocol.api_types.write_txn_markers import WritableTxnMarkerFields
+    from ...protocol.api_types.write_txn_markers import (
+        ReceivedWriteTxnMarkersResponse,
+        WritableTxnMarkerFields,
+    )
     from ..settings.config import BrokerConfig
     from .marker_channel import Ending, Entry
     from .partitions import OtherNode
 
-_VERSION: Final = 1
 _ANSWER_LIMIT_BYTES: Final = 64 << 20
 
 
-class _Connection(NamedTuple):
+class _Open(NamedTuple):
     """A connection to another node.
 
     Attributes:
@@ -39,12 +40,7 @@ class _Connection(NamedTuple):
 
     address: tuple[str, int]
     peer: str
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    @property
-    def is_open(self) -> bool:
-        return not self.writer.is_closing() and not self.reader.at_eof()
+    connection: AsyncConnection
 
 
 class MarkerRequests:
@@ -72,8 +68,7 @@ class MarkerRequests:
         self._peers = peers
         self._config = config
         self._clock = clock
-        self._connections: dict[int, _Connection] = {}
-        self._sent = 0
+        self._connections: dict[int, _Open] = {}
 
     async def send(self, node_id: int, entries: Sequence[Entry]) -> list[Code]:
         """Send markers to a node; return its answers in the order of the entries.
@@ -82,8 +77,8 @@ class MarkerRequests:
         request.
 
         Raises:
-            OSError: it cannot be reached, or the connection ended; TimeoutError is one.
-            Malformed: its answer cannot be read.
+            OSError: it cannot be reached, its answer cannot be read, or the connection ended;
+                TimeoutError is one.
         """
         other = self._nodes.get(node_id)
         if other is None or not other.runs:
@@ -91,19 +86,9 @@ class MarkerRequests:
         if other.between_nodes is None:
             return [_appended(other, ending, partition) for ending, partition in entries]
         timeout_ms = self._config["request.timeout.ms"]
-        self._sent += 1
-        number = self._sent  # other requests may be sent before the answer comes
-        frame = request_frame(
-            ApiKey.WRITE_TXN_MARKERS,
-            _VERSION,
-            number,
-            f"broker-{self._node_id}-txn-marker-sender",
-            {"markers": _markers(entries)},
-        )
         try:
             async with within_ms(self._clock.live, timeout_ms):
-                answer = await self._answer(node_id, other.between_nodes, other, frame)
-            body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
+                body = await self._answer(node_id, other.between_nodes, other, entries)
         except BaseException:
             self._drop(node_id)
             raise
@@ -121,22 +106,19 @@ class MarkerRequests:
             self._drop(node_id)
 
     async def _answer(
-        self, node_id: int, address: tuple[str, int], other: OtherNode, frame: bytearray
-    ) -> bytes:
-        connection = self._connections.get(node_id)
-        if connection is None or connection.address != address or not connection.is_open:
+        self, node_id: int, address: tuple[str, int], other: OtherNode, entries: Sequence[Entry]
+    ) -> ReceivedWriteTxnMarkersResponse:
+        known = self._connections.get(node_id)
+        if known is None or known.address != address or not known.connection.is_open:
             self._drop(node_id)
-            connection = self._connections[node_id] = await self._connected(address, other)
-        connection.writer.write(frame)
-        try:
-            size = int.from_bytes(await connection.reader.readexactly(4), "big")
-            if size > _ANSWER_LIMIT_BYTES:
-                raise ConnectionError(f"an answer of {size} bytes")
-            return await connection.reader.readexactly(size)
-        except asyncio.IncompleteReadError:
-            raise ConnectionError("the connection was closed") from None
+            known = self._connections[node_id] = await self._connected(address, other)
+        body = {"markers": _markers(entries)}
+        answer: ReceivedWriteTxnMarkersResponse = await known.connection.ask(
+            ApiKey.WRITE_TXN_MARKERS, body
+        )
+        return answer
 
-    async def _connected(self, address: tuple[str, int], other: OtherNode) -> _Connection:
+    async def _connected(self, address: tuple[str, int], other: OtherNode) -> _Open:
         """Connect; the local address is put into `peers` before the other node accepts."""
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         end = socket.socket(family, socket.SOCK_STREAM)
@@ -157,14 +139,14 @@ class MarkerRequests:
         except BaseException:
             end.close()
             raise
-        return _Connection(address, peer, reader, writer)
+        sender = f"broker-{self._node_id}-txn-marker-sender"
+        return _Open(address, peer, AsyncConnection(reader, writer, sender, _ANSWER_LIMIT_BYTES))
 
     def _drop(self, node_id: int) -> None:
-        connection = self._connections.pop(node_id, None)
-        if connection is not None:
-            self._peers.discard(connection.peer)  # the other node may not have accepted it
-            with suppress(OSError, RuntimeError):
-                connection.writer.close()
+        known = self._connections.pop(node_id, None)
+        if known is not None:
+            self._peers.discard(known.peer)  # the other node may not have accepted it
+            known.connection.close()
 
 
 def _appended(node: OtherNode, ending: Ending, partition: Partition) -> Code:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from ...client.connection import received, secured
+from ...client.connection import Connection
 from ...client.security import UNSECURED, ClientSecurity, Unauthenticated
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import BatchHeader, headers_in
 from ...protocol.control import read_marker
 from ...protocol.errors import Code
 from ...protocol.records import Record, records_in
-from ...protocol.requests import read_answer, request_frame
 
 PATIENCE_S: Final = 60.0
 """A request is repeated for this time while brokers restart and coordinators move."""
@@ -113,9 +111,8 @@ class Wire:
     def __init__(self, bootstrap_servers: str, security: ClientSecurity = UNSECURED) -> None:
         self._security = security
         self._bootstrap = [_address(text) for text in bootstrap_servers.split(",")]
-        self._sockets: dict[tuple[str, int], socket.socket] = {}
+        self._sockets: dict[tuple[str, int], Connection] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
-        self._sent = 0
 
     def close(self) -> None:
         """Close all connections."""
@@ -161,12 +158,11 @@ class Wire:
     ) -> Any:
         connection = self._sockets.get(address)
         if connection is None:
-            plain = socket.create_connection(address, timeout=_ANSWER_S)
-            connection = secured(plain, address[0], self._security, _CLIENT_ID)
+            connection = Connection.open(
+                address, timeout_s=_ANSWER_S, security=self._security, client_id=_CLIENT_ID
+            )
             self._sockets[address] = connection
-        self._sent += 1
-        connection.sendall(request_frame(api_key, version, self._sent, _CLIENT_ID, body))
-        return read_answer(api_key, version, self._sent, received(connection))
+        return connection.ask(api_key, body, version)
 
     def node_ids(self) -> list[int]:
         """The brokers of the cluster."""

@@ -10,10 +10,11 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
-from ottla.client.cluster_client import Client, ErrorAnswer, NoAnswer, addresses
+from ottla.client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ottla.client.record_batch import OutgoingRecord, partition_of
 from ottla.client.record_producer import OpenTransaction, Stored, produce
 from ottla.client.record_reader import Fate, ReadRecord, RecordReader
+from ottla.protocol.addresses import read_addresses
 from ottla.protocol.batch import Compression
 from ottla.testing import running_broker
 
@@ -165,4 +166,4 @@ def test_the_first_broker_that_answers_is_used(bootstrap: str) -> None:
 @pytest.mark.parametrize("wrong", ["", "nowhere", "host:", "host:0", "host:65536", "host:1,"])
 def test_an_address_without_a_port_is_an_error(wrong: str) -> None:
     with pytest.raises(ValueError, match="HOST:PORT was expected"):
-        addresses(wrong)
+        read_addresses(wrong)

@@ -15,7 +15,6 @@ from ottla.client.cluster_client import Client, ErrorAnswer
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import OpenTransaction, produce
 from ottla.client.retries import retried
-from ottla.client.security import UNSECURED, ClientSecurity
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
@@ -41,13 +40,10 @@ class Refusing(Client):
         self,
         host: str,
         port: int,
-        *,
-        timeout_s: float = 10.0,
-        security: ClientSecurity = UNSECURED,
-        client_id: str = "refusing",
+        **more: Any,
     ) -> None:
         self.refusals: dict[ApiKey, list[Code]] = {}
-        super().__init__(host, port, timeout_s=timeout_s, security=security, client_id=client_id)
+        super().__init__(host, port, **more)
 
     def ask(
         self,

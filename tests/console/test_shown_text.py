@@ -20,7 +20,8 @@ import pytest
 from ottla.__main__ import main
 from ottla.broker import log_output
 from ottla.broker.log_output import Log
-from ottla.client.cluster_client import Client, addresses
+from ottla.client.cluster_client import Client
+from ottla.protocol.addresses import read_address
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.shown_text import shown, shown_lines
@@ -47,7 +48,7 @@ class Terminal(io.StringIO):
 def broker() -> Iterator[Ottla]:
     with Ottla(settings=SETTINGS) as running:
         running.trace.start()
-        (host, port) = addresses(running.bootstrap)[0]
+        host, port = read_address(running.bootstrap)
         with Client(host, port, client_id=EVIL) as client:
             make_evil(client)
             yield running

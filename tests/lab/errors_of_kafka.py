@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ottla.client.cluster_client import addresses
+from ottla.protocol.addresses import read_addresses
 from ottla.protocol.errors import Code
 
 from ..wire import client, registry
@@ -53,7 +53,7 @@ def codes_of(value: object) -> Iterator[int]:
 
 def main() -> int:
     """Record; the exit status."""
-    (host, port), *_ = addresses(sys.argv[1])
+    (host, port), *_ = read_addresses(sys.argv[1])
     known = json.loads(FILE.read_text())
     seen: dict[str, set[str]] = {api: set(codes) for api, codes in known["answers"].items()}
     decode = client.decode

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
 import pytest
 
-from ottla.client.cluster_client import Client, addresses
-from ottla.client.connection import received
+from ottla.client.cluster_client import Client
+from ottla.client.connection import Connection
+from ottla.client.security import UNSECURED
+from ottla.protocol.addresses import read_addresses
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.requests import request_frame
 from ottla.testing import Ottla
@@ -154,23 +155,25 @@ def test_an_unsupported_version_of_api_versions_is_answered_as_by_kafka(
     version: int, broker: Ottla
 ) -> None:
     """In version 0, with the versions of ApiVersions itself (KIP-511)."""
-    address = addresses(broker.bootstrap)[0]
+    address = read_addresses(broker.bootstrap)[0]
     name = {"client_software_name": "a", "client_software_version": "1"}
     frame = bytearray(request_frame(ApiKey.API_VERSIONS, version, 7, "x", name))
-    with (
-        broker.faults.expect("error", code="UNSUPPORTED_VERSION", match={"api": "ApiVersions"}),
-        socket.create_connection(address) as connection,
-    ):
-        connection.sendall(frame)
-        by_the_fault = received(connection)
+    with broker.faults.expect("error", code="UNSUPPORTED_VERSION", match={"api": "ApiVersions"}):
+        by_the_fault = _exchange(address, frame)
     newer = bytearray(request_frame(ApiKey.API_VERSIONS, 4, 7, "x", name))
     newer[6:8] = (99).to_bytes(2, "big")
-    with socket.create_connection(address) as connection:
-        connection.sendall(newer)
-        assert received(connection) == by_the_fault
+    assert _exchange(address, newer) == by_the_fault
     (shown,) = [
         each["response"]["api_keys"]
         for each in broker.trace.where(kind="answer", api="ApiVersions")
         if each["response"]["error_code"]
     ]
     assert [each["api_key"] for each in shown] == [int(ApiKey.API_VERSIONS)]
+
+
+def _exchange(address: tuple[str, int], frame: bytearray) -> bytes:
+    connection = Connection.open(address, timeout_s=10, security=UNSECURED, client_id="x")
+    try:
+        return connection.exchange(frame)
+    finally:
+        connection.close()

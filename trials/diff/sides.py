@@ -6,6 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from ...client import async_connection
+from ...client.core import NotKafka
 from .messages import SIZE, Answer, Request, read_answer
 
 OTTLA: Final = 0
@@ -41,11 +43,10 @@ class Broken(Exception):
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
     """The next frame, without its size; None at the end of the connection. Raises Broken."""
     try:
-        (size,) = SIZE.unpack(await reader.readexactly(SIZE.size))
-        if not 0 <= size <= _MOST_BYTES:
-            raise Broken("it does not speak Kafka's protocol without TLS")
-        return await reader.readexactly(size)
-    except (asyncio.IncompleteReadError, OSError):
+        return await async_connection.read_frame(reader, _MOST_BYTES)
+    except NotKafka:
+        raise Broken("it does not speak Kafka's protocol without TLS") from None
+    except OSError:
         return None
 
 
