@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Final
 
 from ..console.standard_streams import fill_closed_streams
+from .tool import run
 
 TOOLS: Final = {
     "kafka-acls": "acls",
@@ -49,7 +50,8 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"ottla has no tool {name or 'without a name'}; it has {known}\n")
         return 1
     try:
-        status: int = import_module(f"ottla.kafka_tools.{TOOLS[name]}").main(given[1:])
+        module = import_module(f"ottla.kafka_tools.{TOOLS[name]}")
+        status = run(module.TOOL, given[1:])
         sys.stdout.flush()
     except BrokenPipeError:  # `kafka-topics --list | head`
         sys.stdout = None  # otherwise the interpreter flushes it again

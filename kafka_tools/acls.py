@@ -9,7 +9,7 @@ from typing import Final
 
 from ..client.admin import acls as admin_acls
 from ..client.admin.acls import Acl, AclFilter
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.acls import (
     CLUSTER_NAME,
     OPERATIONS_OF,
@@ -18,9 +18,10 @@ from ..protocol.acls import (
     PatternType,
     Permission,
 )
-from .options import Options, WrongOptions, forbid, usage_error
-from .session import Failure, connect, failure_of, properties_in
+from .options import Options, WrongOptions, forbid
+from .session import Failure
 from .texts import cell, line, lines
+from .tool import Tool
 
 Resource = tuple[AclResource, str, PatternType]
 """A resource, or a filter of resources."""
@@ -70,30 +71,18 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-        _check(given)
-        changed = {} if given.list else _entries(given)
-        settings = properties_in(given.command_config)
-        with connect(given.bootstrap_server, settings, "describeAcls") as client:
-            if given.list:
-                _list(client, given)
-            elif given.add:
-                _add(client, changed)
-            else:
-                _remove(client, given, changed)
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
-        failure = failure_of(trouble)
-        text = str(failure) if isinstance(trouble, ErrorAnswer) else failure.message
-        line(f"Error while executing ACL command: {text}")
-        return 1
-    return 0
+def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
+    text = str(failure) if isinstance(failure.trouble, ErrorAnswer) else failure.message
+    line(f"Error while executing ACL command: {text}")
+
+
+def _run(client: Client, given: argparse.Namespace) -> None:
+    if given.list:
+        _list(client, given)
+    elif given.add:
+        _add(client, given)
+    else:
+        _remove(client, given)
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -125,6 +114,7 @@ def _check(given: argparse.Namespace) -> None:
         raise WrongOptions(
             f"A '--resource-pattern-type' value of '{pattern}' is not valid when adding acls."
         )
+    given.entries = {} if given.list else _entries(given)
 
 
 def _resources(given: argparse.Namespace) -> list[Resource]:
@@ -237,17 +227,15 @@ def _print(found: Mapping[Resource, Sequence[Entry]]) -> None:
         lines(f"Current ACLs for resource `{_resource_text(resource)}`:\n{_texts(entries)}\n")
 
 
-def _add(client: Client, added: Mapping[Resource, Sequence[Entry]]) -> None:
-    for resource, entries in added.items():
+def _add(client: Client, given: argparse.Namespace) -> None:
+    for resource, entries in given.entries.items():
         lines(f"Adding ACLs for resource `{_resource_text(resource)}`: \n {_texts(entries)}\n")
         kind, name, pattern = resource
         admin_acls.create_acls(client, [Acl(kind, name, pattern, *entry) for entry in entries])
 
 
-def _remove(
-    client: Client, given: argparse.Namespace, removed: Mapping[Resource, Sequence[Entry]]
-) -> None:
-    for resource, entries in removed.items():
+def _remove(client: Client, given: argparse.Namespace) -> None:
+    for resource, entries in given.entries.items():
         where = f"resource filter `{_resource_text(resource)}`? (y/n)"
         question = f"Are you sure you want to delete all ACLs for {where}"
         if entries:
@@ -279,3 +267,6 @@ def _texts(entries: Iterable[Entry]) -> str:
         f" permissionType={permission.name})"
         for principal, host, operation, permission in entries
     )
+
+
+TOOL: Final = Tool(options, _run, "describeAcls", check=_check, print_failure=_print_failure)

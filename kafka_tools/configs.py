@@ -13,10 +13,11 @@ from ..client.admin import configs as admin_configs
 from ..client.admin import groups as admin_groups
 from ..client.admin import topics as admin_topics
 from ..client.admin.configs import MECHANISMS, Operation, Resource, Source
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
-from .options import Options, WrongOptions, has, usage_error
-from .session import Failure, connect, failure_of, properties_in
+from ..client.cluster_client import Client
+from .options import Options, WrongOptions, has
+from .session import Failure
 from .texts import error_line, error_lines, java_double, line
+from .tool import Tool
 
 _RESOURCES: Final = {
     "topics": (Resource.TOPIC, Source.DYNAMIC_TOPIC_CONFIG),
@@ -108,41 +109,21 @@ class _Ordered(argparse.Action):
         namespace.names = [*namespace.names, name]
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-        entities = _checked(given)
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    try:
-        settings = properties_in(given.command_config)
-        call = "incrementalAlterConfigs" if given.alter else "describeConfigs"
-        with connect(given.bootstrap_server, settings, call) as client:
-            (_alter if given.alter else _describe)(client, given, entities)
-    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
-        failure = failure_of(trouble)
-        if isinstance(trouble, (Failure, ValueError)) and not failure.cause:
-            is_request = failure.name.endswith("TimeoutException")
-        else:
-            is_request = True
-        if not is_request:
-            error_line(failure.message)
-        else:
-            error_line(f"Error while executing config command with args '{' '.join(words)}'")
-            error_lines(
-                f"{failure}\n{failure.cause}"
-                if failure.cause
-                else f"java.util.concurrent.ExecutionException: {failure}"
-            )
-        return 1
-    return 0
+def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
+    is_wrong = isinstance(failure.trouble, (Failure, ValueError)) and not failure.cause
+    if is_wrong and not failure.name.endswith("TimeoutException"):
+        error_line(failure.message)
+        return
+    error_line(f"Error while executing config command with args '{' '.join(given.words)}'")
+    error_lines(
+        f"{failure}\n{failure.cause}"
+        if failure.cause
+        else f"java.util.concurrent.ExecutionException: {failure}"
+    )
 
 
-def _checked(given: argparse.Namespace) -> Entities:
-    """The entities. Raises WrongOptions unless the options agree."""
+def _check(given: argparse.Namespace) -> None:
+    """Find the entities. Raises WrongOptions unless the options agree."""
     if given.describe == given.alter:
         raise WrongOptions("Command must include exactly one action: --describe, --alter.")
     if given.bootstrap_server is None:
@@ -150,6 +131,7 @@ def _checked(given: argparse.Namespace) -> Entities:
             "One of the required --bootstrap-server or --bootstrap-controller must be specified"
         )
     entities: Entities = []
+    given.entities = entities
     names = list(given.names)
     for kind in given.entity_type:
         if kind not in _TYPES:
@@ -180,7 +162,6 @@ def _checked(given: argparse.Namespace) -> Entities:
             )
         if has(given, "add-config") and has(given, "add-config-file"):
             raise WrongOptions("Only one of --add-config or --add-config-file must be specified")
-    return entities
 
 
 def _describe(client: Client, given: argparse.Namespace, entities: Entities) -> None:
@@ -388,3 +369,12 @@ def _removed(given: argparse.Namespace) -> list[str]:
     if given.delete_config is None:
         return []
     return [name.strip() for name in given.delete_config.split(",")]
+
+
+TOOL: Final = Tool(
+    options,
+    lambda client, given: (_alter if given.alter else _describe)(client, given, given.entities),
+    lambda given: "incrementalAlterConfigs" if given.alter else "describeConfigs",
+    check=_check,
+    print_failure=_print_failure,
+)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from ..client.admin import groups as admin_groups
 from ..client.admin import offsets as admin_offsets
 from ..client.admin.offsets import Isolation
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.cluster_client import Client
 from ..client.record_reader import ReadRecord, RecordReader
-from .options import Options, WrongOptions, has, pairs, usage_error
-from .session import Failure, connect, failure_of, properties_in
-from .texts import INTERNAL_TOPICS, error_line, error_lines, out, topic_pattern
+from .options import Options, WrongOptions, has, pairs
+from .session import properties_in
+from .texts import INTERNAL_TOPICS, error_line, out, topic_pattern
+from .tool import Tool, print_with_cause
 
 _PROPERTIES: Final = frozenset(
     {
@@ -41,13 +42,16 @@ _USED: Final = frozenset(
         *("group.id", "isolation.level", "request.timeout.ms", "security.protocol"),
     }
 )
-_USAGE: Final = "This tool helps to read data from Kafka topics and outputs it to standard output."
 _TIMED_OUT: Final = "ERROR Error processing message, terminating consumer process: "
 
 
 def options() -> Options:
     """The options of the tool."""
-    made = Options("kafka-console-consumer", _USAGE)
+    made = Options(
+        "kafka-console-consumer",
+        "This tool helps to read data from Kafka topics and outputs it to standard output.",
+        needs_words=True,
+    )
     made.server(config="--consumer-config")
     for name in ("--consumer.config", "--command-config"):
         made.value(name, "as --consumer-config", dest="consumer_config")
@@ -72,46 +76,36 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    if not words:
-        return usage_error(_USAGE)
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-        shown = _checked(given)
-        client_settings = pairs([*given.consumer_property, *given.command_property])
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    printed = _Printer(shown)
-    try:
-        settings = properties_in(given.consumer_config) | client_settings
-        given.group = given.group or settings.get("group.id")
-        is_early = given.offset is None and settings.get("auto.offset.reset") == "earliest"
-        given.from_beginning |= is_early
-        if unused := sorted(settings.keys() - _USED):
-            error_line(f"WARN This tool does not use the properties {', '.join(unused)}")
-        isolation = given.isolation_level or settings.get("isolation.level", "read_uncommitted")
-        with connect(given.bootstrap_server, settings, "metadata", "Consumer") as client:
-            is_late = _consume(client, given, Isolation[isolation.upper()], printed)
-            if is_late:
-                error_line(f"{_TIMED_OUT} (org.apache.kafka.tools.consumer.ConsoleConsumer)")
-                error_line("org.apache.kafka.common.errors.TimeoutException: null")
-    except KeyError:
-        return usage_error(f"Invalid value {isolation} for configuration isolation.level")
-    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
-        failure = failure_of(trouble)
-        error_lines(f"{failure}\n{failure.cause}".rstrip())
-        return 1
-    finally:
+def _read_settings(given: argparse.Namespace) -> dict[str, str]:
+    settings: dict[str, str] = properties_in(given.consumer_config) | given.client_settings
+    given.group = given.group or settings.get("group.id")
+    is_early = given.offset is None and settings.get("auto.offset.reset") == "earliest"
+    given.from_beginning |= is_early
+    given.isolation_level = given.isolation_level or settings.get(
+        "isolation.level", "read_uncommitted"
+    )
+    if unused := sorted(settings.keys() - _USED):
+        error_line(f"WARN This tool does not use the properties {', '.join(unused)}")
+    return settings
+
+
+def _run(client: Client, given: argparse.Namespace) -> None:
+    name = given.isolation_level
+    if name.upper() not in Isolation.__members__:
+        raise WrongOptions(f"Invalid value {name} for configuration isolation.level")
+    if _consume(client, given, Isolation[name.upper()], given.printer):
+        error_line(f"{_TIMED_OUT} (org.apache.kafka.tools.consumer.ConsoleConsumer)")
+        error_line("org.apache.kafka.common.errors.TimeoutException: null")
+
+
+def _print_count(given: argparse.Namespace) -> None:
+    if "printer" in given:
         sys.stdout.flush()
-        error_line(f"Processed a total of {printed.count} messages")
-    return 0
+        error_line(f"Processed a total of {given.printer.count} messages")
 
 
-def _checked(given: argparse.Namespace) -> dict[str, str]:
-    """The formatter's properties. Raises WrongOptions unless the options agree."""
+def _check(given: argparse.Namespace) -> None:
+    """Raise WrongOptions unless the options agree."""
     given.include = given.include or given.whitelist
     if (given.topic is None) == (given.include is None):
         raise WrongOptions("Exactly one of --include/--topic is required. ")
@@ -144,7 +138,8 @@ def _checked(given: argparse.Namespace) -> dict[str, str]:
     unknown = sorted(set(shown) - _PROPERTIES)
     if unknown:
         raise WrongOptions(f"{unknown[0]} is not a known property of the formatter")
-    return shown
+    given.client_settings = pairs([*given.consumer_property, *given.command_property])
+    given.printer = _Printer(shown)
 
 
 def _consume(
@@ -261,3 +256,15 @@ class _Printer:
             name.encode() + b":" + (self._null if value is None else value)
             for name, value in record.headers
         )
+
+
+TOOL: Final = Tool(
+    options,
+    _run,
+    "metadata",
+    check=_check,
+    settings=_read_settings,
+    client="Consumer",
+    print_failure=print_with_cause,
+    finish=_print_count,
+)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.cluster_client import Client
 from ..client.record_batch import OutgoingRecord
 from ..client.record_producer import produce
 from ..protocol.batch import Compression
-from .options import Options, WrongOptions, pairs, require, usage_error
-from .session import Failure, connect, failure_of, properties_in
-from .texts import error_lines
+from .options import Options, WrongOptions, pairs, require
+from .session import Failure, properties_in
+from .tool import Tool, print_with_cause
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -31,12 +31,15 @@ _IGNORED: Final = (
     *("message-send-max-retries", "metadata-expiry-ms", "request-timeout-ms", "retry-backoff-ms"),
     *("socket-buffer-size", "timeout"),
 )
-_USAGE: Final = "This tool helps to read data from standard input and publish it to Kafka."
 
 
 def options() -> Options:
     """The options of the tool."""
-    made = Options("kafka-console-producer", _USAGE)
+    made = Options(
+        "kafka-console-producer",
+        "This tool helps to read data from standard input and publish it to Kafka.",
+        needs_words=True,
+    )
     made.server(config="--producer-config")
     for name in ("--producer.config", "--command-config"):
         made.value(name, "as --producer-config", dest="producer_config")
@@ -56,48 +59,28 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    if not words:
-        return usage_error(_USAGE)
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-        given.bootstrap_server = given.bootstrap_server or given.broker_list
-        require(given, "bootstrap-server", "topic")
-        reader = pairs([*given.property, *given.reader_property])
-        unknown = sorted(set(reader) - _PROPERTIES)
-        if unknown:
-            raise WrongOptions(f"{unknown[0]} is not a known property of the reader")
-        settings = pairs([*given.producer_property, *given.command_property])
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    try:
-        settings = properties_in(given.producer_config) | settings
-        if given.reader_config is not None:
-            reader = properties_in(given.reader_config) | reader
-        compression = _compression(given.compression_codec, settings)
-        acks = _ACKS[str(settings.get("acks", given.request_required_acks))]
-        wait = {**settings, "default.api.timeout.ms": settings.get("max.block.ms", "60000")}
-        with connect(given.bootstrap_server, wait, "metadata", "Producer") as client:
-            _produce(client, given, reader, acks, compression)
-    except KeyError as unknown_acks:
-        return usage_error(f"Invalid value {unknown_acks} for configuration acks")
-    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
-        failure = failure_of(trouble)
-        error_lines(f"{failure}\n{failure.cause}".rstrip())
-        return 1
-    return 0
+def _check(given: argparse.Namespace) -> None:
+    given.bootstrap_server = given.bootstrap_server or given.broker_list
+    require(given, "bootstrap-server", "topic")
+    given.reader = pairs([*given.property, *given.reader_property])
+    unknown = sorted(set(given.reader) - _PROPERTIES)
+    if unknown:
+        raise WrongOptions(f"{unknown[0]} is not a known property of the reader")
+    given.client_settings = pairs([*given.producer_property, *given.command_property])
 
 
-def _produce(
-    client: Client,
-    given: argparse.Namespace,
-    reader: Mapping[str, str],
-    acks: int,
-    compression: Compression,
-) -> None:
+def _read_settings(given: argparse.Namespace) -> dict[str, str]:
+    settings = properties_in(given.producer_config) | given.client_settings
+    given.reader = properties_in(given.reader_config) | given.reader
+    given.compression = _compression(given.compression_codec, settings)
+    acks = settings.get("acks", given.request_required_acks)
+    if acks not in _ACKS:
+        raise WrongOptions(f"Invalid value '{acks}' for configuration acks")
+    given.acks = _ACKS[acks]
+    return {**settings, "default.api.timeout.ms": settings.get("max.block.ms", "60000")}
+
+
+def _produce(client: Client, given: argparse.Namespace) -> None:
     """Send lines as they come: all lines of one read in one request.
 
     Raises:
@@ -109,10 +92,12 @@ def _produce(
         try:
             for line in lines:
                 number += 1
-                records.append(_record(line.decode(errors="surrogateescape"), number, reader))
+                records.append(_record(line.decode(errors="surrogateescape"), number, given.reader))
         finally:
             if records:
-                produce(client, given.topic, records, acks=acks, compression=compression)
+                produce(
+                    client, given.topic, records, acks=given.acks, compression=given.compression
+                )
 
 
 def _lines() -> Iterator[list[bytes]]:
@@ -181,3 +166,14 @@ def _compression(given: str | None, settings: Mapping[str, str]) -> Compression:
             "org.apache.kafka.common.config.ConfigException",
         )
     return Compression[name.upper()]
+
+
+TOOL: Final = Tool(
+    options,
+    _produce,
+    "metadata",
+    check=_check,
+    settings=_read_settings,
+    client="Producer",
+    print_failure=print_with_cause,
+)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ..client.admin import groups as admin_groups
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
 from . import group_tables
 from .offset_resets import TARGETS, print_reset, reset
-from .options import Options, RepeatedOption, WrongOptions, forbid, has, usage_error
-from .session import Failure, connect, failure_of, properties_in
+from .options import Options, RepeatedOption, WrongOptions, forbid, has
+from .session import Failure, failure_of, properties_in
 from .texts import error_line, line
+from .tool import Tool
 
 _ACTIONS: Final = (
     "list",
@@ -37,12 +38,23 @@ _ALL: Final = ""
 """The value of --state and --type without a text."""
 
 
+class _Options(Options):
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        try:
+            return super().read(words)
+        except RepeatedOption as repeated:  # Kafka's tool finds it when it runs
+            line(f"\nError: Executing consumer group command failed due to {repeated}")
+            error_line(f"joptsimple.MultipleArgumentsForOptionException: {repeated}")
+            raise SystemExit(0) from None  # as Kafka's tool
+
+
 def options() -> Options:
     """The options of the tool."""
-    made = Options(
+    made = _Options(
         "kafka-consumer-groups",
         "List all consumer groups, describe a consumer group, delete consumer group info, or reset"
         " consumer group offsets.",
+        needs_words=True,
     )
     made.server()
     made.flag("--list", "list all consumer groups")
@@ -74,51 +86,38 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    made = options()
-    try:
-        if not words:
-            raise WrongOptions(made.description or "")
-        given = made.read(words)
-        if given is None:
-            return 0
-        action = _checked(given)
-    except RepeatedOption as repeated:  # Kafka's tool finds it when it runs
-        line(f"\nError: Executing consumer group command failed due to {repeated}")
-        error_line(f"joptsimple.MultipleArgumentsForOptionException: {repeated}")
-        return 0  # as Kafka's tool
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    if action == "validate-regex":
-        return _validate(given.validate_regex)
-    try:
-        settings = properties_in(given.command_config)
-        if given.timeout is not None:
-            settings["default.api.timeout.ms"] = str(given.timeout)
-        with connect(given.bootstrap_server, settings, "listGroups") as client:
-            return _RUN[action](client, given)
-    except ValueError as wrong_value:
-        return usage_error(str(wrong_value))
-    except (Failure, ErrorAnswer, NoAnswer) as trouble:
-        failure = failure_of(trouble)
-        line(f"\nError: Executing consumer group command failed due to {failure}")
-        error_line(f"java.util.concurrent.ExecutionException: {failure}")
-        if failure.cause:
-            error_line(failure.cause)
-        return 0  # as Kafka's tool
+def _read_settings(given: argparse.Namespace) -> dict[str, str]:
+    settings = properties_in(given.command_config)
+    if given.timeout is not None:
+        settings["default.api.timeout.ms"] = str(given.timeout)
+    return settings
 
 
-def _checked(given: argparse.Namespace) -> str:
+def _run(client: Client, given: argparse.Namespace) -> None:
+    try:
+        _RUN[given.action](client, given)
+    except ValueError as wrong:
+        raise WrongOptions(str(wrong)) from None
+
+
+def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
+    line(f"\nError: Executing consumer group command failed due to {failure}")
+    error_line(f"java.util.concurrent.ExecutionException: {failure}")
+    if failure.cause:
+        error_line(failure.cause)
+
+
+def _check(given: argparse.Namespace) -> int | None:
+    """Find the action. Raises WrongOptions unless there is one, with the options that it needs."""
     actions = [name for name in _ACTIONS if has(given, name)]
     if "describe" in actions and not has(given, "group") and not given.all_groups:
         raise WrongOptions("Option [describe] takes one of these options: [all-groups], [group]")
     if len(actions) != 1:
         names = ", ".join(f"--{name}" for name in _ACTIONS)
         raise WrongOptions(f"Command must include exactly one action: {names}")
-    action = actions[0]
+    action = given.action = actions[0]
     if action == "validate-regex":
-        return action
+        return _validate(given.validate_regex)
     if given.bootstrap_server is None:
         raise WrongOptions('Missing required argument "[bootstrap-server]"')
     has_group, has_all = has(given, "group"), given.all_groups
@@ -145,7 +144,7 @@ def _checked(given: argparse.Namespace) -> str:
         forbid(given, "group", "all-groups")
     if has_group and action == "list":
         raise WrongOptions('Option "[group]" can\'t be used with option "[list]"')
-    return action
+    return None
 
 
 def _check_reset(given: argparse.Namespace) -> None:
@@ -166,7 +165,7 @@ def _is_zero(given: argparse.Namespace, name: str) -> bool:
     return value is not None and value is not False and value == 0
 
 
-def _list(client: Client, given: argparse.Namespace) -> int:
+def _list(client: Client, given: argparse.Namespace) -> None:
     states = _several(given.state, _STATES, "state")
     kinds = _several(given.type, _TYPES, "types")
     groups = admin_groups.list_groups(client, states=states, kinds=kinds or _TYPES)
@@ -174,9 +173,8 @@ def _list(client: Client, given: argparse.Namespace) -> int:
     if given.state is None and given.type is None:
         for each in groups:
             line(each.group_id)
-        return 0
+        return
     group_tables.print_list(groups, types=given.type is not None, states=given.state is not None)
-    return 0
 
 
 def _several(text: str | None, known: Sequence[str], what: str) -> list[str]:
@@ -202,7 +200,7 @@ def _groups(client: Client, given: argparse.Namespace) -> list[str]:
     return [each.group_id for each in every if each.protocol_type in ("", "consumer")]
 
 
-def _describe(client: Client, given: argparse.Namespace) -> int:
+def _describe(client: Client, given: argparse.Namespace) -> None:
     for group_id in sorted(_groups(client, given)):
         group = admin_groups.describe_group(client, group_id)
         if given.members:
@@ -211,10 +209,9 @@ def _describe(client: Client, given: argparse.Namespace) -> int:
             group_tables.print_state(group, verbose=given.verbose)
         else:
             group_tables.print_offsets(client, group, verbose=given.verbose)
-    return 0
 
 
-def _delete(client: Client, given: argparse.Namespace) -> int:
+def _delete(client: Client, given: argparse.Namespace) -> None:
     failed: dict[str, Failure] = {}
     groups = _groups(client, given)
     for group_id in groups:
@@ -225,22 +222,20 @@ def _delete(client: Client, given: argparse.Namespace) -> int:
     done = [f"'{each}'" for each in groups if each not in failed]
     if not failed:
         line(f"Deletion of requested consumer groups ({', '.join(done)}) was successful.")
-        return 0
+        return
     line("\nError: Deletion of some consumer groups failed:")
     for group_id, failure in failed.items():
         line(f"* Group '{group_id}' could not be deleted due to: {failure}")
     if done:
         line(f"\nThese consumer groups were deleted successfully: {', '.join(done)}")
-    return 0
 
 
-def _reset(client: Client, given: argparse.Namespace) -> int:
+def _reset(client: Client, given: argparse.Namespace) -> None:
     offsets = {group_id: reset(client, group_id, given) for group_id in _groups(client, given)}
     print_reset(offsets, csv=given.export, groups=len(given.group))
-    return 0
 
 
-def _delete_offsets(client: Client, given: argparse.Namespace) -> int:
+def _delete_offsets(client: Client, given: argparse.Namespace) -> None:
     (group_id,) = given.group[:1]
     places = []
     for text in given.topic:
@@ -260,7 +255,6 @@ def _delete_offsets(client: Client, given: argparse.Namespace) -> int:
     except ErrorAnswer as refused:
         overall = refused.code
     group_tables.print_deleted(group_id, overall, codes)
-    return 0
 
 
 def _validate(text: str) -> int:
@@ -275,10 +269,21 @@ def _validate(text: str) -> int:
     return 0
 
 
-_RUN: Final[dict[str, Callable[[Client, argparse.Namespace], int]]] = {
+_RUN: Final[dict[str, Callable[[Client, argparse.Namespace], None]]] = {
     "delete": _delete,
     "delete-offsets": _delete_offsets,
     "describe": _describe,
     "list": _list,
     "reset-offsets": _reset,
 }
+
+
+TOOL: Final = Tool(
+    options,
+    _run,
+    "listGroups",
+    check=_check,
+    settings=_read_settings,
+    print_failure=_print_failure,
+    failed_status=0,  # as Kafka's tool
+)

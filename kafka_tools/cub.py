@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from typing import Final
 
 from . import ready
-from .texts import error_line
+from .options import CommandParser, WrongOptions
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the command; return the exit status."""
-    if not words or words[0] != "kafka-ready":
-        name = words[0] if words else "without a command"
-        error_line(f"cub {name} is not here; cub kafka-ready is")
-        return 1
-    return ready.main(words[1:])
+class _Cub(CommandParser):
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        if not words or words[0] != "kafka-ready":
+            name = words[0] if words else "without a command"
+            raise WrongOptions(f"cub {name} is not here; cub kafka-ready is")
+        return ready.options().read(words[1:])
+
+
+TOOL: Final = ready.TOOL._replace(options=_Cub)

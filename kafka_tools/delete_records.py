@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
+import argparse
+from typing import Final
 
 from ..client.admin import topics as admin_topics
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
-from .options import Options, WrongOptions, require, usage_error
-from .session import Failure, connect, failure_of, properties_in
-from .texts import error_line, line
+from ..client.cluster_client import Client, ErrorAnswer
+from .options import Options, require
+from .session import failure_of, partitions_in
+from .texts import line
+from .tool import Tool
 
 
 def options() -> Options:
@@ -25,34 +25,16 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-        require(given, "bootstrap-server", "offset-json-file")
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    try:
-        content = json.loads(Path(given.offset_json_file).read_text())
-        places = {
-            (each["topic"], int(each["partition"])): int(each["offset"])
-            for each in content["partitions"]
-        }
-        settings = properties_in(given.command_config)
-        with connect(given.bootstrap_server, settings, "deleteRecords") as client:
-            _delete(client, places)
-    except (Failure, ErrorAnswer, NoAnswer, ValueError, OSError, KeyError) as trouble:
-        error_line(failure_of(trouble).message)
-        return 1
-    return 0
+def _check(given: argparse.Namespace) -> None:
+    require(given, "bootstrap-server", "offset-json-file")
+    found = partitions_in(given.offset_json_file, "partition", "offset")
+    given.places = {(topic, index): offset for topic, (index, offset) in found}
 
 
-def _delete(client: Client, places: dict[tuple[str, int], int]) -> None:
+def _delete(client: Client, given: argparse.Namespace) -> None:
     line("Executing records delete operation")
     line("Records delete operation completed:")
-    for (topic, index), offset in places.items():
+    for (topic, index), offset in given.places.items():
         name = f"{topic}-{index}"
         try:
             low = admin_topics.delete_records(client, topic, index, offset)
@@ -61,3 +43,6 @@ def _delete(client: Client, places: dict[tuple[str, int], int]) -> None:
             line(f"partition: {name}\terror: {failure}")
         else:
             line(f"partition: {name}\tlow_watermark: {low}")
+
+
+TOOL: Final = Tool(options, _delete, "deleteRecords", check=_check)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import Final
 
 from ..client.admin import cluster as admin_cluster
 from ..client.cluster_client import Client
-from .subcommands import CommandParser, command_parser, run, with_client
+from .options import CommandParser
 from .texts import line
+from .tool import Tool, print_exception
 
 _METADATA: Final = "metadata.version"
 # Names of the levels of metadata.version since the first release of KRaft without ZooKeeper
@@ -24,27 +24,16 @@ _RELEASES: Final = (
 
 def options() -> CommandParser:
     """The options of the tool."""
-    made = command_parser("kafka-features", "This tool manages feature flags in Kafka.")
-    servers = made.add_mutually_exclusive_group(required=True)
-    servers.add_argument("--bootstrap-server", metavar="TEXT", help="brokers")
-    servers.add_argument("--bootstrap-controller", metavar="TEXT", help="controllers")
-    made.add_argument("--command-config", metavar="FILE", help="file with properties of the client")
+    made = CommandParser(
+        prog="kafka-features", description="This tool manages feature flags in Kafka."
+    )
+    made.servers()
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("describe", help="print supported and finalized levels")
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-
-    def on(given: argparse.Namespace) -> int:
-        bootstrap = given.bootstrap_server or given.bootstrap_controller
-        return with_client(given, "describeFeatures", _describe, bootstrap=bootstrap)
-
-    return run(options(), words, on)
-
-
-def _describe(client: Client) -> int:
+def _describe(client: Client, _: argparse.Namespace) -> None:
     epoch, every = admin_cluster.features(client)
     for each in every:
         line(
@@ -52,10 +41,12 @@ def _describe(client: Client) -> int:
             f"\tSupportedMaxVersion: {_level(each.name, each.highest)}"
             f"\tFinalizedVersionLevel: {_level(each.name, each.finalized or 0)}\tEpoch: {epoch}"
         )
-    return 0
 
 
 def _level(name: str, level: int) -> str:
     if name == _METADATA and 1 <= level <= len(_RELEASES):
         return _RELEASES[level - 1]
     return str(level)
+
+
+TOOL: Final = Tool(options, _describe, "describeFeatures", print_failure=print_exception)

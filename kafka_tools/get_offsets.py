@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ..client.admin import offsets as admin_offsets
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
-from .options import Options, WrongOptions, has, require, usage_error
-from .session import Failure, connect, failure_of, properties_in
+from ..client.cluster_client import Client, ErrorAnswer
+from .options import Options, WrongOptions, has, require
+from .session import Failure, failure_of
 from .texts import INTERNAL_TOPICS, error_line, line, topic_pattern
+from .tool import Tool
 
 _TIMES: Final = {
     "latest": admin_offsets.LATEST,
@@ -21,15 +22,26 @@ _TIMES: Final = {
     "latest-tiered": admin_offsets.LATEST_TIERED,
 }
 _RULE: Final = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
-_USAGE: Final = "An interactive shell for getting topic-partition offsets."
 
 Rule = Callable[[str, int], bool]
 """Whether a topic and a partition are wanted."""
 
 
+class _Options(Options):
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        try:
+            return super().read(words)
+        except WrongOptions as wrong:
+            raise WrongOptions(f"Error occurred: {wrong}" if words else str(wrong)) from None
+
+
 def options() -> Options:
     """The options of the tool."""
-    made = Options("kafka-get-offsets", _USAGE)
+    made = _Options(
+        "kafka-get-offsets",
+        "An interactive shell for getting topic-partition offsets.",
+        needs_words=True,
+    )
     made.server()
     made.value("--topic", "regular expression of topics; without it all topics")
     made.value("--partitions", "indexes with commas; without it all partitions")
@@ -39,48 +51,31 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    if not words:
-        return usage_error(_USAGE)
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-    except WrongOptions as wrong:
-        return usage_error(f"Error occurred: {wrong}")
-    try:
-        require(given, "bootstrap-server")
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    try:
-        if has(given, "topic-partitions") and (has(given, "topic") or has(given, "partitions")):
-            raise ValueError("--topic-partitions cannot be used with --topic or --partitions")
-        time_ms = _time(given.time)
-        wanted = _rule(given)
-        settings = properties_in(given.command_config)
-        with connect(given.bootstrap_server, settings, "listTopics") as client:
-            _print(client, given, wanted, time_ms)
-    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
-        failure = failure_of(trouble)
-        error_line(f"Error occurred: {failure.message}")
-        return 1
-    return 0
+def _check(given: argparse.Namespace) -> None:
+    require(given, "bootstrap-server")
+    if has(given, "topic-partitions") and (has(given, "topic") or has(given, "partitions")):
+        raise ValueError("--topic-partitions cannot be used with --topic or --partitions")
+    given.time_ms = _time(given.time)
+    given.rule = _rule(given)
 
 
-def _print(client: Client, given: argparse.Namespace, wanted: Rule, time_ms: int) -> None:
+def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
+    error_line(f"Error occurred: {failure.message}")
+
+
+def _print(client: Client, given: argparse.Namespace) -> None:
     places = [
         (topic.name, each.partition_index)
         for topic in client.metadata(None)
         if not (given.exclude_internal_topics and topic.name in INTERNAL_TOPICS)
         for each in topic.partitions
-        if wanted(topic.name, each.partition_index)
+        if given.rule(topic.name, each.partition_index)
     ]
     if not places:
         raise ValueError("Could not match any topic-partitions with the specified filters")
     for topic, index in sorted(places, key=lambda place: f"{place[0]}-{place[1]}"):
         try:
-            found = admin_offsets.list_offsets(client, {(topic, index): time_ms})
+            found = admin_offsets.list_offsets(client, {(topic, index): given.time_ms})
         except ErrorAnswer as refused:
             failure = failure_of(refused)
             error_line(
@@ -130,3 +125,6 @@ def _pattern_rule(text: str) -> Rule:
     first = int(only or low or 0)
     end = first + 1 if only else int(high) if high else 1 << 31
     return lambda topic, index: pattern.fullmatch(topic) is not None and first <= index < end
+
+
+TOOL: Final = Tool(options, _print, "listTopics", check=_check, print_failure=_print_failure)

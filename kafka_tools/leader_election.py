@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import defaultdict
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from ..client.admin import topics as admin_topics
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.cluster_client import Client
 from ..protocol.errors import Code
-from .options import Options, WrongOptions, has, require, usage_error
-from .session import Failure, connect, exception_message, exception_name, failure_of, properties_in
+from .options import Options, WrongOptions, has, require
+from .session import exception_message, exception_name, partitions_in, properties_in
 from .texts import error_line, line
+from .tool import Tool
 
 _TYPES: Final = {"preferred": admin_topics.PREFERRED, "unclean": admin_topics.UNCLEAN}
 _PLACES: Final = ("topic", "all-topic-partitions", "path-to-json-file")
@@ -35,33 +33,17 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-        require(given, "bootstrap-server", "election-type")
-        if given.election_type.lower() not in _TYPES:
-            raise WrongOptions(
-                f"Cannot parse argument '{given.election_type}' of option election-type"
-            )
-        chosen = [name for name in _PLACES if has(given, name)]
-        if len(chosen) != 1:
-            raise WrongOptions(
-                "One and only one of the following options is required: " + ", ".join(_PLACES)
-            )
-        if given.topic is not None and given.partition is None:
-            require(given, "partition")
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    try:
-        settings = properties_in(given.command_config or getattr(given, "admin.config"))
-        with connect(given.bootstrap_server, settings, "electLeaders") as client:
-            return _elect(client, given)
-    except (Failure, ErrorAnswer, NoAnswer, ValueError, OSError) as trouble:
-        error_line(failure_of(trouble).message)
-        return 1
+def _check(given: argparse.Namespace) -> None:
+    require(given, "bootstrap-server", "election-type")
+    if given.election_type.lower() not in _TYPES:
+        raise WrongOptions(f"Cannot parse argument '{given.election_type}' of option election-type")
+    chosen = [name for name in _PLACES if has(given, name)]
+    if len(chosen) != 1:
+        raise WrongOptions(
+            "One and only one of the following options is required: " + ", ".join(_PLACES)
+        )
+    if given.topic is not None and given.partition is None:
+        require(given, "partition")
 
 
 def _elect(client: Client, given: argparse.Namespace) -> int:
@@ -70,7 +52,9 @@ def _elect(client: Client, given: argparse.Namespace) -> int:
     if given.topic is not None:
         places = {given.topic: [given.partition]}
     elif given.path_to_json_file is not None:
-        places = _places_in(given.path_to_json_file)
+        places = defaultdict(list)
+        for topic, (index,) in partitions_in(given.path_to_json_file, "partition"):
+            places[topic].append(index)
     done, needless, failed = [], [], []
     for each in admin_topics.elect_leaders(client, _TYPES[kind], places):
         name = f"{each.topic}-{each.partition}"
@@ -99,9 +83,10 @@ def _elect(client: Client, given: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _places_in(path: str) -> dict[str, list[int]]:
-    content = json.loads(Path(path).read_text())
-    places: dict[str, list[int]] = defaultdict(list)
-    for each in content["partitions"]:
-        places[each["topic"]].append(int(each["partition"]))
-    return places
+TOOL: Final = Tool(
+    options,
+    _elect,
+    "electLeaders",
+    check=_check,
+    settings=lambda given: properties_in(given.command_config or getattr(given, "admin.config")),
+)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ..client.admin import topics as admin_topics
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
-from .options import Options, WrongOptions, require, usage_error
-from .session import Failure, connect, exception_name, failure_of, properties_in
+from ..client.cluster_client import Client
+from .options import Options, require
+from .session import Failure, exception_name
 from .texts import error_line, joined, line
+from .tool import Tool
 
 
 def options() -> Options:
@@ -25,23 +25,8 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    try:
-        given = options().read(words)
-        if given is None:
-            return 0
-        require(given, "bootstrap-server", "describe")
-    except WrongOptions as wrong:
-        return usage_error(str(wrong))
-    try:
-        settings = properties_in(given.command_config)
-        with connect(given.bootstrap_server, settings, "describeCluster") as client:
-            _describe(client, given)
-    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
-        error_line(f"ERROR: {failure_of(trouble).message}")
-        return 1
-    return 0
+def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
+    error_line(f"ERROR: {failure.message}")
 
 
 def _describe(client: Client, given: argparse.Namespace) -> None:
@@ -80,3 +65,12 @@ def _describe(client: Client, given: argparse.Namespace) -> None:
         "version": 1,
     }
     line(json.dumps(content, separators=(",", ":")))
+
+
+TOOL: Final = Tool(
+    options,
+    _describe,
+    "describeCluster",
+    check=lambda given: require(given, "bootstrap-server", "describe"),
+    print_failure=_print_failure,
+)

@@ -5,25 +5,25 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from typing import Final
 
 from ..client.admin import cluster as admin_cluster
 from ..client.admin.cluster import Quorum, Replica
 from ..client.cluster_client import Client
-from .subcommands import CommandParser, command_parser, run, with_client
-from .texts import error_line, id_text, line, table
+from .options import CommandParser, WrongOptions
+from .texts import id_text, line, table
+from .tool import Tool, print_exception
 
 _NO_ID = id_text(None)
 
 
 def options() -> CommandParser:
     """The options of the tool."""
-    made = command_parser(
-        "kafka-metadata-quorum", "This tool describes kraft metadata quorum status."
+    made = CommandParser(
+        prog="kafka-metadata-quorum",
+        description="This tool describes kraft metadata quorum status.",
     )
-    servers = made.add_mutually_exclusive_group(required=True)
-    servers.add_argument("--bootstrap-server", metavar="TEXT", help="brokers")
-    servers.add_argument("--bootstrap-controller", metavar="TEXT", help="controllers")
-    made.add_argument("--command-config", metavar="FILE", help="file with properties of the client")
+    made.servers()
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
     described = commands.add_parser("describe", help="describe the metadata quorum")
     described.add_argument("--status", action="store_true", help="a summary")
@@ -32,34 +32,25 @@ def options() -> CommandParser:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    return run(options(), words, _run)
-
-
-def _run(given: argparse.Namespace) -> int:
+def _check(given: argparse.Namespace) -> None:
     if given.status and given.replication:
-        error_line(
+        raise WrongOptions(
             "Only one of --status or --replication should be specified with describe sub-command"
         )
-        return 1
     if not given.status and not given.replication:
-        error_line("One of --status or --replication must be specified with describe sub-command")
-        return 1
+        raise WrongOptions(
+            "One of --status or --replication must be specified with describe sub-command"
+        )
     if given.status and given.human_readable:
-        error_line("The option --human-readable is only supported along with --replication")
-        return 1
-    bootstrap = given.bootstrap_server or given.bootstrap_controller
+        raise WrongOptions("The option --human-readable is only supported along with --replication")
 
-    def ask(client: Client) -> int:
-        quorum = admin_cluster.describe_quorum(client)
-        if given.replication:
-            _print_replication(quorum, human=given.human_readable)
-        else:
-            _print_status(admin_cluster.describe_cluster(client).cluster_id, quorum)
-        return 0
 
-    return with_client(given, "describeMetadataQuorum", ask, bootstrap=bootstrap)
+def _print(client: Client, given: argparse.Namespace) -> None:
+    quorum = admin_cluster.describe_quorum(client)
+    if given.replication:
+        _print_replication(quorum, human=given.human_readable)
+    else:
+        _print_status(admin_cluster.describe_cluster(client).cluster_id, quorum)
 
 
 def _leader(quorum: Quorum) -> Replica:
@@ -128,3 +119,8 @@ def _print_replication(quorum: Quorum, *, human: bool) -> None:
         *("LastCaughtUpTimestamp", "Status"),
     )
     table(heads, rows)
+
+
+TOOL: Final = Tool(
+    options, _print, "describeMetadataQuorum", check=_check, print_failure=print_exception
+)

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from .texts import error_line
-
 VERSION: Final = "4.1.1"
 """The version of Kafka whose tools these ones stand for."""
 
@@ -35,11 +33,13 @@ class Options(argparse.ArgumentParser):
     Args:
         tool: its name, as on the command line.
         purpose: one sentence for the help.
+        needs_words: whether a command line without words is a mistake.
     """
 
-    def __init__(self, tool: str, purpose: str) -> None:
+    def __init__(self, tool: str, purpose: str, *, needs_words: bool = False) -> None:
         super().__init__(prog=tool, description=purpose, add_help=False, exit_on_error=False)
         self._defaults_of_values: dict[str, Any] = {}  # Any: a number or a text
+        self.needs_words = needs_words
         self.add_argument("--help", action="store_true", help="print this page")
         self.add_argument("--version", action="store_true", help="print the version of Kafka")
 
@@ -74,13 +74,16 @@ class Options(argparse.ArgumentParser):
         self.value("--bootstrap-server", "brokers, as HOST:PORT,HOST:PORT")
         self.value(config, "file with properties of the client")
 
-    def read(self, words: Sequence[str]) -> argparse.Namespace | None:
-        """The options; None if the words ask for the version, which is printed then.
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The options.
 
         Raises:
-            WrongOptions: an unknown option, a value that is missing or not a number; --help, with
-                the page as its text. RepeatedOption: two values where one is expected.
+            WrongOptions: an unknown option, a value that is missing or not a number.
+            RepeatedOption: two values where one is expected.
+            SystemExit: the help or the version is printed.
         """
+        if self.needs_words and not words:
+            raise WrongOptions(self.description)
         try:
             given, rest = self.parse_known_args(list(words))
         except argparse.ArgumentError as wrong:
@@ -90,16 +93,44 @@ class Options(argparse.ArgumentParser):
                 name = word.lstrip("-").partition("=")[0]
                 raise WrongOptions(f"{name} is not a recognized option")
         if given.help:
-            raise WrongOptions(self.format_help().rstrip())  # Kafka's tools exit with 1 too
+            sys.stderr.write(self.format_help().rstrip() + "\n")
+            raise SystemExit(1)  # as Kafka's tools
         if given.version:
             sys.stdout.write(f"{VERSION}\n")
-            return None
+            raise SystemExit(0)
         for name, default in self._defaults_of_values.items():
             values = getattr(given, name) or [default]
             if len(values) > 1:
                 raise RepeatedOption(name.replace("_", "-"))
             setattr(given, name, values[0])
         return given
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser of a tool with commands (`kafka-storage format ...`), or of one of its commands.
+
+    Kafka reads them by argparse4j. Of an option that is given twice the last value counts. A
+    mistake ends with exit status 1.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the mistake. Raises SystemExit with status 1."""
+        sys.stderr.write(f"{self.format_usage()}{self.prog}: error: {message}\n")
+        raise SystemExit(1)
+
+    def servers(self) -> None:
+        """Add the options of the connection, to brokers or to controllers."""
+        either = self.add_mutually_exclusive_group(required=True)
+        either.add_argument("--bootstrap-server", metavar="TEXT", help="brokers")
+        either.add_argument("--bootstrap-controller", dest="bootstrap_server",
+                            metavar="TEXT", help="controllers")  # fmt: skip
+        self.add_argument(
+            "--command-config", metavar="FILE", help="file with properties of the client"
+        )
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The options. Raises SystemExit if the help or a mistake is printed."""
+        return self.parse_args(list(words))
 
 
 def require(given: argparse.Namespace, *names: str) -> None:
@@ -130,12 +161,6 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
             raise WrongOptions(f"Invalid command line properties: {text}")
         found[name.strip()] = value
     return found
-
-
-def usage_error(text: str) -> int:
-    """Print a mistake on standard error; return the exit status."""
-    error_line(text)
-    return 1
 
 
 def _metavar(number: bool) -> str:

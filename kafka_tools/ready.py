@@ -8,18 +8,19 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Sequence
+from typing import Final
 
 from ..client.admin import cluster as admin_cluster
 from ..client.cluster_client import ErrorAnswer, NoAnswer
+from .options import CommandParser, WrongOptions
 from .session import Failure, connect, properties_in
-from .subcommands import CommandParser, command_parser, run
 from .texts import error_line, error_lines
+from .tool import Tool
 
 
 def options() -> CommandParser:
     """The options of the tool."""
-    made = command_parser("kafka-ready", "Wait until a number of brokers answer.")
+    made = CommandParser(prog="kafka-ready", description="Wait until a number of brokers answer.")
     made.add_argument("expected_brokers", type=int, metavar="MIN_BROKERS", help="how many")
     made.add_argument("timeout", type=int, metavar="TIMEOUT_S", help="seconds to wait")
     made.add_argument("-b", "--bootstrap_broker_list", metavar="TEXT", help="brokers")
@@ -28,24 +29,14 @@ def options() -> CommandParser:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    return run(options(), words, _wait)
-
-
 def _wait(given: argparse.Namespace) -> int:
     bootstrap = given.bootstrap_broker_list or os.environ.get("BOOTSTRAP_SERVERS")
     if bootstrap is None:
         bootstrap = "localhost:9092"
     if (given.security_protocol or "PLAINTEXT").upper() != "PLAINTEXT":
-        error_line(f"security protocol {given.security_protocol}: only PLAINTEXT is spoken")
-        return 1
+        raise WrongOptions(f"security protocol {given.security_protocol}: only PLAINTEXT is spoken")
     deadline = time.monotonic() + given.timeout
-    try:
-        settings = properties_in(given.config)
-    except Failure as failure:
-        error_line(failure.message)
-        return 1
+    settings = properties_in(given.config)
     found = 0
     while True:
         left_ms = max(1, int((deadline - time.monotonic()) * 1000))
@@ -66,3 +57,6 @@ def _wait(given: argparse.Namespace) -> int:
             )
             return 1
         time.sleep(0.1)
+
+
+TOOL: Final = Tool(options, check=_wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import time
@@ -58,10 +59,14 @@ class Failure(Exception):
         message: as Kafka words it.
         name: the class of Kafka's exception.
         cause: a further line of explanation, as in a stack trace.
+        trouble: what was raised; None: this failure.
     """
 
-    def __init__(self, message: str, name: str = "", cause: str = "") -> None:
+    def __init__(
+        self, message: str, name: str = "", cause: str = "", trouble: Exception | None = None
+    ) -> None:
         super().__init__(message)
+        self.trouble = trouble or self
         self.message = message
         self.name = name or f"{_PACKAGE}.KafkaException"
         self.cause = cause
@@ -76,13 +81,13 @@ def failure_of(trouble: Exception) -> Failure:
         return trouble
     if isinstance(trouble, ErrorAnswer):
         message = trouble.message or exception_message(trouble.code)
-        return Failure(message, exception_name(trouble.code))
+        return Failure(message, exception_name(trouble.code), trouble=trouble)
     if isinstance(trouble, LoginFailed):
         failed = trouble.failed
-        return Failure(failed.message, f"{_PACKAGE}.{failed.error}")
+        return Failure(failed.message, f"{_PACKAGE}.{failed.error}", trouble=trouble)
     if isinstance(trouble, NoAnswer):
-        return Failure(str(trouble), f"{_PACKAGE}.DisconnectException")
-    return Failure(str(trouble), "java.lang.IllegalArgumentException")
+        return Failure(str(trouble), f"{_PACKAGE}.DisconnectException", trouble=trouble)
+    return Failure(str(trouble), "java.lang.IllegalArgumentException", trouble=trouble)
 
 
 def exception_name(code: int) -> str:
@@ -115,6 +120,21 @@ def properties_in(path: str | None) -> dict[str, str]:
     except ValueError as wrong:
         raise Failure(f"{path}: {wrong}", "java.lang.IllegalArgumentException") from None
     return found
+
+
+def partitions_in(path: str, *names: str) -> list[tuple[str, list[int]]]:
+    """The partitions that a JSON file lists: the topic of each, and its numbers of these names.
+
+    Raises:
+        ValueError: the file cannot be read, or it lacks a name.
+    """
+    try:
+        return [
+            (each["topic"], [int(each[name]) for name in names])
+            for each in json.loads(Path(path).read_text())["partitions"]
+        ]
+    except (OSError, KeyError) as wrong:
+        raise ValueError(str(wrong)) from None
 
 
 def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = "Admin") -> Client:

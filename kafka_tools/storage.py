@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from .subcommands import CommandParser, command_parser, run
+from .options import CommandParser
 from .texts import error_line, id_text, line, lines
+from .tool import Tool
 
 if TYPE_CHECKING:
     from ..metadata.records import MetadataRecord
@@ -29,7 +30,7 @@ _RELEASE: Final = "4.1-IV1"
 
 def options() -> CommandParser:
     """The options of the tool."""
-    made = command_parser("kafka-storage", "The Kafka storage tool.")
+    made = CommandParser(prog="kafka-storage", description="The Kafka storage tool.")
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("random-uuid", help="print a random UUID")
     info = commands.add_parser("info", help="print what is in the log directories")
@@ -49,11 +50,6 @@ def options() -> CommandParser:
     quorum.add_argument("--no-initial-controllers", "-N", action="store_true", help="accepted")
     quorum.add_argument("--initial-controllers", "-I", metavar="TEXT", help="accepted")
     return made
-
-
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    return run(options(), words, _run)
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -191,3 +187,6 @@ def _info(directories: Sequence[Path]) -> int:
         line("")
         return 1
     return 0
+
+
+TOOL: Final = Tool(options, check=_run)

@@ -8,10 +8,10 @@ from typing import Final
 
 from ..client.admin import configs as admin_configs
 from ..client.admin import topics as admin_topics
-from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
-from .options import Options, RepeatedOption, WrongOptions, forbid, has, require, usage_error
-from .session import Failure, connect, failure_of, properties_in
+from .options import Options, RepeatedOption, WrongOptions, forbid, has, require
+from .session import Failure
 from .texts import (
     INTERNAL_TOPICS,
     error_line,
@@ -22,9 +22,8 @@ from .texts import (
     lines,
     topic_pattern,
 )
+from .tool import Tool
 
-_ACTIONS: Final = ("list", "describe", "create", "alter", "delete")
-_CALLS: Final = {"create": "createTopics"}
 _LIMITS: Final = (
     "under-replicated-partitions",
     "unavailable-partitions",
@@ -38,9 +37,22 @@ _COLLISION: Final = (
 )
 
 
+class _Options(Options):
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        try:
+            return super().read(words)
+        except WrongOptions as wrong:
+            # Kafka's tool finds these when it runs, the address before.
+            is_late = isinstance(wrong, RepeatedOption) and wrong.name != "bootstrap-server"
+            if is_late or str(wrong).startswith("Cannot parse"):
+                line(f"Error while executing topic command : {wrong}")
+            raise
+
+
 def options() -> Options:
     """The options of the tool."""
-    made = Options("kafka-topics", "Create, delete, describe, or change a topic.")
+    purpose = "Create, delete, describe, or change a topic."
+    made = _Options("kafka-topics", purpose, needs_words=True)
     made.server()
     made.flag("--list", "list all topics")
     made.flag("--describe", "print details of topics")
@@ -63,39 +75,16 @@ def options() -> Options:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    made = options()
-    try:
-        if not words:
-            raise WrongOptions("Create, delete, describe, or change a topic.")
-        given = made.read(words)
-        if given is None:
-            return 0
-        action = _checked(given)
-    except WrongOptions as wrong:
-        # Kafka's tool finds these when it runs, the address before.
-        is_late = isinstance(wrong, RepeatedOption) and wrong.name != "bootstrap-server"
-        if is_late or str(wrong).startswith("Cannot parse"):
-            line(f"Error while executing topic command : {wrong}")
-        return usage_error(str(wrong))
-    try:
-        settings = properties_in(given.command_config)
-        with connect(given.bootstrap_server, settings, _CALLS.get(action, "listTopics")) as client:
-            _RUN[action](client, given)
-    except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
-        failure = failure_of(trouble)
-        if failure.cause:
-            error_lines(f"{failure.message}\n{failure.cause}")
-        else:
-            line(f"Error while executing topic command : {failure.message}")
-            error_line(f"ERROR {failure} (org.apache.kafka.tools.TopicCommand)")
-        return 1
-    return 0
+def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
+    if failure.cause:
+        error_lines(f"{failure.message}\n{failure.cause}")
+    else:
+        line(f"Error while executing topic command : {failure.message}")
+        error_line(f"ERROR {failure} (org.apache.kafka.tools.TopicCommand)")
 
 
-def _checked(given: argparse.Namespace) -> str:
-    """The action. Raises WrongOptions unless there is one, with the options that it needs."""
+def _check(given: argparse.Namespace) -> None:
+    """Find the action. Raises WrongOptions unless there is one, with the options that it needs."""
     actions = [name for name in _ACTIONS if has(given, name)]
     if len(actions) != 1:
         raise WrongOptions(
@@ -104,7 +93,7 @@ def _checked(given: argparse.Namespace) -> str:
         )
     if not has(given, "bootstrap-server"):
         raise WrongOptions("--bootstrap-server must be specified")
-    action = actions[0]
+    action = given.action = actions[0]
     if action in ("create", "alter", "delete"):
         require(given, "topic")
     if action == "alter":
@@ -123,7 +112,6 @@ def _checked(given: argparse.Namespace) -> str:
     if action != "describe":
         for name in ("topics-with-overrides", *_LIMITS, "topic-id"):
             forbid(given, name, action)
-    return action
 
 
 def _create(client: Client, given: argparse.Namespace) -> None:
@@ -276,10 +264,19 @@ def _is_limited(name: str, partition: admin_topics.Partition, minimum: int) -> b
     return in_sync == minimum
 
 
-_RUN: Final[dict[str, Callable[[Client, argparse.Namespace], None]]] = {
+_ACTIONS: Final[dict[str, Callable[[Client, argparse.Namespace], None]]] = {
     "alter": _alter,
     "create": _create,
     "delete": _delete,
     "describe": _describe,
     "list": _list,
 }
+
+
+TOOL: Final = Tool(
+    options,
+    lambda client, given: _ACTIONS[given.action](client, given),
+    lambda given: "createTopics" if given.action == "create" else "listTopics",
+    check=_check,
+    print_failure=_print_failure,
+)

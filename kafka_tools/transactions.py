@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from ..client.admin.transactions import fence, find_transaction, list_transactions
 from ..client.cluster_client import Client, ErrorAnswer, check
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code
+from .options import CommandParser
 from .session import failure_of
-from .subcommands import CommandParser, command_parser, run, with_client
 from .texts import error_line, table
+from .tool import Tool, print_exception
 
 _FENCING_TIMEOUT_MS: Final = 60_000
 
 
 def options() -> CommandParser:
     """The options of the tool."""
-    made = command_parser(
-        "kafka-transactions",
-        "This tool is used to analyze the transactional state of producers in the cluster. It can"
-        " be used to detect and recover from hanging transactions.",
+    made = CommandParser(
+        prog="kafka-transactions",
+        description="This tool is used to analyze the transactional state of producers in the"
+        " cluster. It can be used to detect and recover from hanging transactions.",
     )
     made.add_argument("--bootstrap-server", required=True, metavar="TEXT", help="brokers")
     made.add_argument("--command-config", metavar="FILE", help="file with properties of the client")
@@ -53,18 +54,7 @@ def options() -> CommandParser:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the tool; return the exit status."""
-    return run(
-        options(),
-        words,
-        lambda given: with_client(
-            given, "listTransactions", lambda client: _RUN[given.command](client, given)
-        ),
-    )
-
-
-def _list(client: Client, given: argparse.Namespace) -> int:
+def _list(client: Client, given: argparse.Namespace) -> None:
     found = list_transactions(
         client, longer_than_ms=given.duration_filter, pattern=given.transactional_id_pattern
     )
@@ -76,7 +66,6 @@ def _list(client: Client, given: argparse.Namespace) -> int:
             for each in found
         ],
     )
-    return 0
 
 
 def _describe(client: Client, given: argparse.Namespace) -> int:
@@ -106,7 +95,7 @@ def _describe(client: Client, given: argparse.Namespace) -> int:
     return 0
 
 
-def _describe_producers(client: Client, given: argparse.Namespace) -> int:
+def _describe_producers(client: Client, given: argparse.Namespace) -> None:
     node_id = given.broker_id
     if node_id is None:
         node_id = client.leader(given.topic, given.partition)
@@ -127,7 +116,6 @@ def _describe_producers(client: Client, given: argparse.Namespace) -> int:
         )
         rows.append((*map(str, numbers), "None" if begun < 0 else str(begun)))
     table(heads, rows)
-    return 0
 
 
 def _abort(client: Client, given: argparse.Namespace) -> int:
@@ -175,15 +163,22 @@ def _abort(client: Client, given: argparse.Namespace) -> int:
     return 0
 
 
-def _force(client: Client, given: argparse.Namespace) -> int:
+def _force(client: Client, given: argparse.Namespace) -> None:
     fence(client, given.transactional_id, timeout_ms=_FENCING_TIMEOUT_MS)
-    return 0
 
 
-_RUN: Final[dict[str, Callable[[Client, argparse.Namespace], int]]] = {
+_ACTIONS: Final[dict[str, Callable[[Client, argparse.Namespace], int | None]]] = {
     "abort": _abort,
     "describe": _describe,
     "describe-producers": _describe_producers,
     "forceTerminateTransaction": _force,
     "list": _list,
 }
+
+
+TOOL: Final = Tool(
+    options,
+    lambda client, given: _ACTIONS[given.command](client, given),
+    "listTransactions",
+    print_failure=print_exception,
+)

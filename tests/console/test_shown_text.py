@@ -228,7 +228,6 @@ ALLOWED: Final = {
     "serving/health.py",
     "kafka_tools/__main__.py",
     "kafka_tools/options.py",
-    "kafka_tools/subcommands.py",
     "kafka_tools/texts.py",
     "tools/museum_page.py",
     "serving/serve.py",

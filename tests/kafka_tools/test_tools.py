@@ -103,13 +103,16 @@ def test_the_console_consumer_ignores_nothing_in_silence(
 
 
 def test_each_tool_is_a_command_of_ottla(
-    bootstrap: str, capsys: pytest.CaptureFixture[str]
+    bootstrap: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = ("--bootstrap-server", bootstrap)
     assert ottla(["kafka-cluster", "cluster-id", *at]) == 0
     assert capsys.readouterr().out.startswith("Cluster ID: ")
     assert ottla(["kafka-topics.sh", "--help"]) == 1  # Kafka's tool has the same status
     assert "--under-replicated-partitions" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert ottla(["kafka-topics", "--help"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) > 20  # a terminal has the page in lines too
     assert ottla(["kafka-nothing"]) == 1
     assert "ottla has no tool kafka-nothing" in capsys.readouterr().err
 
