@@ -298,7 +298,7 @@ def _warm_up() -> Iterator[str]:
     for module in _MODULES:
         import_module(module)
         yield module
-    from ..broker.requests.dispatch import handler_of
+    from ..broker.requests.dispatch import api_of
     from ..broker.requests.served_apis import HANDLERS
     from ..metadata import records
     from ..protocol import lazy_dataclass
@@ -308,7 +308,7 @@ def _warm_up() -> Iterator[str]:
     yield from records.prepare()
     yield from lazy_dataclass.prepare()
     for api_key, served in HANDLERS.items():
-        handler_of(api_key)
+        api_of(api_key)
         yield served.module
     usual = [ApiKey[name] for name in _USUAL]
     for api_key in usual:

@@ -13,7 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ottla.broker.requests.served_apis import HANDLERS, Served
+from ottla.broker.requests.api import Served
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol import api_types, codec, schemas
 from ottla.protocol.api_keys import ApiKey
 

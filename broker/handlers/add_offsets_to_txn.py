@@ -20,10 +20,9 @@ from ...coordinator.partitioning import partition_for
 from ...coordinator.transactions.states import ADDS_EXPLICITLY
 from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Refused
-from ..requests.code_versions import code_for
+from ...protocol.errors import Code, Refused
+from ..requests.api import code_for, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
@@ -34,7 +33,12 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ADD_OFFSETS_TO_TXN, versions=(0, 4))
+@serves(
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    versions=(0, 4),
+    guard="guard_transactions.add_offsets_to_txn",
+    older_codes={Code.PRODUCER_FENCED: (2, Code.INVALID_PRODUCER_EPOCH)},
+)
 async def add_offsets_to_txn(
     node: Node, context: Context, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:

@@ -24,9 +24,8 @@ from ...coordinator.transactions.states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Pa
 from ...metadata.catalog import INTERNAL_TOPICS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..requests.code_versions import code_for
+from ..requests.api import code_for, serves
 from ..requests.context import PAUSE_EVERY, Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
@@ -44,7 +43,12 @@ _FROM_BROKERS_SINCE: Final = 4
 _NO_ERROR: Final = Code.NONE
 
 
-@serves(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5))
+@serves(
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    versions=(0, 5),
+    guard="guard_transactions.add_partitions_to_txn",
+    older_codes={Code.PRODUCER_FENCED: (2, Code.INVALID_PRODUCER_EPOCH)},
+)
 async def add_partitions_to_txn(
     node: Node, context: Context, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:

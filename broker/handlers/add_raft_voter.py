@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
-from ..requests.quorum_requests import all_shown, check_cluster_id, shown, voter_of
+from ..requests.quorum_requests import VOTERS_GUARD, all_shown, check_cluster_id, shown, voter_of
 from ..settings.listeners import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ADD_RAFT_VOTER, versions=(0, 0))
+@serves(ApiKey.ADD_RAFT_VOTER, versions=(0, 0), guard=VOTERS_GUARD)
 async def add_raft_voter(
     node: Node, context: Context, request: AddRaftVoterRequest
 ) -> AddRaftVoterResponse:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from ...metadata.client_quotas import IP, Alteration, Entity, entity_of
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import Operation, may_cluster
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.encoded_ahead import decide_ahead
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ALTER_CLIENT_QUOTAS, versions=(0, 1))
+@serves(ApiKey.ALTER_CLIENT_QUOTAS, versions=(0, 1), guard=CHECKED_BY_HANDLER)
 async def alter_client_quotas(
     node: Node, context: Context, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:

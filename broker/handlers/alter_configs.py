@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...metadata.catalog import ResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.config_changes import (
     Change,
     Operation,
@@ -24,7 +25,6 @@ from ..requests.config_changes import (
     set_all,
 )
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_configs import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ALTER_CONFIGS, versions=(0, 2))
+@serves(ApiKey.ALTER_CONFIGS, versions=(0, 2), guard="guard_administration.alter_configs")
 async def alter_configs(
     node: Node, context: Context, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:

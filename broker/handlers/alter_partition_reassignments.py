@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from ...metadata.reassignments import reassigned
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_partition_reassignments import (
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 _RESIZING_SINCE: Final = 1
 
 
-@serves(ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1))
+@serves(
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    versions=(0, 1),
+    guard="guard_administration.alter_partition_reassignments",
+)
 async def alter_partition_reassignments(
     node: Node, context: Context, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.log_dirs import log_dir
 
 if TYPE_CHECKING:
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ALTER_REPLICA_LOG_DIRS, versions=(1, 2))
+@serves(
+    ApiKey.ALTER_REPLICA_LOG_DIRS,
+    versions=(1, 2),
+    guard="guard_administration.alter_replica_log_dirs",
+)
 async def alter_replica_log_dirs(
     node: Node, context: Context, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:

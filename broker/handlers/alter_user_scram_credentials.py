@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ...metadata.scram import Deletion, Upsertion
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import Operation, must_cluster
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.encoded_ahead import decide_ahead
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+@serves(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0), guard=CHECKED_BY_HANDLER)
 async def alter_user_scram_credentials(
     node: Node, context: Context, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from ...metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES, is_served
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ..requests.api import OPEN, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.served_apis import HANDLERS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _UNSTABLE_API_KEYS: Final[list[ApiVersion]] = [
 ]
 
 
-@serves(ApiKey.API_VERSIONS, versions=(0, 4))
+@serves(ApiKey.API_VERSIONS, versions=(0, 4), guard=OPEN)
 async def api_versions(
     node: Node, context: Context, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:

@@ -13,9 +13,9 @@ from ...coordinator.consumer.kind import ConsumerKind
 from ...coordinator.consumer.member import NOTHING, Assignment, ConsumerMember
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import AclResource, Operation, authorized_operations, may, must
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from .consumer_group_heartbeat import check_enabled
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _CLASSIC: Final = 0
 _CONSUMER: Final = 1
 
 
-@serves(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1))
+@serves(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1), guard=CHECKED_BY_HANDLER)
 async def consumer_group_describe(
     node: Node, context: Context, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:

@@ -19,9 +19,9 @@ from ...coordinator.consumer.member import Assignment
 from ...coordinator.consumer.requests import HeartbeatRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import AclResource, Operation, may, must
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 from ..runtime.group_settings import linger
 
@@ -41,7 +41,7 @@ _OWN_ID_SINCE: Final = 1
 _ZERO_ID: Final = UUID(int=0)
 
 
-@serves(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
+@serves(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1), guard=CHECKED_BY_HANDLER)
 async def consumer_group_heartbeat(
     node: Node, context: Context, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:

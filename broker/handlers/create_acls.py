@@ -17,9 +17,9 @@ from ...metadata.acls import Acl
 from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, PatternType, Permission
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import must_cluster
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.controller import random_topic_id
 from ..runtime.encoded_ahead import decide_ahead
 from .describe_acls import check_authorizer, known
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.CREATE_ACLS, versions=(1, 3))
+@serves(ApiKey.CREATE_ACLS, versions=(1, 3), guard=CHECKED_BY_HANDLER)
 async def create_acls(
     node: Node, context: Context, request: CreateAclsRequest
 ) -> CreateAclsResponse:

@@ -15,10 +15,10 @@ from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..principals import USER
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import may
 from ..requests.context import Context
 from ..requests.delegation_tokens import NO_TIME_MS, check_login, secrets_of
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.CREATE_DELEGATION_TOKEN, versions=(1, 3))
+@serves(ApiKey.CREATE_DELEGATION_TOKEN, versions=(1, 3), guard=CHECKED_BY_HANDLER)
 async def create_delegation_token(
     node: Node, context: Context, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
 from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _STRICT_SINCE: Final = 3
 
 
-@serves(ApiKey.CREATE_PARTITIONS, versions=(0, 3))
+@serves(ApiKey.CREATE_PARTITIONS, versions=(0, 3), guard="guard_administration.create_partitions")
 async def create_partitions(
     node: Node, context: Context, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 from ...metadata.catalog import CLUSTER_METADATA, MAX_PARTITIONS_PER_REQUEST
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
 from ..requests.deleted_topics import finish_deletion
-from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
 from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 
@@ -42,7 +42,7 @@ _BATCH_BYTES: Final = 1 << 20
 """Partitions and bytes of settings of new topics from which on their batch gets no more topics."""
 
 
-@serves(ApiKey.CREATE_TOPICS, versions=(2, 7))
+@serves(ApiKey.CREATE_TOPICS, versions=(2, 7), guard="guard_administration.create_topics")
 async def create_topics(
     node: Node, context: Context, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:

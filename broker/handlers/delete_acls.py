@@ -17,9 +17,9 @@ from ...metadata.acls import Acl, AclFilter
 from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import must_cluster
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 from .describe_acls import check_authorizer, filter_of
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DELETE_ACLS, versions=(1, 3))
+@serves(ApiKey.DELETE_ACLS, versions=(1, 3), guard=CHECKED_BY_HANDLER)
 async def delete_acls(
     node: Node, context: Context, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.encoded_ahead import run_in_slices
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..runtime.shard import Shard
 
 
-@serves(ApiKey.DELETE_GROUPS, versions=(0, 2))
+@serves(ApiKey.DELETE_GROUPS, versions=(0, 2), guard="guard_groups.delete_groups")
 async def delete_groups(
     node: Node, context: Context, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..log_output import Log
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.blocking_steps import NO_RESOURCES, in_threads, reason_of
 from ..runtime.storage_trouble import remedy
 
@@ -31,7 +31,7 @@ _HIGH_WATERMARK: Final = -1
 _log = Log("storage")
 
 
-@serves(ApiKey.DELETE_RECORDS, versions=(0, 2))
+@serves(ApiKey.DELETE_RECORDS, versions=(0, 2), guard="guard_administration.delete_records")
 async def delete_records(
     node: Node, context: Context, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:

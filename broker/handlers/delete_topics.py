@@ -18,8 +18,8 @@ from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.mutations import mutations
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class _Wanted(NamedTuple):
     topic_id: UUID | None
 
 
-@serves(ApiKey.DELETE_TOPICS, versions=(1, 6))
+@serves(ApiKey.DELETE_TOPICS, versions=(1, 6), guard="guard_administration.delete_topics")
 async def delete_topics(
     node: Node, context: Context, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:

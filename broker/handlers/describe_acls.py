@@ -18,9 +18,9 @@ from ...metadata.acls import Acl, AclFilter
 from ...protocol.acls import AclResource, Operation, PatternType, Permission
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import must_cluster
 from ..requests.context import Context, Disconnect
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.delete_acls import DeleteAclsFilter
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_ACLS, versions=(1, 3))
+@serves(ApiKey.DESCRIBE_ACLS, versions=(1, 3), guard=CHECKED_BY_HANDLER)
 async def describe_acls(
     node: Node, context: Context, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:

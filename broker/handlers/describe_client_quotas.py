@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from ...metadata.client_quotas import Component
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import Operation, may_cluster
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_client_quotas import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_CLIENT_QUOTAS, versions=(0, 1))
+@serves(ApiKey.DESCRIBE_CLIENT_QUOTAS, versions=(0, 1), guard=CHECKED_BY_HANDLER)
 async def describe_client_quotas(
     node: Node, context: Context, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.cluster_description import CLUSTER_OPERATIONS, address_of
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_cluster import (
@@ -28,7 +28,7 @@ _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
 
 
-@serves(ApiKey.DESCRIBE_CLUSTER, versions=(0, 2))
+@serves(ApiKey.DESCRIBE_CLUSTER, versions=(0, 2), guard="guard_administration.describe_cluster")
 async def describe_cluster(
     node: Node, context: Context, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:

@@ -19,9 +19,9 @@ from ...metadata.topic_names import check_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...protocol.java_hash import cached_hash_code, in_scala_hash_map
+from ..requests.api import serves
 from ..requests.config_changes import REPLICATION_RATES
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..settings.broker_settings import BROKER_SETTINGS
 from ..settings.config import BrokerConfig, Source, Synonym, setting_of
 from ..settings.definitions import Kind, Setting, Table, text_of
@@ -46,7 +46,7 @@ UNKNOWN_TYPE_REQUESTED = (
 )
 
 
-@serves(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4))
+@serves(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4), guard="guard_administration.describe_configs")
 async def describe_configs(
     node: Node, context: Context, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:

@@ -14,10 +14,10 @@ from ...metadata.delegation_tokens import DelegationToken
 from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import may
 from ..requests.context import Context
 from ..requests.delegation_tokens import check_login, parts_of
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_delegation_token import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_DELEGATION_TOKEN, versions=(1, 3))
+@serves(ApiKey.DESCRIBE_DELEGATION_TOKEN, versions=(1, 3), guard=CHECKED_BY_HANDLER)
 async def describe_delegation_token(
     node: Node, context: Context, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:

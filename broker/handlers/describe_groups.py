@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from ...coordinator.groups import DescribedGroup
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_groups import DescribedGroup as GroupAnswer
@@ -31,7 +31,7 @@ _NOT_FOUND_SINCE: Final = 6
 _ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
 
 
-@serves(ApiKey.DESCRIBE_GROUPS, versions=(0, 6))
+@serves(ApiKey.DESCRIBE_GROUPS, versions=(0, 6), guard="guard_groups.describe_groups")
 async def describe_groups(
     node: Node, context: Context, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:

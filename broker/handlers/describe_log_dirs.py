@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ..requests.api import OnCluster, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.log_dirs import log_dir, volume_bytes
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 4))
+@serves(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 4), guard=OnCluster(Operation.DESCRIBE))
 async def describe_log_dirs(
     node: Node, context: Context, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:

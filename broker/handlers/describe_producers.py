@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...metadata.topic_names import check_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_producers import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0))
+@serves(ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0), guard="guard_transactions.describe_producers")
 async def describe_producers(
     node: Node, context: Context, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ...metadata.catalog import CLUSTER_METADATA
+from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ..requests.api import OnCluster, serves
 from ..requests.cluster_description import address_of
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..settings.listeners import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_QUORUM, versions=(0, 2))
+@serves(ApiKey.DESCRIBE_QUORUM, versions=(0, 2), guard=OnCluster(Operation.DESCRIBE))
 async def describe_quorum(
     node: Node, context: Context, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:

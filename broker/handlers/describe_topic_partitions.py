@@ -14,9 +14,9 @@ from ...metadata.catalog import INTERNAL_TOPICS, Partition, Topic
 from ...metadata.topic_names import is_legal_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.cluster_description import TOPIC_OPERATION_BITS, offline_replicas
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_topic_partitions import (
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0))
+@serves(
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    versions=(0, 0),
+    guard="guard_clients.describe_topic_partitions",
+)
 async def describe_topic_partitions(
     node: Node, context: Context, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_transactions import (
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0))
+@serves(
+    ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0), guard="guard_transactions.describe_transactions"
+)
 async def describe_transactions(
     node: Node, context: Context, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:

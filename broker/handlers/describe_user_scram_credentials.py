@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import Operation, may_cluster
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_user_scram_credentials import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+@serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions=(0, 0), guard=CHECKED_BY_HANDLER)
 async def describe_user_scram_credentials(
     node: Node, context: Context, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:

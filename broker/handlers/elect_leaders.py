@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from ...metadata.elections import ElectionType, elected
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ELECT_LEADERS, versions=(0, 2))
+@serves(ApiKey.ELECT_LEADERS, versions=(0, 2), guard="guard_administration.elect_leaders")
 async def elect_leaders(
     node: Node, context: Context, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:

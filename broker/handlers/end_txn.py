@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Final
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome, Producer
 from ...coordinator.transactions.coordinator import Transactions
+from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Refused
-from ..requests.code_versions import code_for
+from ...protocol.errors import Code, Refused
+from ..requests.api import OnResource, code_for, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 _BUMPS_SINCE: Final = 5
 
 
-@serves(ApiKey.END_TXN, versions=(0, 5))
+@serves(
+    ApiKey.END_TXN,
+    versions=(0, 5),
+    guard=OnResource(Operation.WRITE, AclResource.TRANSACTIONAL_ID, "transactional_id"),
+    older_codes={Code.PRODUCER_FENCED: (2, Code.INVALID_PRODUCER_EPOCH)},
+)
 async def end_txn(node: Node, context: Context, request: EndTxnRequest) -> EndTxnResponse:
     producer = Producer(request.producer_id, request.producer_epoch)
 

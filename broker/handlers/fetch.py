@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ...metadata.catalog import INTERNAL_TOPICS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.awaited_bytes import AwaitedBytes
 from ..requests.cluster_description import NewLeaders
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fetch_reads import (
     MANY,
     NO_EPOCH,
@@ -91,7 +91,7 @@ class _Plan(NamedTuple):
     may_settle: bool = False
 
 
-@serves(ApiKey.FETCH, versions=(4, 18))
+@serves(ApiKey.FETCH, versions=(4, 18), guard=CHECKED_BY_HANDLER)
 async def fetch(node: Node, context: Context, request: FetchRequest) -> FetchResponse:
     if request.isolation_level not in (0, _READ_COMMITTED):
         return _error_everywhere(context, request, Code.UNKNOWN_SERVER_ERROR)

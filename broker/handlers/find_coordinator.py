@@ -17,10 +17,10 @@ from ...coordinator.partitioning import partition_for
 from ...metadata.catalog import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.cluster_description import address_of
 from ..requests.context import Context
 from ..requests.deleted_topics import finish_deletion
-from ..requests.dispatch import serves
 from ..requests.refused_topics import log_refused_topic
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _MALFORMED: Final = (
 )
 
 
-@serves(ApiKey.FIND_COORDINATOR, versions=(0, 6))
+@serves(ApiKey.FIND_COORDINATOR, versions=(0, 6), guard="guard_clients.find_coordinator")
 async def find_coordinator(
     node: Node, context: Context, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...coordinator.groups import ClaimedMember
+from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
+from ..requests.api import OnResource, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.HEARTBEAT, versions=(0, 4))
+@serves(
+    ApiKey.HEARTBEAT,
+    versions=(0, 4),
+    guard=OnResource(Operation.READ, AclResource.GROUP, "group_id"),
+)
 async def heartbeat(node: Node, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
     member = ClaimedMember(request.member_id, request.generation_id, request.group_instance_id)
     try:

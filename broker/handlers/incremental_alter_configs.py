@@ -16,6 +16,7 @@ from ...coordinator.java_order import names_in_order
 from ...metadata.catalog import ResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.config_changes import (
     Change,
     Operation,
@@ -27,7 +28,6 @@ from ..requests.config_changes import (
     set_all,
 )
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..settings.loggers import change_level, check_level
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 OPERATIONS: Final = frozenset(Operation)
 
 
-@serves(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=(0, 1))
+@serves(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), guard="guard_administration.alter_configs"
+)
 async def incremental_alter_configs(
     node: Node, context: Context, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:

@@ -27,9 +27,8 @@ from ...coordinator.transactions.states import Kept
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..log_output import Log
-from ..requests.code_versions import code_for
+from ..requests.api import code_for, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
@@ -41,7 +40,13 @@ _TWO_PHASES_SINCE: Final = 6
 _log = Log("transactions")
 
 
-@serves(ApiKey.INIT_PRODUCER_ID, versions=(0, 5))
+@serves(
+    ApiKey.INIT_PRODUCER_ID,
+    versions=(0, 5),
+    guard="guard_transactions.init_producer_id",
+    highest_unstable=6,
+    older_codes={Code.PRODUCER_FENCED: (4, Code.INVALID_PRODUCER_EPOCH)},
+)
 async def init_producer_id(
     node: Node, context: Context, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:

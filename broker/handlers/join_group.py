@@ -22,8 +22,8 @@ from ...coordinator.classic.requests import JoinReply, JoinRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
 from ...storage.meta_properties import encode_uuid
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _NULL_PROTOCOL_SINCE: Final = 7
 _SKIP_ASSIGNMENT_SINCE: Final = 9
 
 
-@serves(ApiKey.JOIN_GROUP, versions=(0, 9))
+@serves(ApiKey.JOIN_GROUP, versions=(0, 9), guard="guard_groups.join_group")
 async def join_group(node: Node, context: Context, request: JoinGroupRequest) -> JoinGroupResponse:
     join = _join_request(context, request)
     try:

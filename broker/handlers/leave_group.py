@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...coordinator.classic.requests import LeavingMember
+from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import OnResource, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 _SEVERAL_SINCE: Final = 3
 
 
-@serves(ApiKey.LEAVE_GROUP, versions=(0, 5))
+@serves(
+    ApiKey.LEAVE_GROUP,
+    versions=(0, 5),
+    guard=OnResource(Operation.READ, AclResource.GROUP, "group_id"),
+)
 async def leave_group(
     node: Node, context: Context, request: LeaveGroupRequest
 ) -> LeaveGroupResponse:

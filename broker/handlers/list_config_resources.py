@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from ...metadata.catalog import ResourceType
+from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...protocol.java_hash import in_hash_map, java_hash_code
+from ..requests.api import OnCluster, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.list_config_resources import (
@@ -46,7 +47,7 @@ _NAMES: Final[Mapping[int, Callable[[Node], Iterable[str]]]] = {
 }
 
 
-@serves(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1))
+@serves(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1), guard=OnCluster(Operation.DESCRIBE_CONFIGS))
 async def list_config_resources(
     node: Node, context: Context, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 from ...coordinator.groups import Groups, ListedGroup
 from ...protocol.api_keys import ApiKey
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.list_groups import ListGroupsRequest, ListGroupsResponse
     from ..node import Node
 
 
-@serves(ApiKey.LIST_GROUPS, versions=(0, 5))
+@serves(ApiKey.LIST_GROUPS, versions=(0, 5), guard="guard_groups.list_groups")
 async def list_groups(
     node: Node, context: Context, request: ListGroupsRequest
 ) -> ListGroupsResponse:

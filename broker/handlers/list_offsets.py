@@ -22,8 +22,8 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
 from ...storage.time_search import load_times_in_steps
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.list_offsets import (
@@ -52,7 +52,7 @@ Found = tuple[int, int, int]  # offset, timestamp, leader epoch
 _NOTHING: Final[Found] = (-1, -1, -1)
 
 
-@serves(ApiKey.LIST_OFFSETS, versions=(1, 10))
+@serves(ApiKey.LIST_OFFSETS, versions=(1, 10), guard="guard_clients.list_offsets")
 async def list_offsets(
     node: Node, context: Context, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...metadata.reassignments import is_in_progress
+from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
+from ..requests.api import OnCluster, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.list_partition_reassignments import (
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, versions=(0, 0))
+@serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, versions=(0, 0), guard=OnCluster(Operation.DESCRIBE))
 async def list_partition_reassignments(
     node: Node, context: Context, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from ...coordinator.transactions.states import STATE_OF_TITLE, Transaction
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.list_transactions import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SINGLE_BYTE: Final = re.compile(r"(?:[^\\]|^)(?:\\\\)*\\C")
 
 
-@serves(ApiKey.LIST_TRANSACTIONS, versions=(0, 2))
+@serves(ApiKey.LIST_TRANSACTIONS, versions=(0, 2), guard="guard_transactions.list_transactions")
 async def list_transactions(
     node: Node, context: Context, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:

@@ -28,6 +28,7 @@ from ...metadata.catalog import INTERNAL_TOPICS, Partition, Topic
 from ...metadata.topic_names import is_legal_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.cluster_description import (
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
@@ -36,7 +37,6 @@ from ..requests.cluster_description import (
 )
 from ..requests.context import Context
 from ..requests.deleted_topics import finish_deletion
-from ..requests.dispatch import serves
 from ..requests.refused_topics import log_refused_topic
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _IDS_SINCE: Final = 12
 _FEW: Final = 16  # elements that are answered without a check of the time
 
 
-@serves(ApiKey.METADATA, versions=(0, 13))
+@serves(ApiKey.METADATA, versions=(0, 13), guard="guard_clients.metadata")
 async def metadata(node: Node, context: Context, request: MetadataRequest) -> MetadataResponse:
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):

@@ -23,9 +23,8 @@ from ...coordinator.groups import ClaimedMember
 from ...coordinator.offsets import DecidedOffsets, OffsetToCommit
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..requests.code_versions import code_for
+from ..requests.api import code_for, serves
 from ..requests.context import PAUSE_EVERY, Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 from ..runtime.encoded_ahead import LARGE, framed_ahead
 
@@ -48,7 +47,12 @@ _EPOCHS_SINCE: Final = 9
 _LEAST_BYTES: Final = 43  # of a record of a committed offset
 
 
-@serves(ApiKey.OFFSET_COMMIT, versions=(2, 9))
+@serves(
+    ApiKey.OFFSET_COMMIT,
+    versions=(2, 9),
+    guard="guard_groups.offset_commit",
+    older_codes={Code.GROUP_ID_NOT_FOUND: (9, Code.ILLEGAL_GENERATION)},
+)
 async def offset_commit(
     node: Node, context: Context, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:

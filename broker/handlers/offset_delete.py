@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.encoded_ahead import LARGE, run_in_slices
 from .offset_commit import answers
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.OFFSET_DELETE, versions=(0, 0))
+@serves(ApiKey.OFFSET_DELETE, versions=(0, 0), guard="guard_groups.offset_delete")
 async def offset_delete(
     node: Node, context: Context, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:

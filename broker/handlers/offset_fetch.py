@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 from ...coordinator.groups import FetchedOffset, Groups
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.offset_fetch import (
@@ -41,7 +41,7 @@ _SEVERAL_SINCE: Final = 8
 _TopicPartitions = list[tuple[str, Sequence[int]]]
 
 
-@serves(ApiKey.OFFSET_FETCH, versions=(1, 9))
+@serves(ApiKey.OFFSET_FETCH, versions=(1, 9), guard="guard_groups.offset_fetch")
 async def offset_fetch(
     node: Node, context: Context, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.offset_for_leader_epoch import (
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
+@serves(
+    ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), guard="guard_clients.offset_for_leader_epoch"
+)
 async def offset_for_leader_epoch(
     node: Node, context: Context, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:

@@ -36,11 +36,10 @@ from ...protocol.errors import Code, Refused
 from ...storage.checking import Checked, check
 from ...storage.log import PartitionLog
 from ...storage.validation import InvalidRecords, NotOneBatch, frame_end
+from ..requests.api import CHECKED_BY_HANDLER, NEVER, code_for, serves
 from ..requests.authorization import AclResource, Operation, may
 from ..requests.cluster_description import NewLeaders
-from ..requests.code_versions import code_for
 from ..requests.context import Context, Disconnect
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 from ..requests.fetch_reads import MANY
 from ..scheduling.large_requests import MOST_ELEMENTS
@@ -89,7 +88,16 @@ class Explained(Refused):
     """A refusal that Kafka answers with an error message."""
 
 
-@serves(ApiKey.PRODUCE, versions=(0, 13))
+@serves(
+    ApiKey.PRODUCE,
+    versions=(0, 13),
+    guard=CHECKED_BY_HANDLER,
+    closed_below=3,
+    older_codes={
+        Code.PRODUCER_FENCED: (NEVER, Code.INVALID_PRODUCER_EPOCH),
+        Code.TRANSACTION_ABORTABLE: (11, Code.INVALID_TXN_STATE),
+    },
+)
 async def produce(node: Node, context: Context, request: ProduceRequest) -> ProduceResponse | None:
     turns = context.turns if _has_many_partitions(request) else None
     refused = await _refused_whole(node, context, request, turns)

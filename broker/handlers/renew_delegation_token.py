@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ...metadata.delegation_tokens import record_of, renewed
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import OPEN, serves
 from ..requests.context import Context
 from ..requests.delegation_tokens import NO_TIME_MS, check_login, secrets_of
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.renew_delegation_token import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.RENEW_DELEGATION_TOKEN, versions=(1, 2))
+@serves(ApiKey.RENEW_DELEGATION_TOKEN, versions=(1, 2), guard=OPEN)
 async def renew_delegation_token(
     node: Node, context: Context, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:

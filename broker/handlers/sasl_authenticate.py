@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..log_output import Log
+from ..requests.api import OPEN, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.sasl_authenticate import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = Log("connection")
 
 
-@serves(ApiKey.SASL_AUTHENTICATE, versions=(0, 2))
+@serves(ApiKey.SASL_AUTHENTICATE, versions=(0, 2), guard=OPEN)
 async def sasl_authenticate(
     node: Node, context: Context, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:

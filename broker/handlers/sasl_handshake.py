@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..log_output import Log
+from ..requests.api import OPEN, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -24,7 +24,7 @@ _log = Log("connection")
 _MOST_CHARACTERS: Final = 100
 
 
-@serves(ApiKey.SASL_HANDSHAKE, versions=(0, 1))
+@serves(ApiKey.SASL_HANDSHAKE, versions=(0, 1), guard=OPEN)
 async def sasl_handshake(
     node: Node, context: Context, request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Final
 from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import CHECKED_BY_HANDLER, OPEN, serves
 from ..requests.authorization import WHY, may_cluster
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.handler import Body
 
 if TYPE_CHECKING:
@@ -59,20 +59,20 @@ _NO_STATE: Final[Mapping[ApiKey, Body]] = {
 }
 
 
-@serves(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1))
-@serves(ApiKey.SHARE_FETCH, versions=(1, 1))
-@serves(ApiKey.SHARE_ACKNOWLEDGE, versions=(1, 1))
+@serves(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1), guard=OPEN)
+@serves(ApiKey.SHARE_FETCH, versions=(1, 1), guard=OPEN)
+@serves(ApiKey.SHARE_ACKNOWLEDGE, versions=(1, 1), guard=OPEN)
 async def refuse(node: Node, context: Context, request: object) -> Body:
     raise Refused(_NOT_ENABLED)
 
 
-@serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions=(0, 0))
-@serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions=(0, 0))
+@serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions=(0, 0), guard=OPEN)
+@serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions=(0, 0), guard=OPEN)
 async def refuse_with_a_message(node: Node, context: Context, request: object) -> Body:
     raise Refused(_NOT_ENABLED, _WHY_NOT_ENABLED)
 
 
-@serves(ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1))
+@serves(ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1), guard=OPEN)
 async def refuse_each_group(
     node: Node, context: Context, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
@@ -92,7 +92,7 @@ async def refuse_each_group(
     }
 
 
-@serves(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, versions=(0, 0))
+@serves(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, versions=(0, 0), guard=OPEN)
 async def refuse_the_offsets_of_each_group(
     node: Node, context: Context, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
@@ -104,11 +104,11 @@ async def refuse_the_offsets_of_each_group(
     }
 
 
-@serves(ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions=(0, 0))
-@serves(ApiKey.READ_SHARE_GROUP_STATE, versions=(0, 0))
-@serves(ApiKey.WRITE_SHARE_GROUP_STATE, versions=(0, 0))
-@serves(ApiKey.DELETE_SHARE_GROUP_STATE, versions=(0, 0))
-@serves(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, versions=(0, 0))
+@serves(ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions=(0, 0), guard=CHECKED_BY_HANDLER)
+@serves(ApiKey.READ_SHARE_GROUP_STATE, versions=(0, 0), guard=CHECKED_BY_HANDLER)
+@serves(ApiKey.WRITE_SHARE_GROUP_STATE, versions=(0, 0), guard=CHECKED_BY_HANDLER)
+@serves(ApiKey.DELETE_SHARE_GROUP_STATE, versions=(0, 0), guard=CHECKED_BY_HANDLER)
+@serves(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, versions=(0, 0), guard=CHECKED_BY_HANDLER)
 async def refuse_each_partition(
     node: Node,
     context: Context,

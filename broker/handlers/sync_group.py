@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...coordinator.classic.requests import SyncRequest
+from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import OnResource, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime.group_settings import linger
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 _PROTOCOL_SINCE: Final = 5
 
 
-@serves(ApiKey.SYNC_GROUP, versions=(0, 5))
+@serves(
+    ApiKey.SYNC_GROUP,
+    versions=(0, 5),
+    guard=OnResource(Operation.READ, AclResource.GROUP, "group_id"),
+)
 async def sync_group(node: Node, context: Context, request: SyncGroupRequest) -> SyncGroupResponse:
     protocol_type, protocol = None, None
     if context.version >= _PROTOCOL_SINCE:

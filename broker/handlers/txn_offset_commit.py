@@ -21,9 +21,8 @@ from ...coordinator.outcome import Outcome, Producer
 from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..requests.code_versions import code_for
+from ..requests.api import code_for, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..requests.fencings import log_fenced
 from .offset_commit import answers, decided_ahead, offsets_to_commit
 
@@ -39,7 +38,12 @@ if TYPE_CHECKING:
 _ADDS_SINCE: Final = 5
 
 
-@serves(ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5))
+@serves(
+    ApiKey.TXN_OFFSET_COMMIT,
+    versions=(0, 5),
+    guard="guard_transactions.txn_offset_commit",
+    older_codes={Code.TRANSACTION_ABORTABLE: (4, Code.INVALID_TXN_STATE)},
+)
 async def txn_offset_commit(
     node: Node, context: Context, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:

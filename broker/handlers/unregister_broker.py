@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
+from ..requests.api import OnCluster, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.unregister_broker import (
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.UNREGISTER_BROKER, versions=(0, 0))
+@serves(ApiKey.UNREGISTER_BROKER, versions=(0, 0), guard=OnCluster(Operation.ALTER))
 async def unregister_broker(
     node: Node, context: Context, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:

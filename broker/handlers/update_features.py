@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...metadata.features import FeatureUpdate, UpgradeType
+from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..requests.api import OnCluster, serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.update_features import (
@@ -31,7 +32,7 @@ _RESULTS_UP_TO: Final = 1
 _NO_ERROR: Final = "NONE"  # Kafka's message without an error
 
 
-@serves(ApiKey.UPDATE_FEATURES, versions=(0, 2))
+@serves(ApiKey.UPDATE_FEATURES, versions=(0, 2), guard=OnCluster(Operation.ALTER))
 async def update_features(
     node: Node, context: Context, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:

@@ -18,8 +18,8 @@ from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
+from ..requests.api import serves
 from ..requests.context import Context
-from ..requests.dispatch import serves
 from ..runtime import markers
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Results: TypeAlias = "dict[int, dict[str, dict[int, WritableTxnMarkerPartitionRe
 """Answers by producer id, topic and partition."""
 
 
-@serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1))
+@serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1), guard="guard_transactions.write_txn_markers")
 async def write_txn_markers(
     node: Node, context: Context, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:

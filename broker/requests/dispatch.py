@@ -9,10 +9,10 @@ received them. Requests and answers with very many elements are decoded and enco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Coroutine, Generator
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.decoding import TooManyElements
@@ -30,6 +30,7 @@ from ...protocol.produce_answer import encode_produce_answer
 from ..log_output import Log
 from ..scheduling.large_requests import MOST_ELEMENTS
 from ..scheduling.large_values import free_in_steps
+from .api import APIS, Api
 from .context import ConnectionInfo, Context, Disconnect
 from .handler import Body, Handler
 from .served_apis import HANDLERS
@@ -37,7 +38,6 @@ from .served_apis import HANDLERS
 if TYPE_CHECKING:
     from ..node import Node
 
-Function = TypeVar("Function", bound=Handler)
 # A whole frame, or one in pieces that are written one after another; None for no answer.
 Answer = bytearray | Pieces | None
 
@@ -51,38 +51,24 @@ _FETCH: Final = ApiKey.FETCH
 _PRODUCE: Final = ApiKey.PRODUCE
 
 _log = Log("dispatch")
-_loaded: dict[int, Handler] = {}
 
 
-def serves(api_key: ApiKey, *, versions: tuple[int, int]) -> Callable[[Function], Function]:
-    """Register a handler for an API; the versions must be those of `served_apis.HANDLERS`."""
-
-    def mark(function: Function) -> Function:
-        listed = HANDLERS[api_key]
-        if (listed.lowest, listed.highest) != versions:
-            raise TypeError(f"{api_key.name} is listed with {listed}, and served with {versions}")
-        _loaded[api_key] = function
-        return function
-
-    return mark
-
-
-def handler_of(api_key: int) -> Handler:
-    """The handler of an API of HANDLERS; its module is imported at first use."""
-    handler = _loaded.get(api_key)
-    if handler is None:
+def api_of(api_key: int) -> Api:
+    """The API with a key of HANDLERS; the module of its handler is imported at first use."""
+    declared = APIS.get(api_key)
+    if declared is None:
         import_module(f"..handlers.{HANDLERS[ApiKey(api_key)].module}", __package__)
-        handler = _loaded[api_key]
-    return handler
+        declared = APIS[api_key]
+    return declared
 
 
-def _first_handler(api_key: ApiKey) -> Handler:
-    """The handler of the first request of an API."""
+def _first_api(api_key: ApiKey) -> Api:
+    """What answers the first request of an API."""
     if api_key is not ApiKey.CONSUMER_GROUP_HEARTBEAT:
-        return handler_of(api_key)
+        return api_of(api_key)
     from .first_use import first_heartbeat
 
-    return first_heartbeat(handler_of)
+    return first_heartbeat(api_of)
 
 
 class Dispatch:
@@ -233,9 +219,10 @@ class Dispatch:
 
     def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
         """The coroutine of the handler, with its guard and quotas if there are any."""
-        handler = _loaded.get(context.api_key) or _first_handler(context.api_key)
+        declared = APIS.get(context.api_key) or _first_api(context.api_key)
+        handler = declared.handler
         if self._node.authorizer is not None:
-            handler = _guarded(context.api_key, handler)
+            handler = _guarded(declared)
         if context.started_s >= 0:
             handler = _metered(handler)
         return handler(self._node, context, request)
@@ -289,10 +276,10 @@ class Dispatch:
         return encoded
 
 
-def _guarded(api_key: ApiKey, handler: Handler) -> Handler:
+def _guarded(declared: Api) -> Handler:
     from .guards import guarded
 
-    return guarded(api_key, handler)
+    return guarded(declared)
 
 
 def _metered(handler: Handler) -> Handler:

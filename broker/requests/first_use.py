@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from .api import CHECKED_BY_HANDLER, Api
 from .context import Context
-from .handler import Body, Handler
+from .handler import Body
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -54,12 +55,17 @@ def consumer_group_steps() -> Iterator[str]:
     yield from prepare()
 
 
-def first_heartbeat(handler_of: Callable[[int], Handler]) -> Handler:
-    """The handler of ConsumerGroupHeartbeat as long as its modules are not imported."""
+def first_heartbeat(api_of: Callable[[int], Api]) -> Api:
+    """The API ConsumerGroupHeartbeat as long as its modules are not imported."""
 
     async def first(node: Node, context: Context, request: object) -> Body | None:
         async for _ in context.turns.each(consumer_group_steps()):
             pass
-        return await handler_of(context.api_key)(node, context, request)
+        declared = api_of(context.api_key)
+        if node.authorizer is None:
+            return await declared.handler(node, context, request)
+        from .guards import guarded
 
-    return first
+        return await guarded(declared)(node, context, request)
+
+    return Api(first, guard=CHECKED_BY_HANDLER)

@@ -15,7 +15,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from .authorization import WHY, may, may_cluster, may_topic, must_cluster
 from .guard_clients import cluster_operations
-from .guards import Handler, guards, split_allowed
+from .guards import Handler, split_allowed
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_configs import (
@@ -61,7 +61,6 @@ _TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
 _CLUSTER_REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
 
 
-@guards(ApiKey.CREATE_TOPICS)
 async def create_topics(
     node: Node,
     context: Context,
@@ -100,7 +99,6 @@ async def create_topics(
     return body
 
 
-@guards(ApiKey.DELETE_TOPICS)
 async def delete_topics(
     node: Node,
     context: Context,
@@ -146,7 +144,6 @@ def _may_delete(node: Node, context: Context, name: str | None) -> bool:
     return may_topic(node, context, Operation.DELETE if is_there else Operation.DESCRIBE, name)
 
 
-@guards(ApiKey.CREATE_PARTITIONS)
 async def create_partitions(
     node: Node,
     context: Context,
@@ -164,7 +161,6 @@ async def create_partitions(
     return body
 
 
-@guards(ApiKey.DELETE_RECORDS)
 async def delete_records(
     node: Node,
     context: Context,
@@ -226,7 +222,6 @@ def _result(
     }
 
 
-@guards(ApiKey.DESCRIBE_CONFIGS)
 async def describe_configs(
     node: Node,
     context: Context,
@@ -250,7 +245,6 @@ async def describe_configs(
     return body
 
 
-@guards(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
 async def alter_configs(
     node: Node,
     context: Context,
@@ -278,7 +272,6 @@ async def alter_configs(
     return body
 
 
-@guards(ApiKey.DESCRIBE_CLUSTER)
 async def describe_cluster(
     node: Node,
     context: Context,
@@ -291,7 +284,6 @@ async def describe_cluster(
     return body
 
 
-@guards(ApiKey.ALTER_REPLICA_LOG_DIRS)
 async def alter_replica_log_dirs(
     node: Node,
     context: Context,
@@ -315,7 +307,6 @@ async def alter_replica_log_dirs(
     }
 
 
-@guards(ApiKey.ELECT_LEADERS)
 async def elect_leaders(
     node: Node,
     context: Context,
@@ -345,7 +336,6 @@ async def elect_leaders(
     return await handle(node, context, request)
 
 
-@guards(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
 async def alter_partition_reassignments(
     node: Node,
     context: Context,

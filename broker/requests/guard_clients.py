@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, bits
-from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from .authorization import WHY, authorized_operations, may, may_cluster, may_topic
-from .guards import Handler, guards, split_allowed
+from .guards import Handler, split_allowed
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_topic_partitions import (
@@ -49,7 +48,6 @@ def _may_describe(node: Node, context: Context, name: str) -> bool:
     return may_topic(node, context, Operation.DESCRIBE, name)
 
 
-@guards(ApiKey.METADATA)
 async def metadata(
     node: Node,
     context: Context,
@@ -126,7 +124,6 @@ def cluster_operations(node: Node, context: Context) -> frozenset[int]:
     return authorized_operations(node, context, AclResource.CLUSTER, CLUSTER_NAME)
 
 
-@guards(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 async def describe_topic_partitions(
     node: Node,
     context: Context,
@@ -175,7 +172,6 @@ class _Named:
         self.name = name
 
 
-@guards(ApiKey.LIST_OFFSETS)
 async def list_offsets(
     node: Node,
     context: Context,
@@ -205,7 +201,6 @@ async def list_offsets(
     return body
 
 
-@guards(ApiKey.OFFSET_FOR_LEADER_EPOCH)
 async def offset_for_leader_epoch(
     node: Node,
     context: Context,
@@ -245,7 +240,6 @@ _SHARE: Final = 2
 _SHARE_SINCE: Final = 6
 
 
-@guards(ApiKey.FIND_COORDINATOR)
 async def find_coordinator(
     node: Node,
     context: Context,

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import AclResource, Operation
-from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from .authorization import authorized_operations, may, may_cluster, may_topic, must
-from .guards import Handler, guards, split_allowed
+from .guards import Handler, split_allowed
 
 if TYPE_CHECKING:
     from ...protocol.api_types.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -56,7 +55,6 @@ def _may_group(node: Node, context: Context, operation: Operation, group_id: str
     return may(node, context, operation, AclResource.GROUP, group_id)
 
 
-@guards(ApiKey.JOIN_GROUP)
 async def join_group(
     node: Node,
     context: Context,
@@ -93,7 +91,6 @@ async def offsets_refused(
     ]
 
 
-@guards(ApiKey.OFFSET_COMMIT)
 async def offset_commit(
     node: Node,
     context: Context,
@@ -110,7 +107,6 @@ async def offset_commit(
     return body
 
 
-@guards(ApiKey.OFFSET_FETCH)
 async def offset_fetch(
     node: Node,
     context: Context,
@@ -207,7 +203,6 @@ async def _unfetched(
     ]
 
 
-@guards(ApiKey.DESCRIBE_GROUPS)
 async def describe_groups(
     node: Node,
     context: Context,
@@ -244,7 +239,6 @@ async def _add_operations(node: Node, context: Context, groups: Iterable[Describ
             )
 
 
-@guards(ApiKey.LIST_GROUPS)
 async def list_groups(
     node: Node,
     context: Context,
@@ -261,7 +255,6 @@ async def list_groups(
     return body
 
 
-@guards(ApiKey.DELETE_GROUPS)
 async def delete_groups(
     node: Node,
     context: Context,
@@ -280,7 +273,6 @@ async def delete_groups(
     return body
 
 
-@guards(ApiKey.OFFSET_DELETE)
 async def offset_delete(
     node: Node,
     context: Context,

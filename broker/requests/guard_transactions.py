@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import AclResource, Operation
-from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from .authorization import WHY, may, may_cluster, may_some, may_topic, must, must_cluster
 from .guard_groups import offsets_refused
-from .guards import Handler, guards, split_allowed
+from .guards import Handler, split_allowed
 
 if TYPE_CHECKING:
     from ...protocol.api_types.add_offsets_to_txn import (
@@ -62,7 +61,6 @@ def _may_write(node: Node, context: Context, transactional_id: str) -> bool:
     return may(node, context, Operation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
 
 
-@guards(ApiKey.INIT_PRODUCER_ID)
 async def init_producer_id(
     node: Node,
     context: Context,
@@ -93,7 +91,6 @@ def _no_producer(code: Code) -> InitProducerIdResponse:
     return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
 
 
-@guards(ApiKey.ADD_PARTITIONS_TO_TXN)
 async def add_partitions_to_txn(
     node: Node,
     context: Context,
@@ -139,7 +136,6 @@ async def _joined(
     ]
 
 
-@guards(ApiKey.ADD_OFFSETS_TO_TXN)
 async def add_offsets_to_txn(
     node: Node,
     context: Context,
@@ -151,7 +147,6 @@ async def add_offsets_to_txn(
     return await handle(node, context, request)
 
 
-@guards(ApiKey.TXN_OFFSET_COMMIT)
 async def txn_offset_commit(
     node: Node,
     context: Context,
@@ -176,7 +171,6 @@ async def txn_offset_commit(
     return body
 
 
-@guards(ApiKey.WRITE_TXN_MARKERS)
 async def write_txn_markers(
     node: Node,
     context: Context,
@@ -209,7 +203,6 @@ async def write_txn_markers(
     }
 
 
-@guards(ApiKey.DESCRIBE_TRANSACTIONS)
 async def describe_transactions(
     node: Node,
     context: Context,
@@ -247,7 +240,6 @@ def _may_describe(node: Node, context: Context, transactional_id: str) -> bool:
     return may(node, context, Operation.DESCRIBE, AclResource.TRANSACTIONAL_ID, transactional_id)
 
 
-@guards(ApiKey.LIST_TRANSACTIONS)
 async def list_transactions(
     node: Node,
     context: Context,
@@ -263,7 +255,6 @@ async def list_transactions(
     return body
 
 
-@guards(ApiKey.DESCRIBE_PRODUCERS)
 async def describe_producers(
     node: Node,
     context: Context,

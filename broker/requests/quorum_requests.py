@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ...protocol.acls import Operation
 from ...protocol.errors import Code, Refused
 from ...storage.meta_properties import encode_uuid
 from ...storage.quorum import ReplicaKey
+from .api import OnCluster
 
 if TYPE_CHECKING:
     from ...protocol.api_types.add_raft_voter import AddRaftVoterRequest
     from ...protocol.api_types.remove_raft_voter import RemoveRaftVoterRequest
     from ..node import Node
+
+VOTERS_GUARD: Final = OnCluster(Operation.ALTER, why="Cluster authorization failed.")
 
 
 def check_cluster_id(node: Node, request: AddRaftVoterRequest | RemoveRaftVoterRequest) -> None:

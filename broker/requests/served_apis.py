@@ -1,30 +1,14 @@
-"""The table of the APIs and versions that the broker serves; ApiVersions returns it.
+"""The versions of all APIs, and the modules of their handlers; by `make apis`.
 
-`Served.module` is the name of the handler's module in `broker/handlers/`, imported at first use.
+ApiVersions answers them. A module in `broker/handlers/` is imported at the first use of its API.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.api_keys import ApiKey
-
-
-class Served(NamedTuple):
-    """The served versions of an API, all that Kafka 4.1 offers, and the module of its handler.
-
-    Attributes:
-        closed_below: lower versions are offered, but close the connection. Kafka offers Produce
-            from 0 on for old versions of librdkafka, and answers from 3 on (KIP-896).
-        highest_unstable: the highest version with `unstable.api.versions.enable`.
-    """
-
-    lowest: int
-    highest: int
-    module: str
-    closed_below: int = 0
-    highest_unstable: int = -1
-
+from .api import Served
 
 HANDLERS: Final[dict[ApiKey, Served]] = {
     ApiKey.PRODUCE: Served(0, 13, "produce", closed_below=3),

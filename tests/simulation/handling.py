@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from ottla.broker.requests.context import ConnectionInfo, Context
-from ottla.broker.requests.dispatch import handler_of
+from ottla.broker.requests.dispatch import api_of
 from ottla.broker.runtime.shard import Shard
 from ottla.broker.settings.listeners import PLAINTEXT, ServedListener
 from ottla.broker.variants import USUAL
@@ -164,7 +164,7 @@ class Handling:
         self._process = cluster.brokers[self.broker]
         node: Any = cluster.handling[self.broker]
         context = Context(ask.api_key, ask.version, 0, "client", _CONNECTION)
-        self._coroutine = handler_of(ask.api_key)(node, context, ask.fields)
+        self._coroutine = api_of(ask.api_key).handler(node, context, ask.fields)
         self._step()
 
     def _step(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ottla.broker.node import Node
 from ottla.broker.requests.context import Context
-from ottla.broker.requests.dispatch import handler_of
+from ottla.broker.requests.dispatch import api_of
 from ottla.broker.runtime.group_settings import group_settings
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.classic.requests import GroupSettings
@@ -75,7 +75,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     def ask(api_key: ApiKey, version: int, **changed: Any) -> dict[str, Any]:
         context = Context(api_key, version, 1, "c", connection_info())
         fields = fields_of(api_key, version, FIELDS[api_key]) | changed
-        handling = handler_of(api_key)(node, context, request(api_key, version, **fields))
+        handling = api_of(api_key).handler(node, context, request(api_key, version, **fields))
         try:
             handling.send(None)
         except StopIteration as done:

@@ -11,8 +11,9 @@ import pytest
 
 from ottla.broker.handlers.list_transactions import list_transactions
 from ottla.broker.node import Node
-from ottla.broker.requests.code_versions import code_for
+from ottla.broker.requests.api import code_for
 from ottla.broker.requests.context import Context
+from ottla.broker.requests.dispatch import api_of
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.coordinator.moment import Moment
@@ -143,4 +144,5 @@ def test_unknown_states_are_returned_and_match_nothing(node: Node) -> None:
 def test_an_old_client_gets_a_code_of_its_version(
     code: Code, api_key: ApiKey, version: int, told: Code
 ) -> None:
+    api_of(api_key)
     assert code_for(code, api_key, version) is told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from ottla.broker.net.connection import Connection, Shared
 from ottla.broker.net.fair_turns import FairTurns
 from ottla.broker.net.held_memory import AnswerMemory, RequestMemory
 from ottla.broker.node import Node
-from ottla.broker.requests import dispatch
+from ottla.broker.requests.api import APIS, OPEN, Api
 from ottla.broker.requests.context import Context, Disconnect
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
@@ -56,7 +56,7 @@ class Peer:
             ApiKey.OFFSET_FOR_LEADER_EPOCH: self._list_offsets,
             ApiKey.PRODUCE: self._produce,
         }.items():
-            monkeypatch.setitem(cast(dict[Any, Any], dispatch._loaded), key, handler)
+            monkeypatch.setitem(APIS, key, Api(handler, OPEN))
         self.closed: list[Connection] = []
         self.waiting: list[asyncio.Future[None]] = []
         self.handled: list[int] = []

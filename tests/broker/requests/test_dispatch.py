@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from ottla.broker.node import Node
-from ottla.broker.requests import dispatch
+from ottla.broker.requests.api import APIS, OPEN, Api
 from ottla.broker.requests.context import Context, Disconnect
-from ottla.broker.requests.dispatch import Answer, Dispatch, handler_of, serves
+from ottla.broker.requests.dispatch import Answer, Dispatch, api_of
 from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed, Refused
@@ -30,7 +30,7 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> Callable[[ApiKey, Handling], Non
     """Serve an API by a handler of the test's own."""
 
     def register(key: ApiKey, handler: Handling) -> None:
-        monkeypatch.setitem(cast(dict[Any, Any], dispatch._loaded), key, handler)
+        monkeypatch.setitem(APIS, key, Api(cast(Any, handler), OPEN))
 
     return register
 
@@ -59,13 +59,8 @@ async def says_member(node: Node, context: Context, request: Any) -> Body:
 
 
 @pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name)
-def test_every_api_that_is_listed_has_a_handler_of_just_these_versions(key: ApiKey) -> None:
-    assert asyncio.iscoroutinefunction(handler_of(key))
-
-
-def test_a_handler_of_other_versions_than_those_listed_is_not_taken() -> None:
-    with pytest.raises(TypeError, match="is listed with"):
-        serves(ApiKey.HEARTBEAT, versions=(0, 3))(says_member)
+def test_every_api_that_is_listed_has_a_handler(key: ApiKey) -> None:
+    assert asyncio.iscoroutinefunction(api_of(key).handler)
 
 
 @pytest.mark.parametrize("key", [4, 7, 71, 88, 1000, -1, 32767])
@@ -259,7 +254,7 @@ class TestFailures:
 def test_a_handler_that_cannot_be_imported_is_a_bug(
     monkeypatch: pytest.MonkeyPatch, log: LogLines
 ) -> None:
-    monkeypatch.delitem(cast(dict[Any, Any], dispatch._loaded), ApiKey.HEARTBEAT, raising=False)
+    monkeypatch.delitem(APIS, ApiKey.HEARTBEAT, raising=False)
     monkeypatch.setitem(
         HANDLERS, ApiKey.HEARTBEAT, HANDLERS[ApiKey.HEARTBEAT]._replace(module="no_such_module")
     )

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from ottla.broker.requests.context import Context
-from ottla.broker.requests.dispatch import handler_of
+from ottla.broker.requests.dispatch import api_of
 from ottla.broker.requests.fetch_reads import MANY as MANY_IN_A_STEP
 from ottla.broker.requests.guards import guarded
 from ottla.broker.requests.served_apis import HANDLERS
@@ -228,7 +228,7 @@ async def longest(one: OneNode, key: ApiKey, version: int, fields: dict[str, Any
     request = read_request(header, data)
     context = Context(key, version, 0, None, one.connection)
     steps = Steps()
-    handler = guarded(key, handler_of(key))
+    handler = guarded(api_of(key))
     try:
         assert await steps.of(handler(one.node, context, request)) is not None
     finally:
