@@ -86,7 +86,7 @@ class ProducerFold:
             return
         epoch = row.producer_epoch
         if isinstance(row, PartitionTransaction):
-            yield from self._assigned(row)
+            yield from self._check_assignment(row)
             if row.marker_offset < 0:
                 yield from self._flush()
                 yield from self._open(row)
@@ -137,7 +137,7 @@ class ProducerFold:
                     command=self._command(f"ottla txn abort {row.transactional_id}"),
                 )
 
-    def _assigned(self, row: PartitionTransaction) -> Iterator[Finding]:
+    def _check_assignment(self, row: PartitionTransaction) -> Iterator[Finding]:
         """Check the producer's id and epoch against those that were given out."""
         limit = self._cluster.next_producer_id
         if 0 <= limit <= row.producer_id and not self._is_unallocated:

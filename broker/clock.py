@@ -115,7 +115,7 @@ class SystemClock:
         await asyncio.sleep(wait_ms / 1000)
 
     def on_jump(self, observer: Callable[[int], None]) -> Timer:
-        watching = _JumpObserver(observer, self._unobserved)
+        watching = _JumpObserver(observer, self._remove_observer)
         self._observers.append(watching)
         if self._check is None:
             self._ahead_ms = self.now_ms() - self.monotonic_ms()
@@ -125,7 +125,7 @@ class SystemClock:
     def after_advances(self, look: Callable[[], object]) -> None:
         """Time passes by itself here, so `look` is never called."""
 
-    def _unobserved(self, cancelled: _JumpObserver) -> None:
+    def _remove_observer(self, cancelled: _JumpObserver) -> None:
         """Remove an observer; without any the clocks are not compared."""
         if cancelled in self._observers:
             self._observers.remove(cancelled)

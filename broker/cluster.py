@@ -116,7 +116,7 @@ class Cluster:
         )  # fmt: skip
         self.log_directory.report = _log_damage
         self.events = Events()
-        self.events.on_change = self._observers_changed
+        self.events.on_change = self._update_observers
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(
             self.log_directory, now_ms=now_ms, config=metadata_log_config(config)
@@ -298,7 +298,7 @@ class Cluster:
         for node in self._running():
             node.marker_channel.leaders_changed()
 
-    def _observers_changed(self) -> None:
+    def _update_observers(self) -> None:
         self.log_directory.files.on_event = self.events.tell
         if self._runs:
             self._watch_clock()

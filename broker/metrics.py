@@ -97,14 +97,14 @@ class _InLoop(Collector):
         return []
 
     def collect(self) -> Iterable[Metric]:
-        collected = asyncio.run_coroutine_threadsafe(self._collected(), self._loop)
+        collected = asyncio.run_coroutine_threadsafe(self._collect(), self._loop)
         try:
             return collected.result(_COLLECT_TIMEOUT_S)
         except TimeoutError:
             collected.cancel()
             raise
 
-    async def _collected(self) -> list[Metric]:
+    async def _collect(self) -> list[Metric]:
         return [*collect(self._nodes), *await collect_kafka(self._nodes, self._sockets)]
 
 

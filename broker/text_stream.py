@@ -58,7 +58,7 @@ class TextStream:
             data = text.encode(errors="backslashreplace")
             with self._changed:
                 if not self._waiting:
-                    data = self._written_now(data)
+                    data = self._write_at_once(data)
                 if data:
                     self._keep(data)
         except Exception:  # no memory, no thread: a line never breaks what it tells of
@@ -69,7 +69,7 @@ class TextStream:
         with self._changed:
             return not self._waiting or self._changed.wait(timeout_s)
 
-    def _written_now(self, data: bytes) -> bytes:
+    def _write_at_once(self, data: bytes) -> bytes:
         """Write what there is room for; return the rest. A reader that is gone takes all."""
         if self._write_now is None:
             self._write_now = _writer(self._descriptor)

@@ -37,14 +37,14 @@ def run(words: Sequence[str]) -> int:
         say_unread_variables(os.environ)
     if not words and not completes:
         with_help = made(COMMANDS)
-        _ended(with_help, ["--help"], to_errors=True)
+        _run(with_help, ["--help"], to_errors=True)
         return 2
     named = words[0] if words and not completes else ""
     app = made([named] if named in COMMANDS else COMMANDS)
     if not completes and (flag := given_twice(app, words)):
         told(f"ottla: {flag} is given twice, and takes one value")
         return 2
-    return _ended(app, words)
+    return _run(app, words)
 
 
 def given_twice(app: typer.Typer, words: Sequence[str]) -> str:
@@ -99,7 +99,7 @@ def made(names: Sequence[str]) -> typer.Typer:
     return app
 
 
-def _ended(app: typer.Typer, words: Sequence[str], *, to_errors: bool = False) -> int:
+def _run(app: typer.Typer, words: Sequence[str], *, to_errors: bool = False) -> int:
     output = sys.stdout
     if to_errors:
         sys.stdout = sys.stderr

@@ -19,7 +19,7 @@ from ..client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offset
 from ..client.cluster_client import Client, ErrorAnswer, check
 from ..client.record_reader import Fate, ReadRecord, RecordReader
 from ..console.options import CannotRun
-from ..console.tables import counted, data, json_line, line, moment, painted_line, told
+from ..console.tables import counted, data, json_line, line, moment, print_painted, told
 from ..protocol.errors import Code
 from ..protocol.records import Record
 from .logs.json_lines import field_bytes, header_fields
@@ -235,7 +235,7 @@ def _print_coloured(record: ReadRecord) -> None:
     colour = _COLOURS[record.fate]
     fate = record.fate.ljust(_FATE_WIDTH)
     before, after = _texts(record)
-    painted_line(before, (colour, fate) if colour else fate, after)
+    print_painted(before, (colour, fate) if colour else fate, after)
 
 
 def _texts(record: ReadRecord) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import json_line, line, painted_line
+from ..console.tables import json_line, line, print_painted
 from ..testing.lab import Trace
 from ..trace.lanes import lanes
 from ..trace.view import BrokenTrace, Event, folded, lines_of, read_trace
@@ -92,7 +92,7 @@ def _show(
     for text, style in lines_of(events, api or ()):
         begin = _STYLES.get(style, "") if in_colour else ""
         for part in folded(text, width):
-            painted_line((begin, part) if begin else part)
+            print_painted((begin, part) if begin else part)
     return 0
 
 

@@ -33,7 +33,7 @@ def line(text: str) -> None:
     sys.stdout.write(shown(text) + "\n")
 
 
-def painted_line(*parts: str | tuple[str, str]) -> None:
+def print_painted(*parts: str | tuple[str, str]) -> None:
     """Print one line, in colour.
 
     Args:

@@ -247,7 +247,7 @@ async def _drop_request(site: Site, rule: Rule, request: object, apply: Apply) -
 async def _drop_answer(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.DropAnswer)
-    await _applied(apply(request))
+    await _wait_for_answer(apply(request))
     if action.close:
         raise site.closed(rule)
     await site.silence(rule)
@@ -261,7 +261,7 @@ async def _close_before(site: Site, rule: Rule, request: object, apply: Apply) -
 
 @acts(rules.CloseAfter)
 async def _close_after(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
-    await _applied(apply(request))
+    await _wait_for_answer(apply(request))
     raise site.closed(rule)
 
 
@@ -269,7 +269,7 @@ async def _close_after(site: Site, rule: Rule, request: object, apply: Apply) ->
 async def _apply_twice(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.ApplyTwice)
-    first = await _applied(apply(request))
+    first = await _wait_for_answer(apply(request))
     second = await apply(site.again())
     return first if action.answer == "first" and first is not None else second
 
@@ -325,7 +325,7 @@ async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Bod
     assert isinstance(action, rules.Corrupt)
     change = KINDS[action.what].change
     changed: Body | bytearray | None
-    with rule.undecided() as has_place:
+    with rule.wait_for_answer() as has_place:
         body = await apply(request)
         if body is None:
             return None
@@ -375,7 +375,7 @@ async def _move_coordinator(site: Site, rule: Rule, request: object, apply: Appl
     return await apply(request)
 
 
-async def _applied(running: Applied) -> Body | None:
+async def _wait_for_answer(running: Applied) -> Body | None:
     """The answer, or None if the request was refused: it was applied all the same."""
     try:
         return await running

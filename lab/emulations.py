@@ -174,5 +174,5 @@ class _MarkersOnce(MarkerChannel):
         if known is None or known.producer_epoch < ending.producer.producer_epoch:
             return False
         why = f"epoch {ending.producer.producer_epoch} is not above {known.producer_epoch}"
-        self._is_retried(entry, Code.INVALID_PRODUCER_EPOCH, why)
+        self._note_result(entry, Code.INVALID_PRODUCER_EPOCH, why)
         return True

@@ -107,7 +107,7 @@ class Rule:
         return True
 
     @contextmanager
-    def undecided(self) -> Iterator[Callable[[], None]]:
+    def wait_for_answer(self) -> Iterator[Callable[[], None]]:
         """Wait for an answer that may have no place for the action.
 
         It gives a function to call if it has one; otherwise the request counts as not matched.

@@ -33,7 +33,7 @@ _Reply = TypeVar("_Reply")
 _joining: Final[set[asyncio.Future[JoinReply]]] = set()
 
 
-async def _once_loaded(cluster: Cluster, ask: Callable[[], Awaitable[_Reply]]) -> _Reply:
+async def _ask_until_loaded(cluster: Cluster, ask: Callable[[], Awaitable[_Reply]]) -> _Reply:
     """Ask a coordinator, as a client does: again and again while it loads. Raises Refused."""
     for _ in range(_TRIES):
         try:
@@ -53,7 +53,7 @@ async def _transactions(cluster: Cluster, transactional_id: str) -> Shard[Transa
         shard.ask(lambda machine: None)
         return shard
 
-    return await _once_loaded(cluster, find)
+    return await _ask_until_loaded(cluster, find)
 
 
 async def _groups(cluster: Cluster, group_id: str) -> Shard[Groups]:
@@ -69,12 +69,12 @@ async def _groups(cluster: Cluster, group_id: str) -> Shard[Groups]:
         shard.ask(lambda machine: None)
         return shard
 
-    return await _once_loaded(cluster, find)
+    return await _ask_until_loaded(cluster, find)
 
 
 async def _producer_epoch(cluster: Cluster, spec: specs.ProducerEpoch) -> Shown:
     shard = await _transactions(cluster, spec.transactional_id)
-    producer = await _initialised(shard, spec.transactional_id, spec.timeout_ms)
+    producer = await _init_producer(shard, spec.transactional_id, spec.timeout_ms)
 
     def set_epoch(machine: Transactions, now: Any) -> Outcome[Transaction]:
         known = machine.describe(spec.transactional_id)
@@ -92,7 +92,7 @@ async def _producer_epoch(cluster: Cluster, spec: specs.ProducerEpoch) -> Shown:
     }
 
 
-async def _initialised(
+async def _init_producer(
     shard: Shard[Transactions], transactional_id: str, timeout_ms: int
 ) -> Producer:
     reply = await shard.run(
@@ -105,12 +105,12 @@ async def _initialised(
     return reply
 
 
-async def _begun(
+async def _begin_transaction(
     cluster: Cluster, transactional_id: str, timeout_ms: int, writer: Writer, records: int
 ) -> tuple[Shard[Transactions], Producer]:
     """An open transaction with records."""
     shard = await _transactions(cluster, transactional_id)
-    producer = await _initialised(shard, transactional_id, timeout_ms)
+    producer = await _init_producer(shard, transactional_id, timeout_ms)
     partition = (writer.log.topic, writer.log.partition)
     await shard.run(
         lambda machine, now: machine.add_partitions(
@@ -132,15 +132,17 @@ def _level(cluster: Cluster) -> int:
 async def _ongoing_transaction(cluster: Cluster, spec: specs.OngoingTransaction) -> Shown:
     writer = Writer(cluster, spec.topic, spec.partition)
     at = spec.transactional_id, spec.timeout_ms
-    _, producer = await _begun(cluster, *at, writer, spec.records)
+    _, producer = await _begin_transaction(cluster, *at, writer, spec.records)
     shown = await writer.shown()
     return shown | {"producer_epoch": producer.producer_epoch}
 
 
-async def _prepared_commit(cluster: Cluster, spec: specs.PreparedCommit) -> Shown:
+async def _prepare_commit(cluster: Cluster, spec: specs.PreparedCommit) -> Shown:
     writer = Writer(cluster, spec.topic, spec.partition)
     transactional_id = spec.transactional_id
-    shard, producer = await _begun(cluster, transactional_id, 60_000, writer, spec.records)
+    shard, producer = await _begin_transaction(
+        cluster, transactional_id, 60_000, writer, spec.records
+    )
     topic = cluster.catalog.topics[spec.topic]
     leaderless = PartitionChangeRecord(spec.partition, topic.topic_id, leader=NO_LEADER)
     cluster.controller.change_partitions([leaderless])
@@ -232,7 +234,7 @@ DECISIONS: Final[Mapping[type[specs.State], Callable[[Cluster, Any], Awaitable[S
     specs.ProducerEpoch: _producer_epoch,
     specs.ProducerIdsAtBlockEnd: _producer_ids_at_block_end,
     specs.OngoingTransaction: _ongoing_transaction,
-    specs.PreparedCommit: _prepared_commit,
+    specs.PreparedCommit: _prepare_commit,
     specs.OffsetOutOfRange: _offset_out_of_range,
     specs.PreparingRebalance: _preparing_rebalance,
 }

@@ -59,7 +59,7 @@ class Lab:
         self.faults, self.tracer = self.state.faults, self.state.tracer
         self._steps = Steps(self.state, self._cluster, orders)
         self._is_active = False
-        self.faults.on_change = self.tracer.on_change = self._changed
+        self.faults.on_change = self.tracer.on_change = self._update_dispatch
         self._cluster.lab = self.state
         orders.on_killed = self.state.node_killed
 
@@ -173,7 +173,7 @@ class Lab:
         self.orders.lead(move.topic, partition, node_id)
         return shown(move)
 
-    def _changed(self) -> None:
+    def _update_dispatch(self) -> None:
         """Serve by the lab's dispatch, or by the usual one again."""
         is_active = self.tracer.is_on or self.faults.has(OF_REQUEST)
         self._steps.watch(self.faults.has(OF_STEP))

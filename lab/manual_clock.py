@@ -121,7 +121,7 @@ class ManualClock(SystemClock):
             self._round_ms = wait_ms / MOST_ROUNDS
             self._until_ms = self.passed_ms + wait_ms
             try:
-                with _watched() as watched:
+                with _watch_callbacks() as watched:
                     await self._pass(wait_ms, watched)
             finally:
                 self._round_ms = 0.0
@@ -293,7 +293,7 @@ class _Watched:
 
 
 @contextmanager
-def _watched() -> Iterator[_Watched]:
+def _watch_callbacks() -> Iterator[_Watched]:
     """Count the callbacks of the running event loop. Tasks look its methods up for each call."""
     loop: Any = asyncio.get_running_loop()
     watched = _Watched()

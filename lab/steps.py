@@ -129,10 +129,10 @@ class Steps:
                 files.before_rename = files.before_open = files.after_append = None
 
     def _observe(self, event: object) -> None:
-        for step in self._ended(event):
+        for step in self._end_steps(event):
             self._reached(step)
 
-    def _ended(self, event: object) -> Iterator[Step]:
+    def _end_steps(self, event: object) -> Iterator[Step]:
         """The steps that an event ends."""
         if isinstance(event, DecisionAppended):
             yield from self._decided(event)

@@ -94,12 +94,12 @@ class _SnappyPacker:
         whole = self._rest + piece
         end = len(whole) - len(whole) % _XERIAL_BLOCK_BYTES
         self._rest = whole[end:]
-        return self._packed(whole[:end])
+        return self._pack(whole[:end])
 
     def end(self) -> bytes:
-        return self._packed(self._rest)
+        return self._pack(self._rest)
 
-    def _packed(self, payload: bytes) -> bytes:
+    def _pack(self, payload: bytes) -> bytes:
         head, self._head = self._head, b""
         return head + _snappy_blocks(payload)
 

@@ -276,7 +276,7 @@ class _Lz4:
             room_bytes = max_bytes - len(out)
             if whole_blocks and not out:
                 room_bytes = max(room_bytes, self._block_bytes)
-            opened = bytes(block) if is_stored else self._opened(block, room_bytes)
+            opened = bytes(block) if is_stored else self._open_block(block, room_bytes)
             if opened is None or len(opened) > room_bytes:
                 break
             out = out + opened if out else opened
@@ -303,7 +303,7 @@ class _Lz4:
                 raise _corrupt("wrong checksum of an LZ4 block")
         return self._packed[start:behind], is_stored
 
-    def _opened(self, block: memoryview, room_bytes: int) -> bytes | None:
+    def _open_block(self, block: memoryview, room_bytes: int) -> bytes | None:
         """The decompressed block; None if it is corrupt or larger than `room_bytes`."""
         room_bytes = min(room_bytes, self._block_bytes)
         if len(self._room) < room_bytes:

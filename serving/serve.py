@@ -86,7 +86,7 @@ def broker_config(
             why = getattr(error, "strerror", None) or error
             raise CannotRun(f"cannot read {given.config}: {why}") from None
     if given.environment:
-        settings |= _known_variables()
+        settings |= _read_variables()
     if given.listen is not None or "listeners" not in settings:
         settings["listeners"] = f"PLAINTEXT://{given.listen or DEFAULT_LISTEN}"
     for pair in given.settings:
@@ -101,7 +101,7 @@ def broker_config(
         raise CannotRun(str(error)) from None
 
 
-def _known_variables() -> dict[str, str]:
+def _read_variables() -> dict[str, str]:
     """The settings among the environment's variables.
 
     Kafka ignores unknown variables, and so does Ottla: a container gets variables like KAFKA_PORT

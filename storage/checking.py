@@ -22,7 +22,7 @@ from ..protocol.batch import (
 from ..protocol.errors import Code, Refused
 from .log_config import LONG_MAX, LogConfig
 from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
-from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompressed
+from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompress_batch
 from .record_errors import RecordErrors, TimeLimits
 from .record_stream import RecordStream
 from .record_walk import TakesLong, Walked, walk
@@ -202,7 +202,7 @@ def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked
         return checked
     config = rules.config
     limit_bytes, level = config.max_message_bytes, config.compression_level
-    packed = yield from recompressed(
+    packed = yield from recompress_batch(
         checked.records,
         checked.header,
         codec,

@@ -118,7 +118,7 @@ class Unsynced:
         self._other_files += [(segment, path) for path in paths]
         self._names_are_synced = False
 
-    def names_changed(self) -> None:
+    def note_changed_names(self) -> None:
         """A file in the log's directory was created or renamed."""
         self._names_are_synced = False
 

@@ -317,7 +317,7 @@ class PartitionLog:
         self.layout.begin(segment)
         self._active, self._active_since_ms = segment, now_ms
         self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
-        self._unsynced.names_changed()
+        self._unsynced.note_changed_names()
         if self.on_flush_due is not None:  # as in Kafka: recovery does not read flushed segments
             self.on_flush_due(self, self.log_end_offset)
 
@@ -462,7 +462,7 @@ class PartitionLog:
         if not self.layout.put(new, in_place_of=old):
             return False
         self._aborted.replace(new.base_offset, new.next_offset, aborted)
-        self._unsynced.names_changed()
+        self._unsynced.note_changed_names()
         self.layout.swap_files(new, old)
         return True
 

@@ -42,7 +42,7 @@ PACKED_AT_ONCE_BYTES: Final = 1 << 14
 """Largest payload that is compressed at once."""
 
 
-def recompressed(
+def recompress_batch(
     records: Bytes,
     header: BatchHeader,
     codec: Compression,

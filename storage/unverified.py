@@ -447,7 +447,7 @@ class Unverified:
         if base_offset != expected and expected is not None and not self._fits(end, header):
             return None
         if not is_known:
-            if not self._has_right_epoch(position, header):
+            if not self._repair_epoch(position, header):
                 header = self._header(position)
             self._mark(position, end)
         return header
@@ -459,10 +459,10 @@ class Unverified:
             while start < end:
                 header = self._header(start)
                 assert header is not None
-                self._has_right_epoch(start, header)
+                self._repair_epoch(start, header)
                 start += header.length + LOG_OVERHEAD
 
-    def _has_right_epoch(self, position: int, header: BatchHeader) -> bool:
+    def _repair_epoch(self, position: int, header: BatchHeader) -> bool:
         """Whether the leader epoch, which the CRC does not cover, was right; repairs it if not."""
         epochs = self._epochs
         if epochs is None or epochs.epoch_of(header.last_offset) == header.leader_epoch:

@@ -136,7 +136,7 @@ class Ottla(BrokerData):
         self._emulated = emulate if isinstance(emulate, str) else ",".join(emulate)
         self._log_level = log_level
         self._clock = clock
-        self.clock = Clock(self.order, self._advanced)
+        self.clock = Clock(self.order, self._note_clock)
         self._security: BrokerSecurity | None = None
         if users or security != "PLAINTEXT" or mechanism != "PLAIN":
             from .secured import BrokerSecurity
@@ -458,7 +458,7 @@ class Ottla(BrokerData):
             arguments += ["--log-level", self._log_level]
         return arguments
 
-    def _advanced(self, now_ms: int) -> None:
+    def _note_clock(self, now_ms: int) -> None:
         self._clock = f"manual:{now_ms}"
 
     def _client(self) -> Client:

@@ -168,13 +168,13 @@ class RecordedProducer:
     def commit_transaction(self, *timeout_s: float) -> None:
         """Commit the transaction."""
         group, offsets = self._offsets
-        self._ended(COMMIT, self.producer.commit_transaction, timeout_s, group, offsets)
+        self._end_transaction(COMMIT, self.producer.commit_transaction, timeout_s, group, offsets)
 
     def abort_transaction(self, *timeout_s: float) -> None:
         """Abort the transaction."""
-        self._ended(ABORT, self.producer.abort_transaction, timeout_s, "", {})
+        self._end_transaction(ABORT, self.producer.abort_transaction, timeout_s, "", {})
 
-    def _ended(
+    def _end_transaction(
         self,
         op: str,
         end: Callable[..., object],
@@ -234,13 +234,13 @@ class RecordedConsumer:
     def poll(self, timeout_s: float = -1) -> Message | None:
         """The next message, or an error, or None."""
         message = self.consumer.poll(timeout_s)
-        self._polled([] if message is None else [message])
+        self._record_polled([] if message is None else [message])
         return message
 
     def consume(self, num_messages: int = 1, timeout_s: float = -1) -> list[Message]:
         """The next messages."""
         messages = self.consumer.consume(num_messages, timeout_s)
-        self._polled(messages)
+        self._record_polled(messages)
         return list(messages)
 
     def commit(self, offsets: Sequence[TopicPartition]) -> None:
@@ -262,7 +262,7 @@ class RecordedConsumer:
         offsets = {f"{each.topic}-{each.partition}": max(each.offset, -1) for each in places}
         self._ledger.write(self._process, ASSIGN, OK, offsets=offsets)
 
-    def _polled(self, messages: Iterable[Message]) -> None:
+    def _record_polled(self, messages: Iterable[Message]) -> None:
         records = _records(each for each in messages if each.error() is None)
         if records:
             fields = {"isolation": self._isolation, "records": records}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from .hidden_effects import STILL_HIDDEN, functions_with_hidden_effects
 from .project_files import FILES, MODULES, ROOMS, ROOT, name
 
 FUNCTION_LINES = 70
@@ -166,6 +167,31 @@ def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> It
     }
     attributes = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
     return {"SimpleNamespace", "Mock", "MagicMock"} & (imported | attributes)
+
+
+@every(path for path in MODULES if name(path).partition("/")[0] in ROOMS)
+def test_a_function_with_effects_is_named_by_a_verb(path: Path) -> Iterable[str]:
+    """tests/hidden_effects.txt lists the exceptions; one that is mended leaves the list."""
+    listed = {each.partition(":")[2] for each in STILL_HIDDEN if each.startswith(f"{name(path)}:")}
+    return functions_with_hidden_effects(nodes(path)) ^ listed
+
+
+@pytest.mark.parametrize(
+    ("function", "hides"),
+    [
+        ("async def sent(self): await self.send()", True),
+        ("def _is_registered(self): self.leader = 1", True),
+        ("def _times_known(): self._log.info('known')", True),
+        ("def told(text): print(text)", True),
+        ("def send(self): self.sent = True", False),
+        ("def remove_deleted(self): self.deleted = []", False),
+        ("def sent(self): return self.bytes", False),
+        ("def seed(self): self.value = 1", False),
+        ("def found():\n    def later(): self.x = 1\n    return later", False),
+    ],
+)
+def test_participles_with_effects_are_found(function: str, hides: bool) -> None:
+    assert bool(functions_with_hidden_effects(ast.walk(ast.parse(function)))) is hides
 
 
 # The name of a test is a plain sentence with a subject.

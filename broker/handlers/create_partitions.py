@@ -17,7 +17,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.api import serves
 from ..requests.context import Context
 from ..requests.mutations import Mutate, mutations
-from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
+from ..runtime.encoded_ahead import ATTEMPTS, encode_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.create_partitions import (
@@ -94,7 +94,7 @@ async def _add(
     for _ in range(ATTEMPTS):
         before = catalog.topics.get(topic.name), dict(catalog.brokers)
         records = catalog.create_partitions(topic.name, topic.count, assignments)
-        encoded = await encoded_ahead(records, context.turns)
+        encoded = await encode_ahead(records, context.turns)
         if before == (catalog.topics.get(topic.name), catalog.brokers):
             controller.add_partitions(topic.name, *encoded)
             return

@@ -22,7 +22,7 @@ from ..requests.api import serves
 from ..requests.context import Context
 from ..requests.deleted_topics import finish_deletion
 from ..requests.mutations import Mutate, mutations
-from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
+from ..runtime.encoded_ahead import ATTEMPTS, encode_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.create_topics import (
@@ -188,7 +188,7 @@ class _Creation:
         try:
             for _ in range(ATTEMPTS):
                 made = self._decided(topic, configs)
-                encoded = await encoded_ahead(made.records, self._turns)
+                encoded = await encode_ahead(made.records, self._turns)
                 if self._controller.is_outdated(made, self._beside):
                     continue  # other requests had turns meanwhile
                 if self._mutate is not None:

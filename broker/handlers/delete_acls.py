@@ -20,7 +20,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import must_cluster
 from ..requests.context import Context
-from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
+from ..runtime.encoded_ahead import ATTEMPTS, encode_ahead
 from .describe_acls import check_authorizer, filter_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ async def delete_acls(
         check_authorizer(node)
     except Refused as refused:
         return {"filter_results": [await _result(context, refused)] * len(filters)}
-    results, records, framed = await _decided(node, context, filters)
+    results, records, framed = await _decide(node, context, filters)
     try:
         node.controller.change(records, framed)
         await node.decided()
@@ -54,7 +54,7 @@ async def delete_acls(
     return {"filter_results": [await _result(context, result) async for result in each]}
 
 
-async def _decided(
+async def _decide(
     node: Node, context: Context, filters: Sequence[AclFilter]
 ) -> tuple[list[Refused | list[Acl]], Sequence[MetadataRecord], Framed | None]:
     """The results and records, of entries that did not change while it was made.
@@ -69,7 +69,7 @@ async def _decided(
             pass
         if deletion.is_outdated:
             continue
-        records, framed = await encoded_ahead(deletion.records(), context.turns)
+        records, framed = await encode_ahead(deletion.records(), context.turns)
         if not deletion.is_outdated:
             return deletion.results, records, framed
     deletion = node.catalog.acls.deletion()

@@ -43,7 +43,7 @@ async def delete_records(
     for name, these in asked.items():
         answers: list[DeleteRecordsPartitionResult] = []
         for index, offset in these.items():
-            answers.append(_deleted(node, name, index, offset))
+            answers.append(_delete_and_answer(node, name, index, offset))
             await asyncio.sleep(0)  # deleting a segment may wait for the disk
         topics.append({"name": name, "partitions": answers})
     # Kafka does this once a minute, and may lose an acknowledged deletion in a crash.
@@ -62,7 +62,7 @@ async def delete_records(
     return {"topics": topics}
 
 
-def _deleted(
+def _delete_and_answer(
     node: Node, topic: str, partition: int, before_offset: int
 ) -> DeleteRecordsPartitionResult:
     try:

@@ -75,8 +75,8 @@ async def delete_topics(
     by_name = {name: times > 1 async for name, times in each(names.items())}
     refused += [_twice(_Wanted(name, None), "name") for name, twice in by_name.items() if twice]
     refused += [_twice(_Wanted(None, id_), "id") for id_, twice in by_id.items() if twice]
-    chosen, unknown = await _resolved(node, context, by_name, by_id)
-    deleted = await _deleted(node, context, chosen)
+    chosen, unknown = await _resolve(node, context, by_name, by_id)
+    deleted = await _delete_and_answer(node, context, chosen)
     await node.decided()
     return {"responses": refused + unknown + deleted}
 
@@ -110,7 +110,7 @@ def _twice(wanted: _Wanted, what: str) -> DeletableTopicResult:
     return _refused(wanted, Code.INVALID_REQUEST, f"Duplicate topic {what}.")
 
 
-async def _resolved(
+async def _resolve(
     node: Node, context: Context, by_name: Mapping[str, bool], by_id: Mapping[UUID, bool]
 ) -> tuple[list[str], list[DeletableTopicResult]]:
     """The names of the topics to delete, and the answers for the topics that do not exist.
@@ -145,7 +145,7 @@ async def _resolved(
     return list(chosen.values()), answers
 
 
-async def _deleted(
+async def _delete_and_answer(
     node: Node, context: Context, names: Sequence[str]
 ) -> list[DeletableTopicResult]:
     """Delete topics in few batches of the metadata log, then their logs; return the answers."""

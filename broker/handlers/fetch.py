@@ -107,7 +107,7 @@ async def fetch(node: Node, context: Context, request: FetchRequest) -> FetchRes
         context.version >= _RACKS_SINCE,
     )
     if node.quotas is not None and limits.replica_id < 0:
-        return await _metered(node, context, request, plan, limits)
+        return await _answer_within_quota(node, context, request, plan, limits)
     parts = await _read(node, context, request, plan, limits)
     return await _answer(node, context, plan, parts)
 
@@ -139,7 +139,7 @@ async def _read(
     return await _read_later(node, context, request, plan.items, limits, reading=reading)
 
 
-async def _metered(
+async def _answer_within_quota(
     node: Node, context: Context, request: FetchRequest, plan: _Plan, limits: Limits
 ) -> FetchResponse:
     """The answer to a client that may have a quota; without records if the quota is used up."""

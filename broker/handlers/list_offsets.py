@@ -77,7 +77,7 @@ async def list_offsets(
             _check_known(partition.timestamp, context.version)
             log = _log(node, name, partition)
             if partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP:
-                await _times_known(log, partition.timestamp)
+                await _check_times(log, partition.timestamp)
                 log = _log(node, name, partition)
             found = await _find(node, log, partition.timestamp, _limit(log, request))
             error = Code.NONE
@@ -113,7 +113,7 @@ def _log(node: Node, topic: str, partition: ListOffsetsPartition) -> PartitionLo
     return log
 
 
-async def _times_known(log: PartitionLog, timestamp: int) -> None:
+async def _check_times(log: PartitionLog, timestamp: int) -> None:
     """Check timestamps from before the last start, in steps between other requests."""
     with suppress(OSError):  # the search itself will raise it
         for _ in load_times_in_steps(log.segments, timestamp if timestamp >= 0 else None):

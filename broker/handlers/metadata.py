@@ -61,10 +61,10 @@ async def metadata(node: Node, context: Context, request: MetadataRequest) -> Me
     if asked is None or (context.version == 0 and not asked):
         topics = await _all(node, context)
     else:
-        ids, names = await _named(context, asked)
+        ids, names = await _collect_names(context, asked)
         error = _request_error(context, ids, names)
         if error is not None:
-            return await _refused(context, asked, error)
+            return await _refuse(context, asked, error)
         if ids:
             topics = await _by_id(node, context, ids)
         else:
@@ -85,7 +85,7 @@ async def metadata(node: Node, context: Context, request: MetadataRequest) -> Me
     return body
 
 
-async def _named(
+async def _collect_names(
     context: Context, asked: Sequence[MetadataRequestTopic]
 ) -> tuple[dict[UUID, None], dict[str | None, None]]:
     """The topic ids and names of a request, without duplicates."""
@@ -113,7 +113,7 @@ def _request_error(
     return None
 
 
-async def _refused(
+async def _refuse(
     context: Context, asked: Sequence[MetadataRequestTopic], code: Code
 ) -> MetadataResponse:
     topics: list[MetadataResponseTopic] = []

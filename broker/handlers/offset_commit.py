@@ -26,7 +26,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.api import code_for, serves
 from ..requests.context import PAUSE_EVERY, Context
 from ..requests.fencings import log_fenced
-from ..runtime.encoded_ahead import LARGE, framed_ahead
+from ..runtime.encoded_ahead import LARGE, frame_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ async def offset_commit(
         try:
             shard = node.groups.shard_of(request.group_id)
             most = shard.log.config.max_message_bytes // _LEAST_BYTES
-            fitting = await decided_ahead(
+            fitting = await decide_ahead(
                 shard, context, request.group_id, offsets if len(offsets) <= most else [],
                 retention_ms=retention_ms,
             )  # fmt: skip
@@ -87,7 +87,7 @@ async def offset_commit(
     return {"topics": await answers(node, context, request.topics, codes)}
 
 
-async def decided_ahead(
+async def decide_ahead(
     shard: Shard[Groups],
     context: Context,
     group_id: str,
@@ -103,7 +103,7 @@ async def decided_ahead(
     )
     decided = [one async for one in context.turns.each(each)]
     records = [record for _, record in decided if record is not None]
-    framed = await framed_ahead(shard, records, context.turns)
+    framed = await frame_ahead(shard, records, context.turns)
     codes = tuple([code for code, _ in decided])
     await context.turns.pause()
     return DecidedOffsets(codes, tuple(records), framed)

@@ -100,7 +100,7 @@ class Explained(Refused):
 )
 async def produce(node: Node, context: Context, request: ProduceRequest) -> ProduceResponse | None:
     turns = context.turns if _has_many_partitions(request) else None
-    refused = await _refused_whole(node, context, request, turns)
+    refused = await _check_whole(node, context, request, turns)
     responses: list[TopicProduceResponse] = []
     unflushed: Unflushed = []
     failed: str | None = None
@@ -126,7 +126,7 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
                     lost = await membership.on_disk()
                     answer = None if lost is None else _error(index, lost.code)
                 except _TakesLong as long:
-                    checked = await _checked(node, long.steps)
+                    checked = await _check(node, long.steps)
                     membership.ask_again()  # much may have happened meanwhile
             if waits:
                 unflushed += [(log, answer) for log in waits]
@@ -150,7 +150,7 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
             raise Disconnect(f"a Produce request with acks=0 failed: {failed}")
         return None
     if unflushed:
-        await _flushed(node, unflushed)
+        await _wait_for_flushes(node, unflushed)
     if new_leaders is not None and new_leaders.endpoints:
         return {"responses": responses, "node_endpoints": [*new_leaders.endpoints.values()]}
     return {"responses": responses}
@@ -177,7 +177,7 @@ def _has_many_partitions(request: ProduceRequest) -> bool:
     return False
 
 
-async def _refused_whole(
+async def _check_whole(
     node: Node, context: Context, request: ProduceRequest, turns: Turns | None
 ) -> Refused | None:
     """The answer if the request as a whole is wrong: one error for all partitions; None if not.
@@ -265,7 +265,7 @@ def _may_write(node: Node, context: Context, name: str) -> bool:
     return may(node, context, Operation.WRITE, AclResource.TOPIC, name)
 
 
-async def _checked(node: Node, steps: Steps[Checked]) -> Checked | Refused:
+async def _check(node: Node, steps: Steps[Checked]) -> Checked | Refused:
     """Check a batch in steps between other requests; returns the argument for `_append`."""
     try:
         return await node.long_work.run(steps)
@@ -366,7 +366,7 @@ def _with_start(
     return answer
 
 
-async def _flushed(node: Node, unflushed: Unflushed) -> None:
+async def _wait_for_flushes(node: Node, unflushed: Unflushed) -> None:
     """Wait for the flushes; answers whose flush fails become errors.
 
     Meanwhile other requests are served, and consumers may read the records already, as in Kafka.

@@ -97,10 +97,10 @@ class RequestMemory:
         elif now < before:
             self._served(one)
             if self.used_bytes == 0:
-                self._all_served()
+                self._note_all_served()
         return now > 0
 
-    def _all_served(self) -> None:
+    def _note_all_served(self) -> None:
         if self._most_bytes >= MUCH_BYTES and self._on_freed is not None:
             self._clock.call_after_ms(_FREED_AFTER_S * 1000, self._on_freed)
         self._most_bytes = 0

@@ -259,9 +259,9 @@ class Login:
         step = machine.receive(frame, self._logins.node.clock.now_ms())
         if step.end is End.COMPLETE:
             assert machine.session is not None
-            self._logged_in(machine.session, connection)
+            self._note_login(machine.session, connection)
         elif step.end is not None:
-            raise self._failed(step, connection)
+            raise self._log_failure(step, connection)
         return Context(ApiKey.SASL_AUTHENTICATE, 0, 0, None, connection), step.frame
 
     def _api_versions(self, connection: ConnectionInfo, frame: memoryview) -> bytearray:
@@ -270,7 +270,7 @@ class Login:
             raise Malformed("ApiVersions has no answer")
         return reply
 
-    def _logged_in(self, session: Session, connection: ConnectionInfo) -> None:
+    def _note_login(self, session: Session, connection: ConnectionInfo) -> None:
         name, _, is_token = session.login
         self._session, self._machine = session, None
         self._ends_s = None
@@ -286,7 +286,7 @@ class Login:
             lifetime_ms=session.lifetime_ms,
         )  # fmt: skip
 
-    def _failed(self, step: Step, connection: ConnectionInfo) -> DelayedClose:
+    def _log_failure(self, step: Step, connection: ConnectionInfo) -> DelayedClose:
         if connection.may_complain("failed logins"):
             again = "" if self._session is None else "re-"
             _log.warning(

@@ -115,7 +115,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = True
-        self._handshake_ended()
+        self._end_handshake()
         self._connection.connection_lost(exc)
         if self._step is None:
             self._let_go()
@@ -232,7 +232,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         step = partial(self._handshake, received, self._tls.settings())
         self._step = self._handshakes.run(step)
         self._read_or_not()
-        self._step.add_done_callback(self._advanced)
+        self._step.add_done_callback(self._end_step)
 
     def _handshake(self, received: bytes, settings: TlsSettings) -> bool:
         """Do one step; runs in a thread. Return whether the handshake is complete."""
@@ -247,7 +247,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             return False
         return True
 
-    def _advanced(self, step: asyncio.Future[bool]) -> None:
+    def _end_step(self, step: asyncio.Future[bool]) -> None:
         self._step = None
         failure = None if step.cancelled() else step.exception()
         if self._is_closing or step.cancelled():
@@ -259,13 +259,13 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         elif self._is_at_end:
             self.close()
         elif step.result():
-            self._opened()
+            self._complete_handshake()
         else:
             self._read_or_not()
 
-    def _opened(self) -> None:
+    def _complete_handshake(self) -> None:
         assert self._object is not None
-        self._handshake_ended()
+        self._end_handshake()
         info = self._connection.info
         try:
             if info.is_authenticated and info.principal is ANONYMOUS:
@@ -287,7 +287,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._object = None
         self._incoming, self._outgoing = _NO_BYTES, _NO_BYTES
 
-    def _handshake_ended(self) -> None:
+    def _end_handshake(self) -> None:
         self._handshakes.ended(self)
         if self._deadline is not None:
             self._deadline.cancel()
@@ -329,7 +329,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 _log.warning("connection closed", connection=info.id,
                              listener=info.listener.name, reason=why)  # fmt: skip
         self._is_closing = True
-        self._handshake_ended()
+        self._end_handshake()
         self._raw.close()
 
 

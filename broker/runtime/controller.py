@@ -170,7 +170,7 @@ class Controller:
         """Append and replay the decision of a part of the catalog: ACLs, credentials, quotas.
 
         Args:
-            framed: the same records, encoded before (`encoded_ahead`).
+            framed: the same records, encoded before (`encode_ahead`).
         """
         self._commit(records, framed)
 
@@ -389,7 +389,7 @@ class Controller:
         Args:
             new: from `new_topic`, of different names, all in this turn of the event loop or not
                 outdated.
-            encoded: their records, encoded before (`encoded_ahead`).
+            encoded: their records, encoded before (`encode_ahead`).
 
         Raises:
             Refused: KAFKA_STORAGE_ERROR.
@@ -499,7 +499,7 @@ class Controller:
         """Append and replay the records of `Catalog.create_partitions`, and create the logs.
 
         Args:
-            framed: the same records, encoded before (`encoded_ahead`).
+            framed: the same records, encoded before (`encode_ahead`).
         """
         first = len(self.catalog.topics[name].partitions)
         self._commit(records, framed)

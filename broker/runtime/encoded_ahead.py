@@ -68,7 +68,7 @@ async def decide_ahead(
             decision.add(change)
         if decision.is_outdated:
             continue
-        records, framed = await encoded_ahead(decision.records(), turns)
+        records, framed = await encode_ahead(decision.records(), turns)
         if not decision.is_outdated:
             return decision.results, records, framed
     # Other requests change the state all the time: decide without a pause.
@@ -78,7 +78,7 @@ async def decide_ahead(
     return decision.results, [*decision.records()], None
 
 
-async def encoded_ahead(
+async def encode_ahead(
     records: Iterable[MetadataRecord], turns: Turns
 ) -> tuple[list[MetadataRecord], Framed]:
     """The records, and their encoding.
@@ -94,7 +94,7 @@ async def encoded_ahead(
     return made, framed
 
 
-async def framed_ahead(shard: Shard[M], records: Iterable[object], turns: Turns) -> Framed:
+async def frame_ahead(shard: Shard[M], records: Iterable[object], turns: Turns) -> Framed:
     """The encoding of a coordinator's records, for `Outcome.framed`."""
     framed = Framed()
     async for record in turns.each(records):
@@ -118,7 +118,7 @@ async def run_in_slices(
         records = shard.foreseen(decide).records
     except Refused:
         return await shard.run(decide)  # refused again, or decided on a state that is loaded now
-    framed = await framed_ahead(shard, records, turns)
+    framed = await frame_ahead(shard, records, turns)
     await turns.pause()
 
     def again(machine: M, now: Moment) -> Outcome[Reply]:

@@ -135,7 +135,7 @@ class Flushes:
                 self._flush_here(log)
                 self._notify(log, line)
             else:
-                self._ended(log, line)
+                self._end_job(log, line)
 
     @staticmethod
     def flush_all(logs: Iterable[PartitionLog], open_files: OpenFiles = OPEN_FILES) -> None:
@@ -200,7 +200,7 @@ class Flushes:
                 return
         self._begun += 1
         line.job = job.done
-        line.job.add_done_callback(lambda _: _in_loop(loop, self._ended, log, line))
+        line.job.add_done_callback(lambda _: _in_loop(loop, self._end_job, log, line))
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
@@ -209,7 +209,7 @@ class Flushes:
             self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="flush")
         return self._pool
 
-    def _ended(self, log: PartitionLog, line: _Line) -> None:
+    def _end_job(self, log: PartitionLog, line: _Line) -> None:
         if line.job is None:
             return  # `close` has handled it
         failures = line.job.result()

@@ -78,7 +78,7 @@ class Loading:
             await asyncio.sleep(0)
             shard, done = self._queue.popleft()
             self._current = shard
-            failed = None if shard.is_closed else await _replayed(shard, self._limits.load_slice_s)
+            failed = None if shard.is_closed else await _replay(shard, self._limits.load_slice_s)
             self._current = None
             try:
                 done(failed)
@@ -92,7 +92,7 @@ class Loading:
         self._at_once_bytes = self._limits.load_at_once_bytes
 
 
-async def _replayed(shard: Shard[Machine], slice_s: float) -> Refused | Malformed | None:
+async def _replay(shard: Shard[Machine], slice_s: float) -> Refused | Malformed | None:
     slices = shard.load_in_slices(slice_s)
     while True:
         try:

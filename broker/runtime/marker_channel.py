@@ -314,7 +314,7 @@ class MarkerChannel:
                 weight = INTO_AN_EMPTY_LOG
         except Refused as refused:
             code, why = refused.code, str(refused)
-        if self._is_retried(entry, code, why):
+        if self._note_result(entry, code, why):
             destination = self._destination(self._node_id)
             destination.entries.append(entry)
             self._schedule_attempt(destination, self._write_queued)
@@ -328,7 +328,7 @@ class MarkerChannel:
         if not destination.entries:
             destination.failures = 0
 
-    def _is_retried(self, entry: Entry, code: Code, why: str) -> bool:
+    def _note_result(self, entry: Entry, code: Code, why: str) -> bool:
         """Record the answer to a marker; return whether it must be sent again."""
         ending, partition = entry
         if code in COUNTS_AS_WRITTEN:
@@ -404,9 +404,9 @@ class MarkerChannel:
             self._requests = self._connect()
         destination.in_flight = len(batch)
         sending = asyncio.ensure_future(self._requests.send(destination.node_id, batch))
-        sending.add_done_callback(partial(self._answered, destination, batch))
+        sending.add_done_callback(partial(self._note_answer, destination, batch))
 
-    def _answered(
+    def _note_answer(
         self, destination: Destination, batch: list[Entry], answer: asyncio.Future[list[Code]]
     ) -> None:
         destination.in_flight = 0
@@ -437,7 +437,7 @@ class MarkerChannel:
 
     def _is_sent_again(self, entry: Entry, code: Code) -> bool:
         """Whether an entry must be sent again; an unreachable node is logged only once."""
-        return code == Code.NETWORK_EXCEPTION or self._is_retried(entry, code, code.name)
+        return code == Code.NETWORK_EXCEPTION or self._note_result(entry, code, code.name)
 
     def _send_again_later(self, destination: Destination, entries: list[Entry]) -> None:
         """After a pause, send these and the waiting entries of a destination to the leaders."""

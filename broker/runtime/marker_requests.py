@@ -111,14 +111,14 @@ class MarkerRequests:
         known = self._connections.get(node_id)
         if known is None or known.address != address or not known.connection.is_open:
             self._drop(node_id)
-            known = self._connections[node_id] = await self._connected(address, other)
+            known = self._connections[node_id] = await self._connect(address, other)
         body = {"markers": _markers(entries)}
         answer: ReceivedWriteTxnMarkersResponse = await known.connection.ask(
             ApiKey.WRITE_TXN_MARKERS, body
         )
         return answer
 
-    async def _connected(self, address: tuple[str, int], other: OtherNode) -> _Open:
+    async def _connect(self, address: tuple[str, int], other: OtherNode) -> _Open:
         """Connect; the local address is put into `peers` before the other node accepts."""
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         end = socket.socket(family, socket.SOCK_STREAM)

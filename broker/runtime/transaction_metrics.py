@@ -96,7 +96,7 @@ class TransactionMetrics:
                 continue
             if record.state in PREPARED:
                 cause = _cause(outcome, by_timer=decision.by_timer)
-                self._prepared(record, decision.now_ms, cause)
+                self._note_prepared(record, decision.now_ms, cause)
             elif record.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
                 prepared_at_s = self._prepared_at_s.pop(record.transactional_id, None)
                 if prepared_at_s is not None:
@@ -107,7 +107,7 @@ class TransactionMetrics:
         if cause is not None:
             self.fencings[cause] += 1
 
-    def _prepared(self, record: Transaction, now_ms: int, cause: str) -> None:
+    def _note_prepared(self, record: Transaction, now_ms: int, cause: str) -> None:
         self._prepared_at_s[record.transactional_id] = self._now_s()
         if record.started_ms >= 0:
             self.phases[OPEN].observe(max(0, now_ms - record.started_ms) / 1000)

@@ -42,14 +42,14 @@ class Garbage:
         self._thresholds = gc.get_threshold()
         gc.freeze()
         gc.set_threshold(*self._thresholds[:2], _NEVER)
-        gc.callbacks.append(self._collected)
+        gc.callbacks.append(self._count_collection)
         gc.enable()
         self._schedule(ALL_EVERY_S)
 
     def stop(self) -> None:
         """Return control to Python."""
-        if self._collected in gc.callbacks:
-            gc.callbacks.remove(self._collected)
+        if self._count_collection in gc.callbacks:
+            gc.callbacks.remove(self._count_collection)
             gc.set_threshold(*self._thresholds)
         if self._timer is not None:
             self._timer.cancel()
@@ -63,7 +63,7 @@ class Garbage:
         gc.freeze()
         self._has_frozen = False
 
-    def _collected(self, phase: str, info: dict[str, int]) -> None:
+    def _count_collection(self, phase: str, info: dict[str, int]) -> None:
         """Count a collection; Python calls this in any thread, before and after each one."""
         if phase == "stop" and info["generation"] == _MIDDLE:
             self._young += 1

@@ -226,13 +226,13 @@ class Cleaner:
             count_io=self._throttle.count,
         )
         try:
-            return await self._taken(steps, todo.log, self._throttle)
+            return await self._run_steps(steps, todo.log, self._throttle)
         except Superseded:
             return None
         finally:
             steps.close()
 
-    async def _taken(
+    async def _run_steps(
         self, steps: Steps[Compacted], log: PartitionLog, throttle: Throttle
     ) -> Compacted | None:
         config = self._config

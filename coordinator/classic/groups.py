@@ -285,7 +285,7 @@ class ClassicGroups(GroupKind):
 
         def refused(error: Code) -> Outcome[object]:
             after = Turn(Moment(turn.wall_ms, turn.now_ms), turn.ticket)
-            self._rebalances.assignment_refused(group, error, after)
+            self._rebalances.refuse_assignment(group, error, after)
             return after.parked()
 
         turn.if_refused = refused

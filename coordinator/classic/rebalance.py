@@ -200,7 +200,7 @@ class Rebalances(Volatile):
             if key.timer is Timer.SESSION:
                 self._session_expired(group, key.member_id, turn)
             elif key.timer is Timer.JOIN:
-                self._joins_expired(group, turn)
+                self._end_initial_delay(group, turn)
             else:
                 self._syncs_expired(group, turn)
             yield turn.outcome(None)
@@ -249,7 +249,7 @@ class Rebalances(Volatile):
         group.remove(member_id)
         self.end_session(group, member_id)
 
-    def assignment_refused(self, group: ClassicGroup, error: Code, turn: Turn) -> None:
+    def refuse_assignment(self, group: ClassicGroup, error: Code, turn: Turn) -> None:
         """The log refused the assignment: answer the waiting members; all join again."""
         group.unwritten = None
         for member in tuple(group.members.values()):
@@ -274,7 +274,7 @@ class Rebalances(Volatile):
         elif member is not None:
             self.prepare_rebalance(group, turn)
 
-    def _joins_expired(self, group: ClassicGroup, turn: Turn) -> None:
+    def _end_initial_delay(self, group: ClassicGroup, turn: Turn) -> None:
         delay = group.initial_delay
         if delay is not None and delay.member_added:
             again_ms = min(self._settings.initial_rebalance_delay_ms, delay.remaining_ms)

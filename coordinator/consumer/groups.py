@@ -25,7 +25,7 @@ from .member import (
     ConsumerMember,
     MemberState,
 )
-from .migration import downgraded, upgraded
+from .migration import make_classic_group, upgraded
 from .records import ConsumerRecord, ConsumerRemoved, Kind, ResolvedRegex, current
 from .regexes import Found, MatchTopics
 from .requests import (
@@ -255,7 +255,7 @@ class ConsumerGroups:
         replaced = None if joining is None else group.static_member(joining.instance_id)
         ids = {replaced.member_id: joining.member_id} if joining and replaced else {}
         turn.records += group.removal(ids)
-        classic = downgraded(group, gone, joining, self._topics, now_ms=turn.now.wall_ms)
+        classic = make_classic_group(group, gone, joining, self._topics, now_ms=turn.now.wall_ms)
         record = classic.stored({m.member_id: m.assignment for m in classic.members.values()})
         turn.records.append(record)
         self._adopt(classic, record, turn.now, rebalance)

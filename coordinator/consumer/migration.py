@@ -104,7 +104,7 @@ def _rebalance_answers(classic: ClassicGroup) -> list[Effect]:
     return answers
 
 
-def downgraded(
+def make_classic_group(
     group: ConsumerGroup,
     gone: Collection[ConsumerMember],
     joining: ConsumerMember | None,

@@ -129,10 +129,10 @@ class _Subscribed:
         subscription = (member.subscribed_topic_names, member.subscribed_topic_regex)
         found = self._seen.get(subscription)
         if found is None:
-            found = self._seen[subscription] = self._resolved(*subscription)
+            found = self._seen[subscription] = self._resolve(*subscription)
         return found
 
-    def _resolved(self, names: frozenset[str], regex: str) -> TopicIds:
+    def _resolve(self, names: frozenset[str], regex: str) -> TopicIds:
         if regex in self._group.resolved:
             names |= self._group.resolved[regex].topics
         found = [topic for topic in map(self._topics.by_name, names) if topic is not None]

@@ -211,7 +211,7 @@ class Conversation:
     def _answer(self, frame: Frame) -> None:
         number = correlation_id_of(frame)
         if number is not None and number in self._open:
-            self._paired(number, frame)
+            self._pair(number, frame)
         elif self._tokens:
             self._tokens -= 1
         elif number is None:
@@ -229,10 +229,10 @@ class Conversation:
         """The answer to a new request, if it was captured before it."""
         for frame in self._early:
             if correlation_id_of(frame) == correlation_id:
-                self._paired(correlation_id, frame)
+                self._pair(correlation_id, frame)
                 return
 
-    def _paired(self, correlation_id: int, frame: Frame) -> None:
+    def _pair(self, correlation_id: int, frame: Frame) -> None:
         """The answer to an open request; what was asked or answered before it stays alone."""
         while self._early:
             early = self._early.popleft()

@@ -121,7 +121,7 @@ class FrameCutter:
                 self._seen += size
                 rest = rest[size:]
             if self._size is not None and self._seen == self._size:
-                yield self._ended(at_us)
+                yield self._end_frame(at_us)
 
     def lose(self, size: int, at_us: int) -> Iterator[Frame]:
         """Bytes are missing; yields the frame that they end, if they do."""
@@ -129,11 +129,11 @@ class FrameCutter:
             self._give_up_keeping()
             self._seen += size
             if self._seen == self._size:
-                yield self._ended(at_us)
+                yield self._end_frame(at_us)
             return
         if self._size is not None:
             self._give_up_keeping()
-            yield self._ended(at_us)
+            yield self._end_frame(at_us)
         self.fall_out_of_step()
 
     def fall_out_of_step(self) -> None:
@@ -186,7 +186,7 @@ class FrameCutter:
             self._is_kept = False
             del self._kept[KEPT_BYTES:]
 
-    def _ended(self, at_us: int) -> Frame:
+    def _end_frame(self, at_us: int) -> Frame:
         assert self._size is not None
         frame = Frame(bytes(self._kept), self._size, at_us, self._lacks)
         if self._is_kept:

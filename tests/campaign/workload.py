@@ -79,7 +79,7 @@ class World:
         self.directory.permit_saves()
         self.controller.register_broker(1, [HERE])
         self.events = Events()
-        self.events.on_change = self._observers_changed
+        self.events.on_change = self._update_observers
         self.controller.events = self.events
         self.groups: Shard[Groups] | None = None
         self.transactions: Shard[Transactions] | None = None
@@ -115,7 +115,7 @@ class World:
         services = ShardServices(self.clock, on_append=_nothing, events=self.events)
         return Shard(self.log(topic), machine, codec, services, carry_out=_nothing)
 
-    def _observers_changed(self) -> None:
+    def _update_observers(self) -> None:
         self.disk.on_event = self.events.tell
 
     def answered(self, api_key: ApiKey) -> None:

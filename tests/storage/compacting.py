@@ -11,7 +11,7 @@ from ottla.storage.cleanable import cleanable
 from ottla.storage.compaction import Compacted, compact
 from ottla.storage.files import Files
 from ottla.storage.log import PartitionLog
-from ottla.storage.recompression import CODECS, recompressed
+from ottla.storage.recompression import CODECS, recompress_batch
 from ottla.storage.steps import at_once
 from tests.storage.logs import NOW_MS, batch, everything, open_log
 
@@ -42,7 +42,7 @@ def packed(batch: Bytes, compression_type: str) -> tuple[Bytes, BatchHeader]:
     header, codec = read_header(batch), CODECS[compression_type]
     if header.compression == codec:
         return batch, header
-    return at_once(recompressed(batch, header, codec, None, 1 << 30))
+    return at_once(recompress_batch(batch, header, codec, None, 1 << 30))
 
 
 def records(log: PartitionLog) -> list[Record]:
