@@ -33,12 +33,9 @@ def is_partition(name: str) -> bool:
     return bool(topic and dash) and partition.isdigit()
 
 
-def deleted_in(files: Files, path: str) -> list[str]:
-    """The names of the deleted partitions in a data directory, which `marked` made.
-
-    Links are left out, because what they point to may belong to others. Raises OSError.
-    """
-    return [name for name in files.directories_in(path) if _DELETED.fullmatch(name)]
+def is_deleted(name: str) -> bool:
+    """Whether `marked` gave this name to the directory of a deleted partition."""
+    return _DELETED.fullmatch(name) is not None
 
 
 def is_of_a_log(files: Files, path: str) -> bool:

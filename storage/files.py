@@ -78,6 +78,12 @@ class Files(Protocol):
     def directories_in(self, directory: str, /) -> list[str]:
         """The names of the directories in a directory, unordered, without links to others."""
 
+    def link_target(self, path: str, /) -> str:
+        """The absolute path that a symbolic link leads to; empty if the path is no link."""
+
+    def identity(self, path: str, /) -> tuple[int, int]:
+        """Device and inode: two paths of one directory have the same. Raises FileNotFoundError."""
+
     def make_directory(self, directory: str, /) -> None:
         """Create a directory and its parents; an existing one is left unchanged."""
 
@@ -143,6 +149,13 @@ class RealFiles:
     def directories_in(self, directory: str, /) -> list[str]:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+    def link_target(self, path: str, /) -> str:
+        return os.path.realpath(path) if os.path.islink(path) else ""
+
+    def identity(self, path: str, /) -> tuple[int, int]:
+        found = os.stat(path)
+        return found.st_dev, found.st_ino
 
     def make_directory(self, directory: str, /) -> None:
         os.makedirs(directory, mode=PRIVATE_DIRECTORY, exist_ok=True)

@@ -23,7 +23,7 @@ from .damage import Damage, Report, read_copy
 from .directory_names import (
     DELETED_SUFFIX,
     STRAY_SUFFIX,
-    deleted_in,
+    is_deleted,
     is_of_a_log,
     is_partition,
     marked,
@@ -106,6 +106,8 @@ class LogDirectory:
         self._has_all_writes = self._permits_saves = self._boot_mark.is_current
         self._is_marked_clean = self._is_closing = False
         self._leftovers: list[str] = []  # directories that an earlier process did not remove
+        self._has_links = False  # partitions whose directory is a link
+        self._owners: dict[tuple[int, int], str] = {}  # by identity, if there are links
 
     @property
     def report(self) -> Report:
@@ -175,7 +177,12 @@ class LogDirectory:
             opened = cls(files, path, lock=lock, clean=clean, ids=ids)
             opened._is_marked_clean = CLEAN_SHUTDOWN in names
             if META_PROPERTIES in names:  # else it has no logs of an earlier process
-                opened._leftovers = deleted_in(files, path)
+                directories = set(files.directories_in(path))
+                opened._leftovers = [name for name in directories if is_deleted(name)]
+                partitions = set(filter(is_partition, directories))
+                opened._has_links = opened.partition_names() > partitions
+                if opened._has_links:
+                    opened._owners = {files.identity(f"{path}/{each}"): each for each in partitions}
             return opened
         except BaseException:
             files.close(lock)
@@ -219,6 +226,7 @@ class LogDirectory:
         Raises:
             WrongDirectory: the directory belongs to an older topic of the same name.
             FileNotFoundError: the data directory itself is missing.
+            FileExistsError: another partition has the same directory, by a link.
         """
         key = (topic, partition)
         log = self._logs.get(key)
@@ -237,6 +245,7 @@ class LogDirectory:
             write_topic_id(self._files, directory, topic_id)
             self._names.add(name)
         else:
+            self._check_single(name)
             check_topic_id(self._files, directory, topic_id, self.report)
         stop = Stop(
             clean=self.clean or is_new,
@@ -253,6 +262,17 @@ class LogDirectory:
         )
         self.failed.pop(key, None)
         return log
+
+    def _check_single(self, name: str) -> None:
+        """Refuse a directory that two partitions have: each would write into the other's log."""
+        if self._has_links:
+            directory = f"{self.path}/{name}"
+            identity = self._files.identity(directory)
+            owner = self._owners.get(identity, name)
+            if owner != name and owner in self._names:
+                why = f"it is the directory of {owner} too, by a link"
+                raise FileExistsError(errno.EEXIST, why, directory)
+            self._owners[identity] = name
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log, when it is open."""
@@ -539,6 +559,9 @@ def _may_roll(log: PartitionLog) -> bool:
 
 
 def _remove_tree(files: Files, directory: str) -> None:
+    if files.link_target(directory):  # what it leads to may belong to others
+        files.remove(directory)
+        return
     for name in files.names_in(directory):
         files.remove(f"{directory}/{name}")
     files.remove_directory(directory)

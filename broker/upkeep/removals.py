@@ -80,6 +80,10 @@ class Removals:
             _log_failure(path, failed)
 
     def _remove_directory(self, path: str) -> None:
+        if target := self._files.link_target(path):  # what it leads to may belong to others
+            self._files.remove(path)
+            _log.warning("a deleted partition was a link, and its files stay", path=target)
+            return
         self._remove([f"{path}/{name}" for name in self._files.names_in(path)])
         if not self.is_closed:
             self._files.remove_directory(path)

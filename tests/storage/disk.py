@@ -152,6 +152,12 @@ class Disk:
         names = self.names_in(directory)
         return [name for name in names if f"{directory}/{name}" in self.directories]
 
+    def link_target(self, path: str, /) -> str:
+        return ""  # it has no links
+
+    def identity(self, path: str, /) -> tuple[int, int]:
+        raise AssertionError("only where there are links")
+
     def make_directory(self, directory: str, /) -> None:
         if directory not in self.directories:
             self._operation()

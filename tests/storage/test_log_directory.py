@@ -182,6 +182,58 @@ def test_files_with_the_name_of_a_partition_are_not_renamed(tmp_path: Path) -> N
     assert sorted(path.name for path in data.iterdir()) == sorted(names)
 
 
+def moved(partition: Path, target: Path) -> None:
+    """Move a partition's directory, and leave a link to it."""
+    partition.rename(target)
+    partition.symlink_to(target)
+
+
+def test_a_partition_whose_directory_is_a_link_is_opened(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    found = directory(RealFiles(), str(data))
+    fill(found, 0, 3)
+    found.close()
+    moved(data / "orders-0", elsewhere)
+    found = directory(RealFiles(), str(data))
+    fill(found)
+    log = found.log_of("orders", 0)
+    assert log is not None
+    assert log.log_end_offset == 4
+    found.close()
+
+
+def test_the_files_of_a_deleted_partition_that_is_a_link_stay(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    found = directory(RealFiles(), str(data))
+    fill(found)
+    found.close()
+    moved(data / "orders-0", elsewhere)
+    names = sorted(path.name for path in elsewhere.iterdir() if path.suffix != ".snapshot")
+    found = directory(RealFiles(), str(data))
+    log_in(found)
+    found.delete_log("orders", 0)
+    left = sorted(path.name for path in elsewhere.iterdir() if path.suffix != ".snapshot")
+    assert left == names
+    assert [path.name for path in data.iterdir() if path.name.startswith("orders")] == []
+    found.close()
+
+
+@pytest.mark.parametrize("linked", [0, 1])
+def test_two_partitions_never_share_a_directory_by_a_link(tmp_path: Path, linked: int) -> None:
+    found = directory(RealFiles(), str(tmp_path))
+    for partition in (0, 1):
+        fill(found, partition)
+    found.close()
+    (tmp_path / f"orders-{linked}").rename(tmp_path / "moved")
+    (tmp_path / f"orders-{linked}").symlink_to(tmp_path / f"orders-{1 - linked}")
+    found = directory(RealFiles(), str(tmp_path))
+    with pytest.raises(FileExistsError, match=f"directory of orders-{1 - linked} too, by a link"):
+        log_in(found, linked)
+    log_in(found, 1 - linked)
+    found.delete_log("orders", 1 - linked)
+    found.close()
+
+
 def test_an_unopened_log_stays_unclean_after_the_next_clean_stop() -> None:
     disk = Disk()
     found = directory(disk)

@@ -84,6 +84,22 @@ def test_removals_tolerate_missing_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "c") == ["1"]
 
 
+def test_a_removed_link_leaves_its_target_and_names_it(
+    tmp_path: Path, log_lines: LogLines
+) -> None:
+    target = Path(doomed(tmp_path / "elsewhere", "1"))
+    link = tmp_path / "orders-0.0-delete"
+    link.symlink_to(target)
+    removals = Removals(RealFiles())
+    run(lambda: removals.directory(str(link)))
+    removals.finish()
+    assert not link.is_symlink()
+    assert (target / "1").exists()
+    ((_, event, fields),) = log_lines.of("removals").lines
+    assert event == "a deleted partition was a link, and its files stay"
+    assert fields["path"] == str(target)
+
+
 def test_a_failed_removal_is_logged_and_the_next_one_runs(log_lines: LogLines) -> None:
     disk = Disk()
     for path in ("data/a", "data/b"):
