@@ -10,7 +10,7 @@ import typer
 
 from ..client.admin.acls import Acl, AclFilter, create_acls, delete_acls, describe_acls
 from ..console.options import CannotRun
-from ..console.tables import Table, counted, json_line, line, table
+from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..protocol.acls import AclResource, Operation, PatternType, Permission
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
@@ -176,8 +176,8 @@ def _print(rules: Sequence[Acl], *, as_json: bool) -> None:
         for rule in sorted(rules)
     ]
     if as_json:
-        json_line([dict(zip(columns, row, strict=True)) for row in rows])
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
     elif rows:
-        table(Table(counted(len(rows), "rule", "rules"), columns, rows))
+        print_table(Table(plural(len(rows), "rule", "rules"), columns, rows))
     else:
-        line("no rules")
+        print_line("no rules")

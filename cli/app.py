@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.main import get_command
 
-from ..console.tables import told
+from ..console.tables import print_error
 from ..console.variables import say_unread_variables
 
 COMMANDS: Final = (
@@ -42,7 +42,7 @@ def run(words: Sequence[str]) -> int:
     named = words[0] if words and not completes else ""
     app = made([named] if named in COMMANDS else COMMANDS)
     if not completes and (flag := given_twice(app, words)):
-        told(f"ottla: {flag} is given twice, and takes one value")
+        print_error(f"ottla: {flag} is given twice, and takes one value")
         return 2
     return _run(app, words)
 

@@ -15,7 +15,7 @@ from ..client.cluster_client import Client
 from ..client.record_batch import OutgoingRecord
 from ..client.record_producer import OpenTransaction, produce
 from ..client.record_reader import RecordReader
-from ..console.tables import Table, json_line, line, table
+from ..console.tables import Table, print_json, print_line, print_table
 from .progress import counting
 from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
 
@@ -70,12 +70,12 @@ def _bench(
         finally:
             delete_topic(client, topic)
     if as_json:
-        json_line([each._asdict() for each in results])
+        print_json([each._asdict() for each in results])
         return 0
     columns = ("load", "records", "requests", "records/s", "MB/s", "p50 ms", "p99 ms")
     rows = [[str(value) for value in each] for each in results]
-    table(Table(f"{seconds:g} s each, values of {size} bytes", columns, rows))
-    line("A request is a batch of 500 records, a Fetch, or a whole transaction.")
+    print_table(Table(f"{seconds:g} s each, values of {size} bytes", columns, rows))
+    print_line("A request is a batch of 500 records, a Fetch, or a whole transaction.")
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import json_line
+from ..console.tables import print_json
 from .shared_options import AsJson, guarded
 
 
@@ -56,7 +56,7 @@ def _certs(
     except OSError as failed:
         raise CannotRun(f"cannot write to {directory}: {failed.strerror}") from None
     if as_json:
-        json_line({"files": [str(path) for path in made], "settings": server_settings(directory)})
+        print_json({"files": [str(path) for path in made], "settings": server_settings(directory)})
         return 0
     for path in made:
         sys.stdout.write(f"{path}\n")

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import json_line, line, moment
+from ..console.tables import format_time, print_json, print_line
 from .lab_options import Control, lab_of
 from .shared_options import AsJson, guarded
 
@@ -46,9 +46,9 @@ def _clock(
         else:
             answer = lab.call("GET", "/clock")
     if as_json:
-        json_line(answer)
+        print_json(answer)
     else:
-        line(moment(answer["now_ms"]))
+        print_line(format_time(answer["now_ms"]))
     return 0
 
 

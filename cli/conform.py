@@ -12,7 +12,7 @@ import typer
 
 from ..client.cluster_client import ErrorAnswer, NoAnswer
 from ..console.options import CannotRun
-from ..console.tables import Table, json_line, line, table
+from ..console.tables import Table, print_json, print_line, print_table
 from ..trace.view import BrokenTrace, Event, of_one_broker, read_trace
 from ..trials.conform.baseline import Baseline, NoBaseline, read_baseline
 from ..trials.conform.findings import Result, exit_status
@@ -133,7 +133,7 @@ def _print(
     if as_json:
         from ..trials.conform.file_reports import as_json as values
 
-        json_line(values(results, gone))
+        print_json(values(results, gone))
         return
     from ..trials.conform.text_report import print_scenarios, print_trace
 
@@ -143,7 +143,7 @@ def _print(
         print_scenarios(results)
     for scenario, rule in gone:
         where = f" in {scenario}" if scenario else ""
-        line(f"in the baseline, and not violated any more: {rule}{where}")
+        print_line(f"in the baseline, and not violated any more: {rule}{where}")
 
 
 def _chosen(patterns: Sequence[str]) -> list[Scenario]:
@@ -157,7 +157,7 @@ def _chosen(patterns: Sequence[str]) -> list[Scenario]:
 def _list(patterns: Sequence[str], *, as_json: bool) -> int:
     found = _chosen(patterns)
     if as_json:
-        json_line(
+        print_json(
             [
                 {"name": each.name, "sentence": each.sentence, "rules": list(each.rules)}
                 for each in found
@@ -165,7 +165,7 @@ def _list(patterns: Sequence[str], *, as_json: bool) -> int:
         )
         return 0
     rows = [[each.name, each.sentence, ", ".join(each.rules)] for each in found]
-    table(Table("scenarios", ["scenario", "what happens", "rules that it is for"], rows))
+    print_table(Table("scenarios", ["scenario", "what happens", "rules that it is for"], rows))
     return 0
 
 

@@ -19,11 +19,19 @@ from ..client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offset
 from ..client.cluster_client import Client, ErrorAnswer, check
 from ..client.record_reader import Fate, ReadRecord, RecordReader
 from ..console.options import CannotRun
-from ..console.tables import counted, data, json_line, line, moment, print_painted, told
+from ..console.tables import (
+    format_time,
+    plural,
+    print_data,
+    print_error,
+    print_json,
+    print_line,
+    print_painted,
+)
 from ..protocol.errors import Code
 from ..protocol.records import Record
-from .logs.json_lines import field_bytes, header_fields
-from .logs.records import described
+from .log.json_lines import field_bytes, header_fields
+from .log.records import described
 from .record_format import FIELDS, format_of
 from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
 
@@ -192,8 +200,8 @@ def _print(topic: str, records: Iterable[ReadRecord], form: Callable[[ReadRecord
     finally:
         if sys.stdout.isatty():
             parts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
-            total = counted(fates.total(), "record", "records")
-            told(f"{total} of {topic}{f': {parts}' if parts else ''}")
+            total = plural(fates.total(), "record", "records")
+            print_error(f"{total} of {topic}{f': {parts}' if parts else ''}")
 
 
 def _form(values: bool, as_json: bool) -> Callable[[ReadRecord], None]:
@@ -210,7 +218,7 @@ def _formatted(formatted: Callable[[ReadRecord], bytes]) -> Callable[[ReadRecord
     """Prints records by a format, without a newline of its own."""
 
     def write(record: ReadRecord) -> None:
-        data(formatted(record).decode(errors="surrogateescape"))
+        print_data(formatted(record).decode(errors="surrogateescape"))
 
     return write
 
@@ -218,17 +226,17 @@ def _formatted(formatted: Callable[[ReadRecord], bytes]) -> Callable[[ReadRecord
 def _print_json(record: ReadRecord) -> None:
     fields = record._asdict()
     fields["key"], fields["value"] = field_bytes(record.key), field_bytes(record.value)
-    json_line(fields | {"headers": header_fields(record.headers)})
+    print_json(fields | {"headers": header_fields(record.headers)})
 
 
 def _print_value(record: ReadRecord) -> None:
     value = b"" if record.value is None else record.value
-    data(value.decode(errors="surrogateescape") + "\n")
+    print_data(value.decode(errors="surrogateescape") + "\n")
 
 
 def _print_line(record: ReadRecord) -> None:
     before, after = _texts(record)
-    line(before + record.fate.ljust(_FATE_WIDTH) + after)
+    print_line(before + record.fate.ljust(_FATE_WIDTH) + after)
 
 
 def _print_coloured(record: ReadRecord) -> None:
@@ -242,4 +250,4 @@ def _texts(record: ReadRecord) -> tuple[str, str]:
     """What stands before and after the fate."""
     content = Record(*record[2:7])
     where = f"{record.topic}-{record.partition}@{record.offset}"
-    return f"{where}  {moment(record.timestamp_ms)}  ", f"  {described(record.topic, content)}"
+    return f"{where}  {format_time(record.timestamp_ms)}  ", f"  {described(record.topic, content)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Annotated
 
 import typer
@@ -46,10 +47,13 @@ def _demo(
         raise CannotRun(
             f"the demo's clients do not log in: omit --bootstrap, or unset {COMMAND_CONFIG}"
         )
-    from .demo_runner import run_demo
+    from ..spark import demo
+    from ..testing.broker import running_broker
 
     if bootstrap:
         client_of(bootstrap).close()
-    return run_demo(
-        bootstrap=bootstrap or None, kill=kill, transactions=transactions, as_json=as_json
-    )
+        run = demo.Run(bootstrap, transactions, suffix=f"-{secrets.token_hex(3)}")
+        return demo.run(run, as_json=as_json)
+    with running_broker() as broker:
+        killed = broker if kill else None
+        return demo.run(demo.Run(broker.bootstrap, transactions, broker=killed), as_json=as_json)

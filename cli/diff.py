@@ -100,21 +100,21 @@ def _write(found: Compared, out: Path | None, *, as_json: bool) -> None:
     """Print the report, or write it and print the result. Raises CannotRun."""
     import json
 
-    from ..console.tables import line, page
+    from ..console.tables import print_line, print_lines
     from ..trials.diff.report import as_markdown, as_value, title
 
     journal, facts = found
     text = json.dumps(as_value(journal, facts)) + "\n" if as_json else as_markdown(journal, facts)
     if out is None:
-        page(text.rstrip("\n"))
+        print_lines(text.rstrip("\n"))
         return
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as failed:
         raise CannotRun(f"diff --out {out}: {failed.strerror or failed}") from None
-    line(title(journal))
+    print_line(title(journal))
     for each in journal.unique():
         field = each.fields[0]
         ours, theirs = journal.names
         values = f"{ours} {field.ottla}, {theirs} {field.kafka}"
-        line(f"  {each.exchange.request.text} {field.path}: {values}")
+        print_line(f"  {each.exchange.request.text} {field.path}: {values}")

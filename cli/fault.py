@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import Table, json_line, line, table, told
+from ..console.tables import Table, print_error, print_json, print_line, print_table
 from .lab_options import Control, lab_of
 from .shared_options import AsJson, Subcommands
 
@@ -61,16 +61,16 @@ def _add(
         added = lab.call("POST", "/faults", rule)
     _said(added, "{id}", as_json=as_json)
     for each in added.get("warnings", ()):
-        told(f"ottla: warning: {each}")
+        print_error(f"ottla: warning: {each}")
     return 0
 
 
 def _said(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
     """Print an answer as JSON, or a line with its fields."""
     if as_json:
-        json_line(answer)
+        print_json(answer)
     else:
-        line(text.format(**answer))
+        print_line(text.format(**answer))
 
 
 def _parameter(text: str) -> tuple[str, object]:
@@ -88,7 +88,7 @@ def _list(as_json: AsJson = False, control: Control = "") -> int:
     with lab_of(control) as lab:
         rules: list[dict[str, Any]] = lab.call("GET", "/faults")
     if as_json:
-        json_line(rules)
+        print_json(rules)
         return 0
     columns = ["id", "name", "match", "action", "matched", "fired", "held"]
     rows = [
@@ -98,7 +98,7 @@ def _list(as_json: AsJson = False, control: Control = "") -> int:
         ]
         for rule in rules
     ]  # fmt: skip
-    table(Table("rules", columns, rows))
+    print_table(Table("rules", columns, rows))
     return 0
 
 

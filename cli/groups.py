@@ -11,7 +11,7 @@ from ..client.admin import groups as admin
 from ..client.admin.offsets import EARLIEST, LATEST, Place, list_offsets
 from ..client.cluster_client import Client, ErrorAnswer, check
 from ..console.options import CannotRun
-from ..console.tables import Table, counted, json_line, line, table
+from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..protocol.errors import Code
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
@@ -40,10 +40,10 @@ def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
     with client_of(bootstrap) as client:
         found = admin.list_groups(client)
     if as_json:
-        json_line([_about(each) for each in found])
+        print_json([_about(each) for each in found])
         return 0
     rows = [(each.group_id, each.kind, each.state) for each in found]
-    table(Table(counted(len(rows), "group", "groups"), ("group", "type", "state"), rows))
+    print_table(Table(plural(len(rows), "group", "groups"), ("group", "type", "state"), rows))
     return 0
 
 
@@ -73,11 +73,11 @@ def _lag(
                 found = admin.describe_group(client, name)
                 rows += [{"group_id": name, **each} for each in _lags(client, name, found)]
     if as_json:
-        json_line(rows)
+        print_json(rows)
         return 0
     columns = ("group", "partition", "committed", "end", "lag", "member")
     cells = [[each["group_id"], *(_cell(each[name]) for name in columns[1:])] for each in rows]
-    table(Table(counted(len(cells), "partition", "partitions"), columns, cells))
+    print_table(Table(plural(len(cells), "partition", "partitions"), columns, cells))
     return 0
 
 
@@ -89,19 +89,19 @@ def _describe(group: Group, bootstrap: Bootstrap = HERE, as_json: AsJson = False
     if as_json:
         members = [each._asdict() for each in found.members]
         about = {"group_id": group, "type": found.kind, "state": found.state}
-        json_line(about | {"members": members, "partitions": places})
+        print_json(about | {"members": members, "partitions": places})
         return 0
-    line(f"{group}: {found.state}, {found.kind}, coordinator node {found.coordinator[0]}")
+    print_line(f"{group}: {found.state}, {found.kind}, coordinator node {found.coordinator[0]}")
     columns = ("partition", "committed", "end", "lag", "member")
     rows = [[_cell(each[name]) for name in columns] for each in places]
-    table(Table(counted(len(rows), "partition", "partitions"), columns, rows))
+    print_table(Table(plural(len(rows), "partition", "partitions"), columns, rows))
     rows = [
         [each.member_id, each.client_id, each.host, str(len(each.assigned))]
         for each in found.members
     ]
     if rows:
         names = ("member", "client", "host", "partitions")
-        table(Table(counted(len(rows), "member", "members"), names, rows))
+        print_table(Table(plural(len(rows), "member", "members"), names, rows))
     return 0
 
 
@@ -174,14 +174,14 @@ def _reset(
             admin.commit_offsets(client, group, wanted)
     if as_json:
         offsets = {f"{name}-{index}": offset for (name, index), offset in wanted.items()}
-        json_line({"group_id": group, "offsets": offsets, "is_committed": execute})
+        print_json({"group_id": group, "offsets": offsets, "is_committed": execute})
         return 0
     rows = [
         (f"{name}-{index}", str(before.get((name, index), ("-",))[0]), str(offset))
         for (name, index), offset in wanted.items()
     ]
     title = f"{group}: {'reset' if execute else 'not changed; --execute resets'}"
-    table(Table(title, ("partition", "was" if execute else "is", "new"), rows))
+    print_table(Table(title, ("partition", "was" if execute else "is", "new"), rows))
     return 0
 
 
@@ -221,7 +221,7 @@ def _delete(
         for group in groups:
             admin.delete_group(client, group)
             if not as_json:
-                line(f"{group} is deleted")
+                print_line(f"{group} is deleted")
     if as_json:
-        json_line({"deleted": groups})
+        print_json({"deleted": groups})
     return 0

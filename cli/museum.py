@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import Table, counted, json_line, line, table
+from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..trials.museum.collection import EXHIBITS
 from ..trials.museum.exhibit import Exhibit, Shows
 from ..trials.museum.replay import Replay, replay
@@ -32,14 +32,14 @@ def add(app: typer.Typer) -> None:
 def _list(as_json: AsJson = False) -> int:
     """List the replays, with the versions that have the bug and those that have not."""
     if as_json:
-        json_line([_about(each) for each in EXHIBITS])
+        print_json([_about(each) for each in EXHIBITS])
         return 0
     rows = [
         [each.name, each.client, each.affected, each.fixed, each.title, each.issue]
         for each in EXHIBITS
     ]
     columns = ("name", "client", "affected", "fixed", "bug", "issue")
-    table(Table("replays", columns, rows))
+    print_table(Table("replays", columns, rows))
     return 0
 
 
@@ -83,9 +83,9 @@ def _clear(as_json: AsJson = False) -> int:
     except OSError as wrong:
         raise CannotRun(f"museum clear: {about(cache_directory(), wrong)}") from None
     if as_json:
-        json_line({"directory": str(cache_directory()), "removed": removed})
+        print_json({"directory": str(cache_directory()), "removed": removed})
     else:
-        line(f"{counted(len(removed), 'client', 'clients')} removed from {cache_directory()}")
+        print_line(f"{plural(len(removed), 'client', 'clients')} removed from {cache_directory()}")
     return 0
 
 
@@ -113,16 +113,16 @@ def _replays(exhibit: Exhibit, version: str, timeout_s: float, traces: Path | No
 
 
 def _as_text(exhibit: Exhibit, replays: Sequence[Replay]) -> None:
-    line(f"{exhibit.name}: {exhibit.title} ({exhibit.issue})")
+    print_line(f"{exhibit.name}: {exhibit.title} ({exhibit.issue})")
     for each in replays:
         shown = each.verdict
-        line(f"  {exhibit.client} {each.version}: {shown.shows.value}: {shown.text}")
+        print_line(f"  {exhibit.client} {each.version}: {shown.shows.value}: {shown.text}")
         for text in each.lines:
-            line(f"    {text.strip()}")
+            print_line(f"    {text.strip()}")
 
 
 def _as_json(exhibit: Exhibit, replays: Sequence[Replay]) -> None:
-    json_line(
+    print_json(
         {
             **_about(exhibit),
             "replays": [

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import Table, counted, json_line, line, table
+from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..testing.oracle_logs import NoLog, PartitionLog, logs_of_cluster, logs_of_directory
 from ..trace.view import BrokenTrace, of_one_broker, read_trace
 from ..verdict.oracle.anomalies import ANOMALIES
@@ -125,7 +125,7 @@ def _see_logs(oracle: Oracle, logs: Iterable[PartitionLog], *, by_place: bool) -
 
 
 def _as_json(findings: Findings, operations: int) -> None:
-    json_line(
+    print_json(
         {
             "lines": operations,
             "anomalies": _counts(findings, notices=False),
@@ -148,13 +148,13 @@ def _as_text(findings: Findings, operations: int) -> None:
         if findings.counts.get(name, 0) > _SHOWN:
             rows.append((name, "", "", "", f"and {findings.counts[name] - _SHOWN} more"))
     if rows:
-        table(Table("Anomalies", ("anomaly", "where", "offset", "line", "what"), rows))
+        print_table(Table("Anomalies", ("anomaly", "where", "offset", "line", "what"), rows))
     count = sum(_counts(findings, notices=False).values())
-    verdict = counted(count, "anomaly", "anomalies") if count else "no anomalies"
-    line(f"{counted(operations, 'line', 'lines')}: {verdict}")
+    verdict = plural(count, "anomaly", "anomalies") if count else "no anomalies"
+    print_line(f"{plural(operations, 'line', 'lines')}: {verdict}")
     notices = _counts(findings, notices=True)
     if notices:
-        line("allowed: " + ", ".join(f"{name} {number}" for name, number in notices.items()))
+        print_line("allowed: " + ", ".join(f"{name} {number}" for name, number in notices.items()))
 
 
 def _row(found: Finding) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from ..client.cluster_client import Client
 from ..client.record_batch import OutgoingRecord
 from ..client.record_producer import OpenTransaction, Stored, produce
 from ..console.options import CannotRun
-from ..console.tables import counted, json_line, line
+from ..console.tables import plural, print_json, print_line
 from ..protocol.batch import Compression
 from ..protocol.records import Header
 from .consume import time_ms
-from .logs.json_lines import record_of_json
+from .log.json_lines import record_of_json
 from .progress import counting
 from .shared_options import HERE, AsJson, Bootstrap, about, client_of, guarded
 
@@ -122,12 +122,12 @@ def _produce(
                 places += stored if not as_json else []
                 if as_json:
                     for place in stored:
-                        json_line(place._asdict())
+                        print_json(place._asdict())
         if transaction is not None:
             transaction.end(commit=not abort)
     if not as_json:
         ended = "" if transaction is None else ", aborted" if abort else ", committed"
-        line(_summary(topic, places) + ended)
+        print_line(_summary(topic, places) + ended)
     return 0
 
 
@@ -254,4 +254,4 @@ def _summary(topic: str, places: list[Stored]) -> str:
         first, last = min(each), max(each)
         parts.append(f"partition {partition} at {first if first == last else f'{first}-{last}'}")
     where = f": {', '.join(parts)}" if parts else ""
-    return f"{counted(len(places), 'record', 'records')} to {topic}{where}"
+    return f"{plural(len(places), 'record', 'records')} to {topic}{where}"

@@ -8,7 +8,7 @@ import typer
 
 from ..client.admin.configs import alter_quotas, describe_quotas
 from ..console.options import CannotRun
-from ..console.tables import Table, counted, json_line, line, table
+from ..console.tables import Table, plural, print_json, print_line, print_table
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
 DEFAULT: Final = "<default>"
@@ -42,7 +42,7 @@ def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
                 named = {each: name or DEFAULT for each, name in entity.items()}
                 found[tuple(sorted(named.items()))] = values
     if as_json:
-        json_line([{"entity": dict(key), "quotas": found[key]} for key in sorted(found)])
+        print_json([{"entity": dict(key), "quotas": found[key]} for key in sorted(found)])
         return 0
     rows = [
         (", ".join(f"{kind} {name}" for kind, name in key), quota, f"{value:g}")
@@ -50,9 +50,9 @@ def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
         for quota, value in sorted(found[key].items())
     ]
     if rows:
-        table(Table(counted(len(rows), "quota", "quotas"), ("entity", "quota", "value"), rows))
+        print_table(Table(plural(len(rows), "quota", "quotas"), ("entity", "quota", "value"), rows))
     else:
-        line("no quotas")
+        print_line("no quotas")
     return 0
 
 
@@ -107,9 +107,9 @@ def _change(
         alter_quotas(client, entity, changes)
     named = {kind: name or DEFAULT for kind, name in entity.items()}
     if as_json:
-        json_line({"entity": named, "quotas": changes})
+        print_json({"entity": named, "quotas": changes})
         return 0
     whose = ", ".join(f"{kind} {name}" for kind, name in named.items())
     for name, value in changes.items():
-        line(f"{whose}: {name} is {'removed' if value is None else f'{value:g}'}")
+        print_line(f"{whose}: {name} is {'removed' if value is None else f'{value:g}'}")
     return 0

@@ -16,7 +16,7 @@ from ..client.security import UNSECURED
 from ..console.extras import missing_extra
 from ..console.options import DEFAULT_LISTEN, CannotRun
 from ..console.security import command_security
-from ..console.tables import told
+from ..console.tables import print_error
 
 P = ParamSpec("P")
 
@@ -127,7 +127,7 @@ def _timeout_s() -> float:
 
 
 def _said(error: Exception | str, status: int) -> int:
-    told(f"ottla: {error}")
+    print_error(f"ottla: {error}")
     return status
 
 

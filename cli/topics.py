@@ -11,7 +11,7 @@ from ..client.admin import topics as admin
 from ..client.admin.offsets import EARLIEST, LATEST, Isolation, list_offsets
 from ..client.cluster_client import Client
 from ..console.options import CannotRun
-from ..console.tables import Table, counted, json_line, line, table
+from ..console.tables import Table, plural, print_json, print_line, print_table
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
 Name = Annotated[str, typer.Argument(metavar="TOPIC")]
@@ -56,10 +56,10 @@ def _list(
         found = [each for each in client.metadata(None) if internal or not each.is_internal]
     found.sort(key=lambda each: str(each.name))
     if as_json:
-        json_line([{"topic": each.name, "partitions": len(each.partitions)} for each in found])
+        print_json([{"topic": each.name, "partitions": len(each.partitions)} for each in found])
         return 0
     rows = [(str(each.name), str(len(each.partitions))) for each in found]
-    table(Table(counted(len(rows), "topic", "topics"), ("topic", "partitions"), rows))
+    print_table(Table(plural(len(rows), "topic", "topics"), ("topic", "partitions"), rows))
     return 0
 
 
@@ -75,7 +75,7 @@ def _describe(topic: Name, bootstrap: Bootstrap = HERE, as_json: AsJson = False)
         partitions = [_partition(client, topic, each) for each in found.partitions]
     settings = {each.name: each.value for each in set_here}
     if as_json:
-        json_line(
+        print_json(
             {
                 "topic": topic,
                 "topic_id": str(found.topic_id),
@@ -86,10 +86,10 @@ def _describe(topic: Name, bootstrap: Bootstrap = HERE, as_json: AsJson = False)
         )
         return 0
     set_text = ", ".join(f"{name}={value}" for name, value in settings.items()) or "none set"
-    line(f"{topic}: id {found.topic_id}, configs: {set_text}")
+    print_line(f"{topic}: id {found.topic_id}, configs: {set_text}")
     columns = ("partition", "leader", "replicas", "isr", "first", "last stable", "end")
     rows = [[_cell(each[name]) for name in _FIELDS] for each in partitions]
-    table(Table(counted(len(rows), "partition", "partitions"), columns, rows))
+    print_table(Table(plural(len(rows), "partition", "partitions"), columns, rows))
     return 0
 
 
@@ -150,10 +150,10 @@ def _create(
         (made,) = admin.describe_topics(client, [topic])
     count = len(made.partitions)
     if as_json:
-        json_line({"topic": topic, "partitions": count, "is_new": not exists})
+        print_json({"topic": topic, "partitions": count, "is_new": not exists})
     else:
         done = "exists" if exists else "is created"
-        line(f"{topic} {done}: {counted(count, 'partition', 'partitions')}")
+        print_line(f"{topic} {done}: {plural(count, 'partition', 'partitions')}")
     return 0
 
 
@@ -169,9 +169,9 @@ def _alter(
     with client_of(bootstrap) as client:
         admin.add_partitions(client, topic, partitions)
     if as_json:
-        json_line({"topic": topic, "partitions": partitions})
+        print_json({"topic": topic, "partitions": partitions})
     else:
-        line(f"{topic} has {counted(partitions, 'partition', 'partitions')}")
+        print_line(f"{topic} has {plural(partitions, 'partition', 'partitions')}")
     return 0
 
 
@@ -185,9 +185,9 @@ def _delete(
         for topic in topics:
             admin.delete_topic(client, topic)
             if not as_json:
-                line(f"{topic} is deleted")
+                print_line(f"{topic} is deleted")
     if as_json:
-        json_line({"deleted": topics})
+        print_json({"deleted": topics})
     return 0
 
 
@@ -215,14 +215,14 @@ def _configs(
         found = configs.describe_settings(client, configs.Resource.TOPIC, topic)
     own = {each.name: each.source == configs.Source.DYNAMIC_TOPIC_CONFIG for each in found}
     if as_json:
-        json_line(
+        print_json(
             {each.name: {"value": each.value, "is_default": not own[each.name]} for each in found}
         )
         return 0
     named = {name for name, _, _ in changes}
     for each in sorted(found):
         if not named or each.name in named:
-            line(f"{'' if own[each.name] else '# '}{each.name}={each.value or ''}")
+            print_line(f"{'' if own[each.name] else '# '}{each.name}={each.value or ''}")
     return 0
 
 

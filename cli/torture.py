@@ -12,7 +12,7 @@ import typer
 
 from ..client.cluster_client import ErrorAnswer, NoAnswer
 from ..console.options import CannotRun
-from ..console.tables import json_line, told
+from ..console.tables import print_error, print_json
 from .shared_options import AsJson, about, check_writable, guarded
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _cannot_run() -> Iterator[None]:
             yield
     except DoesNotWork as failed:
         for line in failed.lines:
-            told(line)
+            print_error(line)
         raise CannotRun(f"torture: {failed}") from None
     except (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
         raise CannotRun(f"torture: {failed}") from None
@@ -242,7 +242,7 @@ def _told(
     if files.junit is not None:
         _write(files.junit, reports.as_junit(plan, report))
     if as_json:
-        json_line(reports.as_json(plan, report, file))
+        print_json(reports.as_json(plan, report, file))
     else:
         for text, style in reports.lines(plan, report, file):
             reports.show(text, style)
@@ -295,7 +295,7 @@ def _replayed(file: Path, command: Sequence[str], *, timeout_s: float, as_json: 
     with _cannot_run():
         outcome = run(contract, scenario.schedule)
     if as_json:
-        json_line(reports.replay_as_json(scenario, outcome))
+        print_json(reports.replay_as_json(scenario, outcome))
     else:
         for text, style in reports.lines_of_replay(scenario, outcome):
             reports.show(text, style)

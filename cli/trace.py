@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import json_line, line, print_painted
+from ..console.tables import print_json, print_line, print_painted
 from ..testing.lab import Trace
 from ..trace.lanes import lanes
 from ..trace.view import BrokenTrace, Event, folded, lines_of, read_trace
@@ -48,7 +48,7 @@ def _start(
     with lab_of(control) as lab:
         state = Trace(lab).start(ring=ring, file=None if file is None else file.absolute())
     if as_json:
-        json_line(state)
+        print_json(state)
     return 0
 
 
@@ -57,7 +57,7 @@ def _stop(as_json: AsJson = False, control: Control = "") -> int:
     with lab_of(control) as lab:
         state = Trace(lab).stop()
     if as_json:
-        json_line(state)
+        print_json(state)
     return 0
 
 
@@ -81,12 +81,12 @@ def _show(
     events = _events(file, control)
     if as_json:
         for event in events:
-            json_line(event)
+            print_json(event)
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if as_lanes:
         for text in lanes(events, width):
-            line(text)
+            print_line(text)
         return 0
     in_colour = width is not None and "NO_COLOR" not in os.environ
     for text, style in lines_of(events, api or ()):

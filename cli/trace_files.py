@@ -11,7 +11,7 @@ from typing import IO, Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import counted, json_line, line, told
+from ..console.tables import plural, print_error, print_json, print_line
 from ..trace.view import BrokenTrace, Event, read_trace
 from .shared_options import AsJson, Subcommands, about
 
@@ -58,19 +58,19 @@ def _pcap(
         except (OSError, NoCapture) as wrong:
             raise CannotRun(f"trace pcap {about(file, wrong)}") from None
     if as_json and out is not None:
-        json_line(summary._asdict())
+        print_json(summary._asdict())
         return 0
     said = [
-        f"{counted(summary.events, 'event', 'events')} of "
-        f"{counted(summary.connections, 'connection', 'connections')} in "
-        f"{counted(summary.packets, 'packet', 'packets')}",
+        f"{plural(summary.events, 'event', 'events')} of "
+        f"{plural(summary.connections, 'connection', 'connections')} in "
+        f"{plural(summary.packets, 'packet', 'packets')}",
         *summary.skipped,
     ]
     for text in said:
         if out is None:
-            told(text)
+            print_error(text)
         else:
-            line(text)
+            print_line(text)
     return 0
 
 
@@ -111,7 +111,7 @@ def _parquet(
         except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
             raise CannotRun(f"trace parquet {about(file, wrong)}") from None
     if as_json:
-        json_line({"rows": rows})
+        print_json({"rows": rows})
     else:
-        line(f"{counted(rows, 'row', 'rows')} in {out}")
+        print_line(f"{plural(rows, 'row', 'rows')} in {out}")
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from ..console.tables import json_line
+from ..console.tables import print_json
 from .shared_options import AsJson, guarded
 
 
@@ -33,7 +33,7 @@ def _version(as_json: AsJson = False) -> int:
         "package": str(Path(__file__).parents[1]),
     }
     if as_json:
-        json_line(found)
+        print_json(found)
         return 0
     width = max(map(len, found))
     for name, value in found.items():

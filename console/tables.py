@@ -28,7 +28,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def line(text: str) -> None:
+def print_line(text: str) -> None:
     """Print one line on standard output."""
     sys.stdout.write(shown(text) + "\n")
 
@@ -43,29 +43,29 @@ def print_painted(*parts: str | tuple[str, str]) -> None:
     sys.stdout.write("".join(texts) + "\n")
 
 
-def page(text: str) -> None:
+def print_lines(text: str) -> None:
     """Print several lines on standard output."""
     sys.stdout.write(shown_lines(text) + "\n")
 
 
-def data(text: str) -> None:
+def print_data(text: str) -> None:
     """Print data of records as they are; on a terminal as `page` does."""
     sys.stdout.write(shown_lines(text) if sys.stdout.isatty() else text)
 
 
-def told(text: str) -> None:
+def print_error(text: str) -> None:
     """Print one line on standard error."""
     sys.stderr.write(shown(text) + "\n")
 
 
-def json_line(value: object) -> None:
+def print_json(value: object) -> None:
     """Print a value as one line of JSON."""
     import json
 
-    line(json.dumps(value, default=str))
+    print_line(json.dumps(value, default=str))
 
 
-def table(given: Table) -> None:
+def print_table(given: Table) -> None:
     """Print a table, drawn if standard output is a terminal."""
     if not sys.stdout.isatty():
         _align(given)
@@ -73,15 +73,15 @@ def table(given: Table) -> None:
     from rich.console import Console
 
     console = Console()
-    console.print(drawn(given, width=console.width))
+    console.print(render(given, width=console.width))
 
 
-def counted(number: int, one: str, several: str) -> str:
+def plural(number: int, one: str, several: str) -> str:
     """A number with its noun: `1 batch`, `2 batches`."""
     return f"{number} {one if number == 1 else several}"
 
 
-def moment(time_ms: int) -> str:
+def format_time(time_ms: int) -> str:
     """A timestamp in ISO 8601, UTC; `-` for a negative one."""
     if time_ms < 0:
         return "-"
@@ -92,7 +92,7 @@ def moment(time_ms: int) -> str:
     return when.isoformat(sep="T", timespec="milliseconds").replace("+00:00", "Z")
 
 
-def drawn(given: Table, *, width: int = 0) -> RichTable:
+def render(given: Table, *, width: int = 0) -> RichTable:
     """The table as rich draws it; numbers right-aligned, damaged rows in red.
 
     Args:
@@ -130,11 +130,11 @@ def _escaped(given: Table) -> Table:
 
 def _align(given: Table) -> None:
     title, columns, rows = _escaped(given)
-    line(f"{title}:")
+    print_line(f"{title}:")
     whole = [columns, *rows]
     widths = [max(len(row[at]) for row in whole) for at in range(len(columns))]
     for text in _aligned(whole, widths):
-        line(text)
+        print_line(text)
 
 
 def _aligned(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:

@@ -7,9 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ..client.admin.transactions import fence, find_transaction, list_transactions
-from ..client.cluster_client import Client, ErrorAnswer, check
-from ..protocol.api_keys import ApiKey
+from ..client.admin.transactions import (
+    Owner,
+    abort_on_partition,
+    describe_producers,
+    fence,
+    find_transaction,
+    list_transactions,
+)
+from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
 from .options import CommandParser
 from .session import failure_of
@@ -96,19 +102,12 @@ def _describe(client: Client, given: argparse.Namespace) -> int:
 
 
 def _describe_producers(client: Client, given: argparse.Namespace) -> None:
-    node_id = given.broker_id
-    if node_id is None:
-        node_id = client.leader(given.topic, given.partition)
-    asked = {"topics": [{"name": given.topic, "partition_indexes": [given.partition]}]}
-    answer = client.ask(ApiKey.DESCRIBE_PRODUCERS, asked, node_id=node_id)
-    (found,) = answer.topics[0].partitions
-    check(found.error_code, f"{given.topic}-{given.partition}", found.error_message)
     heads = (
         *("ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence"),
         *("LastTimestamp", "CurrentTransactionStartOffset"),
     )
     rows = []
-    for each in found.active_producers:
+    for each in describe_producers(client, given.topic, given.partition, given.broker_id):
         begun = each.current_txn_start_offset
         numbers = (
             *(each.producer_id, each.producer_epoch, each.coordinator_epoch),
@@ -122,13 +121,8 @@ def _abort(client: Client, given: argparse.Namespace) -> int:
     topic, index = given.topic, given.partition
     producer_id, epoch = given.producer_id, given.producer_epoch
     coordinator_epoch = given.coordinator_epoch
-    node_id = client.leader(topic, index)
     if given.start_offset is not None:
-        asked = {"topics": [{"name": topic, "partition_indexes": [index]}]}
-        answer = client.ask(ApiKey.DESCRIBE_PRODUCERS, asked, node_id=node_id)
-        (found,) = answer.topics[0].partitions
-        check(found.error_code, f"{topic}-{index}", found.error_message)
-        for each in found.active_producers:
+        for each in describe_producers(client, topic, index):
             if each.current_txn_start_offset == given.start_offset:
                 producer_id, epoch = each.producer_id, each.producer_epoch
                 coordinator_epoch = each.coordinator_epoch
@@ -150,16 +144,7 @@ def _abort(client: Client, given: argparse.Namespace) -> int:
         if value is None:
             error_line(f"Missing required argument --{name}-epoch")
             return 1
-    marker = {
-        "producer_id": producer_id,
-        "producer_epoch": epoch,
-        "transaction_result": False,
-        "topics": [{"name": topic, "partition_indexes": [index]}],
-        "coordinator_epoch": max(0, coordinator_epoch),
-    }
-    body = {"markers": [marker]}
-    written = client.ask(ApiKey.WRITE_TXN_MARKERS, body, node_id=node_id).markers[0]
-    check(written.topics[0].partitions[0].error_code, f"{topic}-{index}")
+    abort_on_partition(client, topic, index, Owner(producer_id, epoch), coordinator_epoch)
     return 0
 
 

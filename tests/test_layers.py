@@ -122,7 +122,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
     "client/admin": {"client/cluster_client", "client/retries"},
-    "cli/logs": set(),
+    "cli/log": {"cli/shared_options"},
     "trials/conform": {"trials/process_groups"},
     "trials/torture": {"trials/conform", "trials/process_groups"},
     "trials/museum": {"trials/conform"},

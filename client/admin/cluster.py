@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
-from ..cluster_client import Client, check
+from ...protocol.errors import Code
+from ..cluster_client import Client, ErrorAnswer, check
+
+_UPGRADE: Final = 1
+_SAFE_DOWNGRADE: Final = 2
 
 
 class Node(NamedTuple):
@@ -88,6 +93,27 @@ def features(client: Client, node_id: int | None = None) -> tuple[int, list[Feat
         for each in answer.supported_features
     ]
     return answer.finalized_features_epoch, sorted(every)
+
+
+def change_features(client: Client, levels: Mapping[str, int]) -> dict[str, int]:
+    """Finalize levels, all or none of them; return those before, 0 for none. Raises ErrorAnswer."""
+    finalized = {each.name: each.finalized or 0 for each in features(client)[1]}
+    before = {name: finalized.get(name, 0) for name in levels}
+    updates = [
+        {
+            "feature": name,
+            "max_version_level": level,
+            "upgrade_type": _UPGRADE if level > before[name] else _SAFE_DOWNGRADE,
+        }
+        for name, level in levels.items()
+        if level != before[name]
+    ]
+    if updates:
+        body = {"timeout_ms": 60_000, "feature_updates": updates}
+        answer = client.ask(ApiKey.UPDATE_FEATURES, body)
+        if answer.error_code != Code.NONE:
+            raise ErrorAnswer(answer.error_code, answer.error_message or "the features")
+    return before
 
 
 def describe_quorum(client: Client) -> Quorum:

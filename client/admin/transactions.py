@@ -1,6 +1,7 @@
-"""Transactions of a running cluster, by their coordinators: list, describe, find, fence.
+"""Transactions of a running cluster: list, describe, find, fence, complete, abort on a partition.
 
-ListTransactions and DescribeTransactions (KIP-664), and InitProducerId, which fences.
+ListTransactions, DescribeTransactions, DescribeProducers and WriteTxnMarkers (KIP-664), and
+InitProducerId, which fences.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from ..cluster_client import Client, ErrorAnswer, check
 from ..retries import COORDINATOR_MOVES, retried
+from .cluster import api_versions, features
 
 OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 NO_TIMEOUT_MS: Final = 0x7FFFFFFF
 """The timeout of a transaction in two phases, which has none (KIP-939)."""
 _DEFAULT_TIMEOUT_MS: Final = 60_000
+_KEEPS_SINCE: Final = 6  # InitProducerId that keeps a prepared transaction
+_BUMPS_SINCE: Final = 5  # EndTxn that raises the epoch (KIP-890), from this level on
+_BUMPING_LEVEL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,17 @@ class Transaction:
         if self.state not in OPEN or self.started_ms < 0:
             return None
         return max(0, now_ms - self.started_ms)
+
+
+class Owner(NamedTuple):
+    """A producer id and epoch that may end a transaction."""
+
+    producer_id: int
+    epoch: int
+
+
+class NoTakeOver(Exception):
+    """The broker cannot give the transaction of another producer to this client."""
 
 
 @retried(COORDINATOR_MOVES)
@@ -118,6 +134,97 @@ def fence(client: Client, transactional_id: str, *, timeout_ms: int) -> int:
     answer = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id)
     check(answer.error_code, transactional_id)
     return int(answer.producer_epoch)
+
+
+def describe_producers(
+    client: Client, topic: str, partition: int, node_id: int | None = None
+) -> list[Any]:  # Any: parts of an answer
+    """The producers that a partition knows (DescribeProducers).
+
+    Args:
+        node_id: of a replica; None: the leader.
+
+    Raises:
+        ErrorAnswer: the replica refuses.
+    """
+    if node_id is None:
+        node_id = client.leader(topic, partition)
+    asked = {"topics": [{"name": topic, "partition_indexes": [partition]}]}
+    answer = client.ask(ApiKey.DESCRIBE_PRODUCERS, asked, node_id=node_id)
+    (found,) = answer.topics[0].partitions
+    check(found.error_code, f"{topic}-{partition}", found.error_message)
+    return list(found.active_producers)
+
+
+def abort_on_partition(
+    client: Client, topic: str, partition: int, owner: Owner, coordinator_epoch: int
+) -> None:
+    """Write an abort marker at the leader of a partition (WriteTxnMarkers). Raises ErrorAnswer."""
+    marker = {
+        "producer_id": owner.producer_id,
+        "producer_epoch": owner.epoch,
+        "transaction_result": False,
+        "topics": [{"name": topic, "partition_indexes": [partition]}],
+        "coordinator_epoch": max(0, coordinator_epoch),
+    }
+    body, node_id = {"markers": [marker]}, client.leader(topic, partition)
+    written = client.ask(ApiKey.WRITE_TXN_MARKERS, body, node_id=node_id).markers[0]
+    check(written.topics[0].partitions[0].error_code, f"{topic}-{partition}")
+
+
+def complete_transaction(
+    client: Client, known: Transaction, owner: Owner | None, *, commit: bool
+) -> None:
+    """End an open transaction that was prepared for two-phase commit (KIP-939).
+
+    Args:
+        owner: the producer that may end it; None: take the transaction over first.
+        commit: False to abort.
+
+    Raises:
+        NoTakeOver: there is no owner, and the broker lacks InitProducerId 6.
+        ErrorAnswer: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
+    """
+    highest = {api: last for api, (_, last) in api_versions(client, known.coordinator).items()}
+    levels = {each.name: each.finalized or 0 for each in features(client, known.coordinator)[1]}
+    bumps = (
+        highest[ApiKey.END_TXN] >= _BUMPS_SINCE
+        and levels.get("transaction.version", 0) >= _BUMPING_LEVEL
+    )
+    if owner is None:
+        if highest[ApiKey.INIT_PRODUCER_ID] < _KEEPS_SINCE:
+            raise NoTakeOver(f"the broker has no InitProducerId {_KEEPS_SINCE}")
+        owner = _take_over(client, known.transactional_id)
+    version = _BUMPS_SINCE if bumps else _BUMPS_SINCE - 1
+    _end(client, known.transactional_id, owner, commit=commit, version=version)
+
+
+@retried(COORDINATOR_MOVES | {Code.CONCURRENT_TRANSACTIONS})
+def _take_over(client: Client, transactional_id: str) -> Owner:
+    """Keep the open transaction for this client, which fences its producer; its new owner."""
+    node_id = client.transaction_coordinator(transactional_id)
+    body = {**init_body(transactional_id), "enable2_pc": False, "keep_prepared_txn": True}
+    answer = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id, version=_KEEPS_SINCE)
+    check(answer.error_code, transactional_id)
+    if answer.ongoing_txn_producer_id == -1:
+        raise ErrorAnswer(Code.INVALID_TXN_STATE, transactional_id, "its transaction has ended")
+    return Owner(answer.producer_id, answer.producer_epoch)
+
+
+@retried(COORDINATOR_MOVES | {Code.CONCURRENT_TRANSACTIONS})
+def _end(
+    client: Client, transactional_id: str, owner: Owner, *, commit: bool, version: int
+) -> None:
+    """Send EndTxn; a retry of an end that was written is answered like the first one."""
+    body = {
+        "transactional_id": transactional_id,
+        "producer_id": owner.producer_id,
+        "producer_epoch": owner.epoch,
+        "committed": commit,
+    }
+    node_id = client.transaction_coordinator(transactional_id)
+    answer = client.ask(ApiKey.END_TXN, body, node_id=node_id, version=version)
+    check(answer.error_code, transactional_id)
 
 
 def init_body(transactional_id: str, timeout_ms: int = _DEFAULT_TIMEOUT_MS) -> dict[str, Any]:

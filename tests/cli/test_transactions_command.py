@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.__main__ import main
-from ottla.cli import transactions as command
+from ottla.cli.txn import watch
 from ottla.client import Client
 from ottla.client.admin.transactions import init_body, list_transactions
 from ottla.protocol.api_keys import ApiKey
@@ -119,7 +119,7 @@ def test_the_watch_shows_open_transactions_and_the_offsets_they_hold_back(
     monkeypatch.setenv("COLUMNS", "160")
     producer = opened(bootstrap, "watched")
     with client_of(bootstrap) as client:
-        assert command.watch(client, every_s=0.01, times=2) == 0
+        assert watch(client, every_s=0.01, times=2) == 0
     text = capsys.readouterr().out
     assert "watched" in text
     assert "orders-0" in text[text.index("held back") :]

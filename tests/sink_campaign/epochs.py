@@ -12,8 +12,8 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 
-from ottla.cli.features import change
 from ottla.client import Client
+from ottla.client.admin.cluster import change_features
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.protocol.requests import read_answer, request_frame
@@ -42,7 +42,7 @@ def roll_over(bootstrap_servers: str, transaction_version: int) -> str:
         AssertionError: a row is lost or doubled, or no epoch ran out.
     """
     with Client.to(bootstrap_servers) as client:
-        change(client, {"transaction.version": transaction_version})
+        change_features(client, {"transaction.version": transaction_version})
     topic = f"epochs-{transaction_version}-{secrets.token_hex(3)}"
     create_topics(bootstrap_servers, topic)
     options = SinkOptions.of({"kafka.bootstrap.servers": bootstrap_servers, "topic": topic})

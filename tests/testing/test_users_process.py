@@ -161,7 +161,6 @@ def public_modules() -> list[str]:
     programs = (
         "ottla.__main__",
         "ottla.trials.museum.programs",
-        "ottla.cli.demo_runner",
         "ottla.trials.process_group_watcher",
     )
     found = [each.name for each in pkgutil.walk_packages(ottla.__path__, "ottla.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...console.tables import Table, counted, line, table
+from ...console.tables import Table, plural, print_line, print_table
 from ...verdict.rules.rule import Status
 from .findings import Finding, Result, in_all
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 3
 
 def print_trace(result: Result) -> None:
     """Print the verdict on a trace."""
-    table(_rules([result]))
+    print_table(_rules([result]))
     _violations([result])
     _sums([result])
 
@@ -31,9 +31,9 @@ def print_scenarios(results: Sequence[Result]) -> None:
         ]
         for each in results
     ]
-    table(Table("scenarios", ["status", "time", "scenario", "what happens"], rows))
-    line("")
-    table(_rules(results))
+    print_table(Table("scenarios", ["status", "time", "scenario", "what happens"], rows))
+    print_line("")
+    print_table(_rules(results))
     _violations(results)
     _sums(results)
 
@@ -47,23 +47,23 @@ def _violations(results: Sequence[Result]) -> None:
     for result in results:
         for finding in result.findings:
             if finding.violated and not finding.allowed:
-                line("")
+                print_line("")
                 where = f" in {result.name}" if len(results) > 1 else ""
-                line(f"{finding.rule_id}{where}: {finding.sentence}")
+                print_line(f"{finding.rule_id}{where}: {finding.sentence}")
                 _breaches(finding)
                 for text in finding.known:
-                    line(f"  known: {text}")
+                    print_line(f"  known: {text}")
 
 
 def _breaches(finding: Finding) -> None:
     for breach in finding.breaches[:_SHOWN]:
         client = f" (client {breach.client_id})" if breach.client_id else ""
-        line(f"  {breach.text}{client}")
+        print_line(f"  {breach.text}{client}")
         for each in breach.lines:
-            line(f"  {each}")
+            print_line(f"  {each}")
     left = finding.violated - len(finding.breaches[:_SHOWN])
     if left:
-        line(f"  and {left} more")
+        print_line(f"  and {left} more")
 
 
 def summary(results: Sequence[Result]) -> str:
@@ -75,22 +75,24 @@ def summary(results: Sequence[Result]) -> str:
     )
     allowed = statuses.count(Status.ALLOWED)
     said += f", {allowed} violated and allowed" if allowed else ""
-    begin = counted(len(rules), "rule", "rules")
+    begin = plural(len(rules), "rule", "rules")
     if len(results) == 1:
         return f"{begin}: {said}"
     return f"{begin} in {len(results)} scenarios: {said}"
 
 
 def _sums(results: Sequence[Result]) -> None:
-    line("")
-    line(summary(results))
+    print_line("")
+    print_line(summary(results))
     for each in results:
         for finding in each.findings:
             if finding.allowed:
                 where = f" in {each.name}" if len(results) > 1 else ""
-                line(f"allowed ({finding.allowed}): {finding.rule_id}{where}, {finding.counts}")
+                print_line(
+                    f"allowed ({finding.allowed}): {finding.rule_id}{where}, {finding.counts}"
+                )
     for each in results:
         if each.trouble:
-            line(f"{each.name}: {each.trouble}")
+            print_line(f"{each.name}: {each.trouble}")
         for text in each.last_lines:
-            line(f"  {text}")
+            print_line(f"  {text}")

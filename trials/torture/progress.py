@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ...console.tables import told
+from ...console.tables import print_error
 from .campaign import Failure, Watcher
 from .run import Outcome
 from .schedule import Schedule
@@ -80,7 +80,7 @@ class _Lines(Watcher):
         self._say(f"  {'fails' if fails else 'passes'}: {what}: {in_words(schedule)}")
 
     def _say(self, text: str) -> None:
-        told(text)
+        print_error(text)
         sys.stderr.flush()
 
 

@@ -1,4 +1,4 @@
-"""`ottla log`: prints or checks a data directory."""
+"""`ottla log`: prints or checks the logs of a data directory, as text or as lines of JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..console.options import CannotRun
-from .shared_options import AsJson, guarded
+from ...console.options import CannotRun
+from ..shared_options import AsJson, guarded
 
 
 def add(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def _log(
     Nothing is changed; a broker may use it. `ottla log verify DIR` checks everything: exit status 1
     on damage. With --json: one line for each partition, or with --decode for each batch.
     """
-    from .logs.directory import NotADirectory, Shown, show, verify
+    from .directory import NotADirectory, Shown, show, verify
 
     *action, path = words
     if action not in ([], ["verify"]):

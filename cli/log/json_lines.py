@@ -7,7 +7,7 @@ import json
 from typing import Any, NamedTuple
 
 from ...console.options import CannotRun
-from ...console.tables import json_line
+from ...console.tables import print_json
 from ...protocol.batch import BatchHeader
 from ...protocol.errors import Refused
 from ...protocol.records import Header, Record, records_in
@@ -20,9 +20,9 @@ def print_partition(report: PartitionReport, *, decode: bool) -> None:
     """Print a line about the partition; with `decode`, one about each batch with its records."""
     if decode:
         for segment, position, header in report.batches():
-            json_line({"partition": report.name} | _batch(segment, position, header))
+            print_json({"partition": report.name} | _batch(segment, position, header))
         return
-    json_line(
+    print_json(
         {
             "partition": report.name,
             "first_offset": report.segments[0].base_offset if report.segments else 0,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...console.tables import Table, counted, json_line, line, moment, table
+from ...console.tables import Table, format_time, plural, print_json, print_line, print_table
 from ...protocol.batch import BatchHeader
 from ...protocol.errors import Refused
 from ...protocol.records import records_in
@@ -67,7 +67,7 @@ def show(path: str, shown: Shown) -> int:
             empty += 1
         report.close()
     if empty and not shown.as_json:
-        line(_about_empty(empty))
+        print_line(_about_empty(empty))
     return 0
 
 
@@ -81,7 +81,7 @@ def _show_one(report: PartitionReport, shown: Shown) -> None:
 
 
 def _about_empty(empty: int) -> str:
-    return f"{counted(empty, 'partition is', 'partitions are')} empty; --empty shows them"
+    return f"{plural(empty, 'partition is', 'partitions are')} empty; --empty shows them"
 
 
 def verify(path: str, *, as_json: bool = False) -> int:
@@ -102,17 +102,17 @@ def verify(path: str, *, as_json: bool = False) -> int:
         torn_bytes += report.torn_bytes
         if report.torn_bytes and not as_json:
             where = f"{report.directory}: {report.torn_bytes} bytes behind the last whole batch"
-            line(f"{where} are incomplete; the next start cuts them off")
+            print_line(f"{where} are incomplete; the next start cuts them off")
         report.close()
     if as_json:
         counts = {"partitions": partitions, "batches": batches, "bytes": size_bytes}
-        json_line(counts | {"torn_bytes": torn_bytes, "damages": list(map(str, damages))})
+        print_json(counts | {"torn_bytes": torn_bytes, "damages": list(map(str, damages))})
         return 1 if damages else 0
     for damage in damages:
-        line(f"damaged: {damage}")
-    verdict = counted(len(damages), "damage", "damages") if damages else "nothing is damaged"
-    seen = counted(partitions, "partition", "partitions"), counted(batches, "batch", "batches")
-    line(f"{', '.join(seen)}, {_size(size_bytes)}: {verdict}")
+        print_line(f"damaged: {damage}")
+    verdict = plural(len(damages), "damage", "damages") if damages else "nothing is damaged"
+    seen = plural(partitions, "partition", "partitions"), plural(batches, "batch", "batches")
+    print_line(f"{', '.join(seen)}, {_size(size_bytes)}: {verdict}")
     return 1 if damages else 0
 
 
@@ -140,7 +140,7 @@ def _directory(path: str) -> DirectoryReport:
 def _show_directory(directory: DirectoryReport, *, empty: bool) -> None:
     properties = directory.properties
     state = "stopped cleanly" if directory.is_finished else "running, or was not stopped cleanly"
-    line(
+    print_line(
         f"{directory.path}: cluster {properties.get('cluster.id', '?')},"
         f" node {properties.get('node.id', '?')}, {state}"
     )
@@ -156,11 +156,11 @@ def _show_directory(directory: DirectoryReport, *, empty: bool) -> None:
         "partition", "first", "end", "segments", "batches", "records", "size", "open txns",
         "aborted", "health",
     )  # fmt: skip
-    table(Table(counted(len(directory.partitions), "partition", "partitions"), columns, rows))
+    print_table(Table(plural(len(directory.partitions), "partition", "partitions"), columns, rows))
     if hidden:
-        line(_about_empty(hidden))
+        print_line(_about_empty(hidden))
     for damage in directory.damages:
-        line(f"damaged: {damage}")
+        print_line(f"damaged: {damage}")
 
 
 def _partition_row(report: PartitionReport) -> Sequence[str]:
@@ -190,10 +190,10 @@ def _show_partition(report: PartitionReport, *, decode: bool) -> None:
         "segment", "end", "batches", "records", "size", "from", "to", "index", "timeindex",
         "aborted", "health",
     )  # fmt: skip
-    table(Table(report.name, columns, [_segment_row(segment) for segment in report.segments]))
+    print_table(Table(report.name, columns, [_segment_row(segment) for segment in report.segments]))
     epochs = ", ".join(f"{epoch} from {offset}" for epoch, offset in report.epochs)
-    line(f"leader epochs: {epochs or 'none'}")
-    line(f"producer snapshots: {', '.join(map(str, report.snapshots)) or 'none'}")
+    print_line(f"leader epochs: {epochs or 'none'}")
+    print_line(f"producer snapshots: {', '.join(map(str, report.snapshots)) or 'none'}")
     rows = [
         (str(producer_id), "open", str(first_offset), "")
         for producer_id, first_offset in report.open_transactions.items()
@@ -203,17 +203,17 @@ def _show_partition(report: PartitionReport, *, decode: bool) -> None:
         for entry in segment.aborted
     ]
     if rows:
-        table(Table("transactions", ("producer", "state", "first", "marker"), rows))
+        print_table(Table("transactions", ("producer", "state", "first", "marker"), rows))
     topic = report.name.rpartition("-")[0]
     if decode:
         _show_records(topic, report)
     else:
         _show_batches(report)
     for damage in report.damages:
-        line(f"damaged: {damage}")
+        print_line(f"damaged: {damage}")
     if report.torn_bytes:
-        line(f"torn: the last {report.torn_bytes} bytes; the next start cuts them off")
-    line("")
+        print_line(f"torn: the last {report.torn_bytes} bytes; the next start cuts them off")
+    print_line("")
 
 
 def _segment_row(found: SegmentReport) -> Sequence[str]:
@@ -223,8 +223,8 @@ def _segment_row(found: SegmentReport) -> Sequence[str]:
         str(found.batches),
         str(found.records),
         _size(found.size_bytes),
-        moment(found.first_timestamp_ms),
-        moment(found.last_timestamp_ms),
+        format_time(found.first_timestamp_ms),
+        format_time(found.last_timestamp_ms),
         _entries(found.index_entries),
         _entries(found.time_entries),
         str(len(found.aborted)),
@@ -244,10 +244,10 @@ def _show_batches(report: PartitionReport) -> None:
         for (segment, position, header), _ in zip(batches, range(_BATCHES_SHOWN), strict=False)
     ]
     if rows:
-        table(Table("batches", columns, rows))
+        print_table(Table("batches", columns, rows))
     left = sum(1 for _ in batches)
     if left:
-        line(f"and {left} more batches")
+        print_line(f"and {left} more batches")
 
 
 def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence[str]:
@@ -258,7 +258,7 @@ def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence
         f"{header.base_offset}-{header.last_offset}",
         str(position),
         str(header.size_bytes),
-        moment(header.max_timestamp_ms),
+        format_time(header.max_timestamp_ms),
         str(header.leader_epoch),
         codec_of(header),
         producer,
@@ -270,7 +270,7 @@ def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence
 def _about_batch(header: BatchHeader) -> str:
     """One line about a batch, printed above its records."""
     parts = [f"batch {header.base_offset}-{header.last_offset}:"]
-    parts.append(counted(header.record_count, "record", "records") + f", codec {codec_of(header)}")
+    parts.append(plural(header.record_count, "record", "records") + f", codec {codec_of(header)}")
     if header.producer_id >= 0:
         parts.append(f", producer {header.producer_id}, epoch {header.producer_epoch}")
     if header.base_sequence >= 0:
@@ -286,17 +286,19 @@ def _show_records(topic: str, report: PartitionReport) -> None:
     for segment, position, header in report.batches():
         kind = kind_of(segment, position, header)
         if not header.is_control:
-            line(_about_batch(header))
+            print_line(_about_batch(header))
         else:
             of_whom = f" of producer {header.producer_id}" if header.producer_id >= 0 else ""
-            line(f"{header.base_offset} {moment(header.max_timestamp_ms)} {kind}{of_whom}")
+            print_line(
+                f"{header.base_offset} {format_time(header.max_timestamp_ms)} {kind}{of_whom}"
+            )
             continue
         try:
             for record in records_in(segment.batch_at(position, header), 0, header):
-                when = moment(record.timestamp_ms)
-                line(f"{record.offset} {when} {described(topic, record)}")
+                when = format_time(record.timestamp_ms)
+                print_line(f"{record.offset} {when} {described(topic, record)}")
         except Refused as wrong:
-            line(f"{header.base_offset}-{header.last_offset} cannot be read: {wrong}")
+            print_line(f"{header.base_offset}-{header.last_offset} cannot be read: {wrong}")
 
 
 # Format

@@ -1,1 +1,0 @@
-"""`ottla log`: prints and checks the logs of a data directory, as text or as lines of JSON."""
