@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture apis message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture site apis message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -136,6 +136,13 @@ picture: .venv/.installed ## run: draw docs/terminal.svg from the output of comm
 
 apis: .venv/.installed ## run: write what derives from the declarations of APIs at their handlers
 	@$(PY) -m tools.served_apis && $(PY) -m tools.message_types
+
+site: .venv/.installed-docs ## run: docs/ as a site in .cache/site; a link that leads nowhere is an error
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+
+.venv/.installed-docs: .venv/.installed
+	@$(PY) -m pip install -q -c constraints.txt -e '.[docs]'
+	@touch $@
 
 message-types: .venv/.installed ## run: protocol/api_types/, from the schemas of messages and records
 	@$(PY) -m tools.message_types

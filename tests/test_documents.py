@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ottla.broker.log_names import LOGGERS, NAMES
 from ottla.broker.net import connection, held_memory
@@ -133,6 +134,27 @@ def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
         meant = Path(os.path.normpath(path.parent / target)) if target else path
         assert meant in FILES, target
         assert not anchor or anchor in anchors(meant), f"{target}#{anchor}"
+
+
+def pages(entry: object) -> Iterator[str]:
+    """The pages of a part of the site's `nav`."""
+    match entry:
+        case str():
+            yield entry
+        case list():
+            for each in entry:
+                yield from pages(each)
+        case dict():
+            yield from pages(list(entry.values()))
+
+
+def test_the_index_and_the_site_have_every_page_in_the_same_order() -> None:
+    docs = ROOT / "docs"
+    ordered = list(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    linked = re.findall(r"\]\(([^)]+)\)", (docs / "index.md").read_text())
+    assert ordered == ["index.md", *linked]
+    there = {path.relative_to(docs).as_posix() for path in DOCUMENTS if path.is_relative_to(docs)}
+    assert set(ordered) == there
 
 
 def test_every_old_path_of_a_page_is_a_link_to_it() -> None:

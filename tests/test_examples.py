@@ -147,7 +147,7 @@ def test_a_compose_example_has_settings_of_a_broker(
     assert main(["config", "--environment", "advertised.listeners"]) == 0
     output = capsys.readouterr()
     assert output.err == ""
-    assert "kafka:29092" in output.out
+    assert ("kafka:29092" in output.out) == ("ADVERTISED" in example.text)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)

@@ -82,9 +82,9 @@ def test_a_wrong_setting_is_the_error_of_the_step(runner: Runner) -> None:
     assert runner.values("env") == {}
 
 
-def test_the_example_of_the_readme_gives_inputs_that_exist() -> None:
+def test_the_documented_example_gives_inputs_that_exist() -> None:
     (example,) = re.findall(
-        r"^```yaml\n(- uses: .*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
+        r"^```yaml\n(- uses: .*?)^```$", (ROOT / "docs/start/in-ci.md").read_text(), re.M | re.S
     )
     given = re.findall(r"^    (\w+):", example, re.MULTILINE)
     assert given

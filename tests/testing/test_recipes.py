@@ -1,4 +1,4 @@
-"""The recipes of docs/how-to/testing.md for other languages start a broker."""
+"""The recipes of docs/how-to/other-languages.md start a broker and print its address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).parents[2] / "docs/how-to/testing.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/how-to/other-languages.md"
 LANGUAGES = {
     "java": ("Recipe.java", ["java", "-XX:TieredStopAtLevel=1"]),
     "go": ("recipe.go", ["go", "run"]),
