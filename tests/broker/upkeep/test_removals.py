@@ -84,9 +84,7 @@ def test_removals_tolerate_missing_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "c") == ["1"]
 
 
-def test_a_removed_link_leaves_its_target_and_names_it(
-    tmp_path: Path, log_lines: LogLines
-) -> None:
+def test_a_removed_link_leaves_its_target_and_names_it(tmp_path: Path, log_lines: LogLines) -> None:
     target = Path(doomed(tmp_path / "elsewhere", "1"))
     link = tmp_path / "orders-0.0-delete"
     link.symlink_to(target)
