@@ -13,7 +13,8 @@ import typer
 from ..client.cluster_client import ErrorAnswer, NoAnswer
 from ..console.options import CannotRun
 from ..console.tables import Table, print_json, print_line, print_table
-from ..trace.view import BrokenTrace, Event, of_one_broker, read_trace
+from ..trace.events import BrokenTrace, Event
+from ..trace.reader import of_one_broker, read_trace
 from ..trials.conform.baseline import Baseline, NoBaseline, read_baseline
 from ..trials.conform.findings import Result, exit_status
 from ..trials.conform.judging import Trace, judge_trace, rules_named

@@ -15,7 +15,8 @@ import typer
 from ..console.options import CannotRun
 from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..testing.oracle_logs import NoLog, PartitionLog, logs_of_cluster, logs_of_directory
-from ..trace.view import BrokenTrace, of_one_broker, read_trace
+from ..trace.events import BrokenTrace
+from ..trace.reader import of_one_broker, read_trace
 from ..verdict.oracle.anomalies import ANOMALIES
 from ..verdict.oracle.findings import Finding, Findings
 from ..verdict.oracle.history import BrokenHistory, read_history

@@ -6,15 +6,17 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from ..console.options import CannotRun
 from ..console.tables import print_json, print_line, print_painted
 from ..testing.lab import Trace
+from ..trace.events import BrokenTrace, events_of
 from ..trace.lanes import lanes
-from ..trace.view import BrokenTrace, Event, folded, lines_of, read_trace
+from ..trace.reader import read_objects
+from ..trace.view import folded, lines_of
 from . import trace_files
 from .lab_options import Control, lab_of
 from .shared_options import AsJson, Subcommands, about
@@ -78,11 +80,12 @@ def _show(
     control: Control = "",
 ) -> int:
     """Print a trace: a line for each request with what it changed."""
-    events = _events(file, control)
+    lines = _objects(file, control)
     if as_json:
-        for event in events:
-            print_json(event)
+        for each in lines:
+            print_json(each)
         return 0
+    events = events_of(lines)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if as_lanes:
         for text in lanes(events, width):
@@ -96,14 +99,15 @@ def _show(
     return 0
 
 
-def _events(file: str, control: str) -> list[Event]:
+def _objects(file: str, control: str) -> list[dict[str, Any]]:
+    """The objects of the lines of a trace. Raises CannotRun."""
     if not file:
         with lab_of(control) as lab:
             return Trace(lab).events()
     try:
         if file == "-":
-            return list(read_trace(sys.stdin))
+            return list(read_objects(sys.stdin))
         with Path(file).open(encoding="utf-8") as lines:
-            return list(read_trace(lines))
+            return list(read_objects(lines))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"trace show {about(file, wrong)}") from None

@@ -6,13 +6,14 @@ import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Annotated, Final
+from typing import IO, Annotated, Any, Final
 
 import typer
 
 from ..console.options import CannotRun
 from ..console.tables import plural, print_error, print_json, print_line
-from ..trace.view import BrokenTrace, Event, read_trace
+from ..trace.events import BrokenTrace
+from ..trace.reader import read_trace
 from .shared_options import AsJson, Subcommands, about
 
 _NO_PYARROW: Final = "writing Parquet needs pyarrow: pip install 'ottla[parquet]'"
@@ -80,7 +81,7 @@ def _opened(out: Path, source: Path) -> IO[str]:
     return out.open("w", encoding="utf-8")
 
 
-def _write(file: IO[str], event: Event) -> None:
+def _write(file: IO[str], event: dict[str, Any]) -> None:
     file.write(json.dumps(event, default=str, ensure_ascii=False) + "\n")
 
 

@@ -12,7 +12,7 @@ from ..metadata.catalog import (
     TRANSACTION_STATE,
 )
 from ..protocol.api_keys import ApiKey
-from ..trace.patterns import fits
+from ..trace.wildcards import fits
 from . import rules
 from .corruption import check_kind
 from .error_answers import why_no_place

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, Protocol
 
-from ..trace.patterns import fits as pattern_fits
+from ..trace.wildcards import fits as pattern_fits
 from .rules import HOLDING, Action, AnyAction, Match, RuleSpec, WrongRule, shown
 
 MOST_RULES: Final = 10_000

@@ -21,7 +21,7 @@ from ..broker.clock import Clock
 from ..broker.event_stream import Events
 from ..broker.log_output import Log
 from ..protocol.errors import Refused
-from ..trace.patterns import fits
+from ..trace.wildcards import fits
 from .rules import RING
 from .sights import api_name, name_of_key
 from .trace_events import answer_fields, as_fields, is_traced_with_its_request, request_fields

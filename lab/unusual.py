@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code
-from ..trace.patterns import fits
+from ..trace.wildcards import fits
 from . import rules
 from .rules import RuleSpec, code_of
 from .sights import api_name

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from ..trace.patterns import fits
+from ..trace.wildcards import fits
 
 _PATIENCE_S: Final = 30.0
 _FIRST_PAUSE_S: Final = 0.001
@@ -269,9 +269,10 @@ class Trace:
         Args:
             apis: names of APIs, patterns with *: only their requests, and what had no request.
         """
+        from ..trace.events import events_of
         from ..trace.view import lines_of
 
-        return [text for text, _ in lines_of(self.events(), apis)]
+        return [text for text, _ in lines_of(events_of(self.events()), apis)]
 
 
 def _fits(event: Event, wanted: Mapping[str, object]) -> bool:

@@ -23,10 +23,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "metadata": ({"protocol"}, set()),
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "audit": ({"protocol"}, set()),
-    "trace": ({"protocol"}, {"pyarrow"}),
+    "trace": ({"protocol"}, {"msgspec", "pyarrow"}),
     "storage": ({"protocol", "metadata"}, set()),
     "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),
-    "verdict": ({"audit", "protocol"}, set()),
+    "verdict": ({"audit", "protocol", "trace"}, set()),
     "client": ({"protocol", "security"}, set()),
     # Markers go to other nodes as requests of a client.
     "broker": (
@@ -137,7 +137,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("spark/checkpoint", "spark/connector", "spark/kafka_log", "spark/orders"),
         "spark/session",
     },
-    "verdict/rules": {"verdict/exchange", "verdict/knowledge", "verdict/reading"},
+    "verdict/rules": {"verdict/knowledge", "verdict/reading"},
     "verdict/oracle": set(),
 }
 # Further imports of a sub-room, for types alone (`if TYPE_CHECKING`).

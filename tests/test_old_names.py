@@ -14,7 +14,7 @@ import pytest
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
-        ("ottla.trace_view", "ottla.trace.view", "read_trace"),
+        ("ottla.trace_view", "ottla.trace.view", "lines_of"),
         ("ottla.oracle_clients", "ottla.testing.oracle_clients", "Ledger"),
         ("ottla.template", "ottla.serving.template", "start_at"),
         ("ottla.container", "ottla.serving.container", "main"),

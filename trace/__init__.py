@@ -1,11 +1,13 @@
-"""Reads and shows traces: the requests of clients with what each changed, as a broker wrote them.
+"""What a broker writes of its clients, as typed events; reads and shows them.
 
-`view.py` reads the events of a file and prints a line for each request; `follower.py` reads a file
-while a broker writes it; `words.py` says in a few words what a request asks and an answer says;
-`lanes.py` draws transactions side by side; `rows.py` and `parquet.py` make tables. The broker's
-side, which writes the events, is `ottla.lab.trace`.
+`events.py` has a struct for each kind of line, which the lab (`ottla.lab.trace`) makes and every
+reader gets; `reader.py` reads a file, also while a broker writes it; `exchanges.py` puts a request,
+its answer and its changes together; `messages.py` says what the messages have in any API.
+`view.py` makes a line of each request, `words.py` says in a few words what it asks and gets,
+`lanes.py` draws transactions side by side, `rows.py` and `parquet.py` make tables. `wildcards.py`
+compares names with * and ?.
 
 May enter: what reads, shows or converts events that a broker wrote. Not: judgement of them, which
-is `ottla.verdict`, nor requests.
-Begin with `view.py`.
+is `ottla.verdict`, nor requests. It imports `ottla.protocol` alone.
+Begin with `events.py`.
 """

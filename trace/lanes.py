@@ -8,10 +8,12 @@ has a row of its own (`-> ok (EndTxn)`). Time that passes without a row is shown
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from .view import Event, answered, asked_in, errors_in, start_of
-from .words import Names, topic_names
+from .events import Answer, Decision, Event, Fault, MarkerAppended, Request
+from .exchanges import Exchanges
+from .messages import Names, errors_in, topic_names
+from .view import answered, asked_in, start_of
 
 GAP_MS: Final = 1000
 NARROWEST: Final = 16
@@ -41,7 +43,7 @@ def lanes(events: Iterable[Event], width: int | None = None) -> Iterator[str]:
     yield _laid_out("", dict(zip(ids, ids, strict=True)), ids, columns)
     before_ms: int | None = None
     for row in rows:
-        at_ms = row.event["at_ms"]
+        at_ms = row.event.at_ms
         if before_ms is not None and at_ms - before_ms >= GAP_MS:
             gap = f"{'':7}{'. ' + _span(at_ms - before_ms):{_TIME - 7}}"
             yield _laid_out(gap, {}, ids, columns, empty=".")
@@ -75,36 +77,33 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-class _Asked(NamedTuple):
-    request: Event
-    transactional_id: str
-
-
 def _rows(events: list[Event]) -> Iterator[Row]:
     """The rows in their order; an answer that follows its request at once shares its row."""
     names = topic_names(events)
     producers = _producers(events)
-    open_requests: dict[int, _Asked] = {}
+    together = Exchanges()
+    owners: dict[int, str] = {}  # the transactional ids of requests that wait
     last: tuple[int, Row] | None = None  # a request that may get its answer, with its number
     for event in events:
-        if event["kind"] == "answer":
-            asked = open_requests.pop(event.get("cause", 0), None)
-            if asked is None:
+        exchange = together.add(event)
+        if isinstance(event, Answer):
+            owner = owners.pop(event.cause, None)
+            if exchange is None or owner is None:
                 continue
-            fate = answered(asked.request, event, names)
-            if last is not None and last[0] == asked.request["seq"]:
+            fate = answered(exchange, names)
+            if last is not None and last[0] == exchange.seq:
                 yield last[1]._replace(text=f"{last[1].text} -> {fate}")
                 last = None
                 continue
-            found = [Row(event, asked.transactional_id, f"-> {fate} ({asked.request['api']})")]
+            found = [Row(event, owner, f"-> {fate} ({exchange.api})")]
         else:
-            found = list(_of_event(event, names, producers, open_requests))
+            found = list(_of_event(event, names, producers, owners))
         if found and last is not None:
             yield last[1]
             last = None
-        if event["kind"] == "request" and len(found) == 1:
-            open_requests[event["seq"]] = _Asked(event, found[0].transactional_id)
-            last = event["seq"], found[0]
+        if isinstance(event, Request) and len(found) == 1:
+            owners[event.seq] = found[0].transactional_id
+            last = event.seq, found[0]
         else:
             yield from found
     if last is not None:
@@ -112,29 +111,26 @@ def _rows(events: list[Event]) -> Iterator[Row]:
 
 
 def _of_event(
-    event: Event, names: Names, producers: Mapping[int, str], asked: Mapping[int, _Asked]
+    event: Event, names: Names, producers: Mapping[int, str], owners: Mapping[int, str]
 ) -> Iterator[Row]:
     """The rows of an event that is no answer."""
-    kind = event["kind"]
-    if kind == "request":
+    if isinstance(event, Request):
         yield from _of_request(event, names, producers)
-    elif kind == "decision":
-        for record in event["records"]:
-            if isinstance(record, dict) and record.get("type") == "Transaction":
-                yield Row(event, record["transactional_id"], f"= {record['after']}")
-    elif kind == "marker_appended":
-        owner = producers.get((event.get("producer") or {}).get("producer_id", -1))
+    elif isinstance(event, Decision):
+        for record in event.transactions:
+            yield Row(event, record["transactional_id"], f"= {record['after']}")
+    elif isinstance(event, MarkerAppended):
+        owner = producers.get(event.producer.get("producer_id", -1))
         if owner is not None:
-            what = "commit" if event["commit"] else "abort"
-            yield Row(event, owner, f"* {what} in {event['topic']}-{event['partition']}")
-    elif kind == "fault" and event.get("cause") in asked:
-        owner = asked[event["cause"]].transactional_id
-        yield Row(event, owner, f"! {event['action']['kind']}")
+            what = "commit" if event.commit else "abort"
+            yield Row(event, owner, f"* {what} in {event.topic}-{event.partition}")
+    elif isinstance(event, Fault) and event.cause in owners:
+        yield Row(event, owners[event.cause], f"! {event.action['kind']}")
 
 
-def _of_request(event: Event, names: Names, producers: Mapping[int, str]) -> Iterator[Row]:
-    request = event.get("request") or {}
-    if event["api"] == "WriteTxnMarkers":
+def _of_request(event: Request, names: Names, producers: Mapping[int, str]) -> Iterator[Row]:
+    request = event.fields
+    if event.api == "WriteTxnMarkers":
         for marker in request.get("markers") or ():
             if isinstance(marker, dict) and marker.get("producer_id") in producers:
                 what = "commit" if marker.get("transaction_result") else "abort"
@@ -146,7 +142,7 @@ def _of_request(event: Event, names: Names, producers: Mapping[int, str]) -> Ite
         owner = many[0].get("transactional_id")
     if owner is not None:
         said = asked_in(event, names).removeprefix(str(owner)).strip()
-        yield Row(event, str(owner), f"{event['api']} {said}".rstrip())
+        yield Row(event, str(owner), f"{event.api} {said}".rstrip())
 
 
 def _producers(events: Sequence[Event]) -> dict[int, str]:
@@ -154,19 +150,16 @@ def _producers(events: Sequence[Event]) -> dict[int, str]:
     found: dict[int, str] = {}
     asked: dict[int, str] = {}
     for event in events:
-        if event["kind"] == "decision":
-            for record in event["records"]:
-                if isinstance(record, dict) and record.get("type") == "Transaction":
-                    found[record["producer_id"]] = record["transactional_id"]
-        elif event["kind"] == "request":
-            request: dict[str, Any] = event.get("request") or {}
+        if isinstance(event, Decision):
+            found |= {each["producer_id"]: each["transactional_id"] for each in event.transactions}
+        elif isinstance(event, Request):
+            request = event.fields
             if request.get("transactional_id"):
-                asked[event["seq"]] = str(request["transactional_id"])
+                asked[event.seq] = str(request["transactional_id"])
                 if request.get("producer_id", -1) >= 0:
-                    found[request["producer_id"]] = asked[event["seq"]]
-        elif event["kind"] == "answer" and event.get("api") == "InitProducerId":
-            response = event.get("response")
-            owner = asked.get(event.get("cause", 0))
-            if owner and isinstance(response, dict) and not errors_in(response):
-                found[response.get("producer_id", -1)] = owner
+                    found[request["producer_id"]] = asked[event.seq]
+        elif isinstance(event, Answer) and event.api == "InitProducerId":
+            owner = asked.get(event.cause)
+            if owner and event.response is not None and not errors_in(event.response):
+                found[event.response.get("producer_id", -1)] = owner
     return found

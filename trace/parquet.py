@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .events import BrokenTrace, Event
 from .rows import Rows
-from .view import BrokenTrace, Event
 
 _ROWS_AT_ONCE: Final = 10_000
 SCHEMA: Final = pa.schema(

@@ -11,8 +11,9 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from .view import Event, errors_in
-from .words import topic_name, topic_names
+from .events import NO_FIELDS, Answer, Event, Fault, Fields, Request, fields_of, kind_of
+from .exchanges import Exchange, Exchanges
+from .messages import Names, errors_of, topic_name, topic_names
 
 Row = dict[str, Any]
 WAITED_EVENTS: Final = 10_000
@@ -31,22 +32,13 @@ _PARTITIONS: Final = (
 _INDEXES: Final = ("partition_index", "partition", "index")
 
 
-class _Pending:
-    """A request whose row waits."""
-
-    def __init__(self, request: Event) -> None:
-        self.request = request
-        self.answer: Event | None = None
-        self.changes: list[Event] = []
-        self.faults: list[Event] = []
-
-
 class Rows:
     """Makes rows of events."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._pending: OrderedDict[int, _Pending] = OrderedDict()
+        self._pending: OrderedDict[int, Exchange] = OrderedDict()
+        self._together = Exchanges()
         self._answered: deque[tuple[int, int]] = deque()  # when to stop waiting, and for which
         self._count = 0
         self._last = 0
@@ -61,68 +53,74 @@ class Rows:
         """The rows of requests that wait."""
         self._answered.clear()
         while self._pending:
-            yield self._request_row(self._pending.popitem(last=False)[1])
+            yield self._end_next()
+
+    def _end_next(self) -> Row:
+        return self._end(next(iter(self._pending)))
+
+    def _end(self, number: int) -> Row:
+        """The row of a request, which waits no more."""
+        self._together.forget(number)
+        return self._request_row(self._pending.pop(number))
 
     def _event(self, event: Event) -> Iterator[Row]:
-        if event["seq"] <= self._last:  # the broker was started again
+        if event.seq <= self._last:  # the broker was started again
             yield from self._rest()
-        self._last = event["seq"]
+        self._last = event.seq
         self._count += 1
         self._names |= topic_names([event])
-        pending = self._pending.get(event.get("cause", 0))
-        kind = event["kind"]
-        if kind == "request":
-            self._pending[event["seq"]] = _Pending(event)
-        elif kind == "answer":
-            if pending is not None:
-                pending.answer = event
-                self._answered.append((self._count + WAITED_EVENTS, event["cause"]))
-            yield self._answer_row(event, pending.request if pending else None)
+        exchange = self._together.add(event)
+        if isinstance(event, Request):
+            assert exchange is not None
+            self._pending[event.seq] = exchange
+        elif isinstance(event, Answer):
+            if exchange is not None:
+                self._answered.append((self._count + WAITED_EVENTS, event.cause))
+            yield self._answer_row(event, exchange)
         else:
-            if pending is not None:
-                (pending.faults if kind == "fault" else pending.changes).append(event)
             yield self._other_row(event)
         while self._answered and self._answered[0][0] <= self._count:
-            done = self._pending.pop(self._answered.popleft()[1], None)
-            if done is not None:
-                yield self._request_row(done)
+            number = self._answered.popleft()[1]
+            if number in self._pending:
+                yield self._end(number)
         if len(self._pending) > MOST_OPEN:
-            yield self._request_row(self._pending.popitem(last=False)[1])
+            yield self._end_next()
 
-    def _request_row(self, pending: _Pending) -> Row:
-        event, answer = pending.request, pending.answer
-        request = _fields(event.get("request"))
-        row = _row(event) | {name: event.get(name) for name in _OF_REQUEST}
-        row |= {"api": event["api"], "request": _json(request)} | _owner(request)
-        row |= self._places(request)
-        row["undecoded"] = event.get("undecoded")
+    def _request_row(self, exchange: Exchange) -> Row:
+        request, answer = exchange.request, exchange.answer
+        row = _row(request) | {name: getattr(request, name) for name in _OF_REQUEST}
+        row |= {"api": request.api, "request": _json(request.fields)} | _owner(request.fields)
+        row |= self._places(request.fields)
+        row["undecoded"] = request.undecoded
         if answer is not None:
             row |= _outcome(answer)
-        row["changes"] = _json([_own(each) for each in pending.changes])
-        row["faults"] = _json([_own(each) for each in pending.faults])
+        changes = [each for each in exchange.changes if not isinstance(each, Fault)]
+        faults = [each for each in exchange.changes if isinstance(each, Fault)]
+        row["changes"] = _json([_own(each) for each in changes])
+        row["faults"] = _json([_own(each) for each in faults])
         return row
 
-    def _answer_row(self, event: Event, request: Event | None) -> Row:
-        row = _row(event) | {"api": event.get("api")} | _outcome(event)
-        response = _fields(event.get("response"))
-        row |= {"response": _json(response), "undecoded": event.get("undecoded")}
+    def _answer_row(self, event: Answer, exchange: Exchange | None) -> Row:
+        row = _row(event) | {"api": event.api} | _outcome(event)
+        response = event.response or NO_FIELDS
+        row |= {"response": _json(response), "undecoded": event.undecoded}
         row |= self._places(response)
-        if request is not None:
-            row |= {name: request.get(name) for name in _OF_REQUEST}
-            row |= _owner(_fields(request.get("request")))
+        if exchange is not None:
+            request = exchange.request
+            row |= {name: getattr(request, name) for name in _OF_REQUEST}
+            row |= _owner(request.fields)
         return row
 
     def _other_row(self, event: Event) -> Row:
-        row = _row(event) | {
-            name: event.get(name) for name in ("node_id", "connection", "listener")
-        }
-        row["connection"] = row["connection"] or event.get("connection_id")
-        row |= _owner(event) | self._places({"topics": [event]} if "topic" in event else {})
-        column = "faults" if event["kind"] == "fault" else "changes"
+        fields = fields_of(event)
+        row = _row(event) | {name: fields.get(name) for name in ("node_id", "listener")}
+        row["connection"] = fields.get("connection") or fields.get("connection_id")
+        row |= _owner(fields) | self._places({"topics": [fields]} if "topic" in fields else {})
+        column = "faults" if isinstance(event, Fault) else "changes"
         row[column] = _json([_own(event)])
         return row
 
-    def _places(self, fields: Mapping[str, Any]) -> Row:
+    def _places(self, fields: Fields) -> Row:
         places = list(dict.fromkeys(_places(fields, self._names)))
         return {
             "topics": list(dict.fromkeys(topic for topic, _ in places)),
@@ -134,36 +132,29 @@ class Rows:
 
 def _row(event: Event) -> Row:
     return {
-        "sequence": event["seq"], "time": event["at_ms"], "kind": event["kind"],
-        "cause": event.get("cause"),
+        "sequence": event.seq, "time": event.at_ms, "kind": kind_of(event),
+        "cause": event.cause or None,
     }  # fmt: skip
-
-
-def _fields(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _own(event: Event) -> Row:
     """The event without what other columns have."""
-    return {name: each for name, each in event.items() if name not in ("at_ms", "cause")}
+    return {name: each for name, each in fields_of(event).items() if name not in ("at_ms", "cause")}
 
 
 def _json(value: object) -> str | None:
     return json.dumps(value, ensure_ascii=False) if value else None
 
 
-def _outcome(answer: Event) -> Row:
-    codes = errors_in(answer.get("response"))
-    if "error" in answer:
-        codes = [answer["error"]]
+def _outcome(answer: Answer) -> Row:
     return {
-        "duration_ms": answer["took_us"] / 1000 if "took_us" in answer else None,
-        "error_codes": codes,
-        "unanswered": answer.get("unanswered"),
+        "duration_ms": None if answer.took_us is None else answer.took_us / 1000,
+        "error_codes": errors_of(answer),
+        "unanswered": answer.unanswered,
     }
 
 
-def _owner(fields: Mapping[str, Any]) -> Row:
+def _owner(fields: Fields) -> Row:
     """Transactional id, producer and group that fields name, at their top or in the first part."""
     inner = [fields]
     for name in ("transactions", "markers", "batches", "records", "groups"):
@@ -185,9 +176,7 @@ def _owner(fields: Mapping[str, Any]) -> Row:
     }
 
 
-def _places(
-    fields: Mapping[str, Any], names: Mapping[str, str]
-) -> Iterator[tuple[str, int | None]]:
+def _places(fields: Fields, names: Names) -> Iterator[tuple[str, int | None]]:
     """Topics and partitions that fields name, at any depth."""
     for field in _TOPICS:
         for each in fields.get(field) or ():
@@ -201,7 +190,7 @@ def _places(
                 yield from _places(each, names)
 
 
-def _of_topic(name: str, topic: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
+def _of_topic(name: str, topic: Fields) -> Iterator[tuple[str, int | None]]:
     indexes: list[int] = []
     if isinstance(topic.get("partition"), int):
         indexes.append(topic["partition"])

@@ -2,90 +2,39 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from .patterns import fits
-from .words import Names, asked, got, topic_names
+from .events import (
+    OF_ALL,
+    Answer,
+    AnswerWithoutRequest,
+    ConnectionClosed,
+    ConnectionOpened,
+    Decision,
+    DecisionRefused,
+    Event,
+    Fault,
+    Fields,
+    GroupTransition,
+    LeadersChanged,
+    MarkerAppended,
+    MetadataDecision,
+    OffsetsMaterialized,
+    RecordsAppended,
+    Request,
+    fields_of,
+)
+from .exchanges import Exchange, exchanges
+from .messages import Names, errors_of, topic_names
+from .wildcards import fits
+from .words import asked, got
 
-Event = dict[str, Any]
-_QUIET: Final = frozenset({"metadata_decision"})
-_CONNECTIONS: Final = frozenset({"connection_opened", "connection_closed"})
 API_WIDTH: Final = 22
 _INDENT: Final = 45  # behind the API
 _NARROWEST: Final = 20
 _SHOWN_LEADERS: Final = 3
-
-
-class BrokenTrace(Exception):
-    """A file is no trace; the text names the line."""
-
-
-def read_trace(lines: Iterable[str]) -> Iterator[Event]:
-    """The events of a file; a last line that is cut is left out. Raises BrokenTrace."""
-    broken = 0
-    for number, line in enumerate(lines, 1):
-        if broken:
-            raise BrokenTrace(f"line {broken} is no event of a trace")
-        try:
-            event = json.loads(line)
-            if not _is_event(event):
-                raise ValueError
-        except ValueError:
-            broken = number
-            continue
-        yield event
-    if broken == 1:
-        raise BrokenTrace("line 1 is no event of a trace")
-
-
-def of_one_broker(events: Iterable[Event]) -> Iterator[Event]:
-    """The same events, whose numbers grow. Raises BrokenTrace if another trace begins."""
-    last = 0
-    for event in events:
-        if event["seq"] <= last:
-            raise BrokenTrace(f"another trace begins in it: seq {event['seq']} is behind {last}")
-        last = event["seq"]
-        yield event
-
-
-def _is_event(event: object) -> bool:
-    if not isinstance(event, dict):
-        return False
-    needed = {"seq": int, "at_ms": int, "kind": str}
-    if event.get("kind") == "request":
-        needed |= {"api": str, "version": int}
-    return all(isinstance(event.get(name), kind) for name, kind in needed.items())
-
-
-class Exchange:
-    """A request, its answer, and the events between."""
-
-    def __init__(self, request: Event) -> None:
-        self.request = request
-        self.answer: Event | None = None
-        self.changes: list[Event] = []
-
-
-def exchanges(events: Iterable[Event]) -> Iterator[Exchange | Event]:
-    """Requests with what they caused, in their order, and events without a request."""
-    found: list[Exchange | Event] = []
-    by_number: dict[int, Exchange] = {}
-    for event in events:
-        cause = by_number.get(event.get("cause", 0))
-        if event["kind"] == "request":
-            exchange = by_number[event["seq"]] = Exchange(event)
-            found.append(exchange)
-        elif cause is None:
-            found.append(event)
-        elif event["kind"] == "answer":
-            cause.answer = event
-        else:
-            cause.changes.append(event)
-    return iter(found)
 
 
 def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tuple[str, str]]:
@@ -99,15 +48,14 @@ def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tu
     connections = Connections()
     for each in exchanges(known):
         if isinstance(each, Exchange):
-            connections.count(each.request)
-            name = each.request["api"]
-            if not apis or any(fits(pattern)(name) for pattern in apis):
+            connections.count(each)
+            if not apis or any(fits(pattern)(each.api) for pattern in apis):
                 yield line_of(each, names)
-        elif each["kind"] in _CONNECTIONS:
+        elif isinstance(each, ConnectionOpened | ConnectionClosed):
             text = connections.changed(each)
             if not apis:
                 yield f"{start_of(each)}  {'':{API_WIDTH}} {text}", "timer"
-        elif each["kind"] not in _QUIET:
+        elif not isinstance(each, MetadataDecision):
             yield f"{start_of(each)}  {'':{API_WIDTH}} {changed(each)}", "timer"
 
 
@@ -117,25 +65,25 @@ class Connections:
     def __init__(self) -> None:
         self._opened: dict[str, tuple[int, int]] = {}  # when, and the number of requests
 
-    def count(self, request: Event) -> None:
+    def count(self, exchange: Exchange) -> None:
         """A request of a connection."""
-        name = request.get("connection", "")
+        name = exchange.connection
         if name in self._opened:
             at_ms, count = self._opened[name]
             self._opened[name] = at_ms, count + 1
 
-    def changed(self, event: Event) -> str:
+    def changed(self, event: ConnectionOpened | ConnectionClosed) -> str:
         """A connection was opened or closed."""
-        name = event["connection_id"]
+        name = event.connection
         broker, client = _ends_of(name)
-        if event["kind"] == "connection_opened":
-            self._opened[name] = event["at_ms"], 0
-            listener = f" ({event['listener']})" if event.get("listener") else ""
+        if isinstance(event, ConnectionOpened):
+            self._opened[name] = event.at_ms, 0
+            listener = f" ({event.listener})" if event.listener else ""
             return f"{client} connects to {broker}{listener}"
         if name not in self._opened:
             return f"{client} disconnects from {broker}"
         at_ms, count = self._opened.pop(name)
-        after_s = (event["at_ms"] - at_ms) / 1000
+        after_s = (event.at_ms - at_ms) / 1000
         requests = f"{count} request{'' if count == 1 else 's'}"
         return f"{client} disconnects from {broker} after {after_s:.1f} s, {requests}"
 
@@ -165,141 +113,117 @@ def folded(text: str, width: int | None) -> list[str]:
 
 def start_of(event: Event) -> str:
     """Number and time of an event."""
-    when = datetime.fromtimestamp(event["at_ms"] / 1000, UTC)
-    return f"{event['seq']:>6} {when:%H:%M:%S}.{when.microsecond // 1000:03}"
+    when = datetime.fromtimestamp(event.at_ms / 1000, UTC)
+    return f"{event.seq:>6} {when:%H:%M:%S}.{when.microsecond // 1000:03}"
 
 
-def line_of(exchange: Exchange, names: Names) -> tuple[str, str]:
-    """The line of a request with its answer and its changes, and its style."""
-    request, answer = exchange.request, exchange.answer
-    name = f"{request['api']} v{request['version']}"
-    parts = [f"{start_of(request)}  {name:{API_WIDTH}}", f"{request.get('client_id') or '-':12}"]
-    parts += [asked_in(request, names), f"-> {answered(request, answer, names)}"]
-    faults = [each for each in exchange.changes if each["kind"] == "fault"]
-    changes = [each for each in exchange.changes if each["kind"] not in _QUIET]
+def line_of(exchange: Exchange, names: Names, client: str = "") -> tuple[str, str]:
+    """The line of a request with its answer and its changes, and its style.
+
+    Args:
+        client: shown in place of the client id.
+    """
+    answer = exchange.answer
+    name = f"{exchange.api} v{exchange.version}"
+    client = client or exchange.client_id or "-"
+    parts = [f"{start_of(exchange.request)}  {name:{API_WIDTH}}", f"{client:12}"]
+    parts += [asked_in(exchange.request, names), f"-> {answered(exchange, names)}"]
+    changes = [each for each in exchange.changes if not isinstance(each, MetadataDecision)]
     if changes:
         parts.append(f"[{_in_words(changes, answer)}]")
-    style = "fault" if faults else "error" if answer is not None and _is_refused(answer) else ""
+    if any(isinstance(each, Fault) for each in changes):
+        style = "fault"
+    else:
+        style = "error" if answer is not None and _is_refused(answer) else ""
     return " ".join(each for each in parts if each), style
 
 
-def asked_in(request: Event, names: Names) -> str:
+def asked_in(request: Request, names: Names) -> str:
     """What a request asks for, or why that is not known."""
-    if "undecoded" in request:
-        return f"({request['undecoded']})"
-    return asked(request["api"], request.get("request") or {}, names)
+    if request.undecoded is not None:
+        return f"({request.undecoded})"
+    return asked(request.api, request.fields, names)
 
 
-def answered(request: Event, answer: Event | None, names: Names) -> str:
+def answered(exchange: Exchange, names: Names) -> str:
     """The fate of a request, without its changes."""
+    answer = exchange.answer
     if answer is None:
         return "no answer yet"
-    if "unanswered" in answer:
-        return f"no answer: {answer['unanswered']}"
-    took = f"{answer['took_us'] / 1000:.1f} ms"
-    if "undecoded" in answer:
-        return f"({answer['undecoded']}) {took}"
-    if "response" not in answer and "error" not in answer:
-        return "no answer is wanted (acks=0)" if request["api"] == "Produce" else f"ok {took}"
-    response = answer.get("response") or {}
-    codes = _codes(answer)
-    said = _got(request, response, names) if isinstance(response, dict) else ""
-    return f"{', '.join(codes) or 'ok'} {took}" + (f": {said}" if said else "")
+    if answer.unanswered is not None:
+        return f"no answer: {answer.unanswered}"
+    took = f"{(answer.took_us or 0) / 1000:.1f} ms"
+    if answer.undecoded is not None:
+        return f"({answer.undecoded}) {took}"
+    if answer.response is None and answer.error is None:
+        return "no answer is wanted (acks=0)" if exchange.api == "Produce" else f"ok {took}"
+    said = got(exchange.api, exchange.version, answer.response or {}, names)
+    return f"{', '.join(errors_of(answer)) or 'ok'} {took}" + (f": {said}" if said else "")
 
 
-def _got(request: Event, response: Event, names: Names) -> str:
-    return got(request["api"], request["version"], response, names)
+def _is_refused(answer: Answer) -> bool:
+    return answer.unanswered is not None or bool(errors_of(answer))
 
 
-def _codes(answer: Event) -> list[str]:
-    return errors_in(answer.get("response")) or ([answer["error"]] if "error" in answer else [])
-
-
-def _is_refused(answer: Event) -> bool:
-    return "unanswered" in answer or bool(_codes(answer))
-
-
-def _in_words(changes: list[Event], answer: Event | None) -> str:
+def _in_words(changes: list[Event], answer: Answer | None) -> str:
     """What a request changed; `later:` stands before the first change after its answer."""
     ends = len(changes)
     if answer is not None:
-        ends = sum(each["seq"] < answer["seq"] for each in changes)
+        ends = sum(each.seq < answer.seq for each in changes)
     told = [changed(each) for each in changes]
     if ends < len(told):
         told[ends] = f"later: {told[ends]}"
     return "; ".join(told)
 
 
-def errors_in(response: object) -> list[str]:
-    """The names of the error codes in an answer, each once."""
-    found: dict[str, None] = {}
-    names = _names()
-
-    def look(value: object) -> None:
-        if isinstance(value, dict):
-            for name, each in value.items():
-                if name.endswith("error_code") and isinstance(each, int):
-                    if each:
-                        found[names.get(each, str(each))] = None
-                else:
-                    look(each)
-        elif isinstance(value, list):
-            for each in value:
-                look(each)
-
-    look(response)
-    return list(found)
-
-
-@cache
-def _names() -> dict[int, str]:
-    from ..protocol.errors import Code
-
-    return {int(code): code.name for code in Code}
-
-
 def changed(event: Event) -> str:
     """What an event says, in a few words."""
-    kind = event["kind"]
-    if kind == "fault":
-        return _fault(event)
-    if kind == "decision":
-        told = [_record(record) for record in event["records"][:3]]
-        more = event["count"] - len(told)
-        by = "timer: " if event.get("by_timer") else ""
-        return by + ", ".join(told) + (f" and {more} more" if more > 0 else "")
-    if kind == "records_appended":
-        return f"{event['topic']}-{event['partition']} ends at {event['log_end_offset']}"
-    if kind == "marker_appended":
-        what = "commit" if event["commit"] else "abort"
-        return f"{what} marker in {event['topic']}-{event['partition']}"
-    if kind == "group_transition":
-        return f"group {event['group_id']}: {event['before']} -> {event['after']}"
-    if kind == "offsets_materialized":
-        return f"offsets {'committed' if event['commit'] else 'dropped'} by the marker"
-    if kind == "answer_without_request":
-        return f"an answer of {event['bytes']} bytes to a request before the capture"
-    if kind == "decision_refused":
-        return f"refused: {event['code']}"
-    if kind == "leaders_changed":
-        return _leaders(event["topic"], event["leaders"])
-    fields = {name: value for name, value in event.items() if name not in _COMMON}
-    return f"{kind} " + " ".join(f"{name}={value}" for name, value in fields.items())
+    match event:
+        case Fault():
+            return _fault(event)
+        case Decision():
+            return _decision(event)
+        case RecordsAppended():
+            return f"{event.topic}-{event.partition} ends at {event.log_end_offset}"
+        case MarkerAppended():
+            what = "commit" if event.commit else "abort"
+            return f"{what} marker in {event.topic}-{event.partition}"
+        case GroupTransition():
+            return f"group {event.group_id}: {event.before} -> {event.after}"
+        case OffsetsMaterialized():
+            return f"offsets {'committed' if event.commit else 'dropped'} by the marker"
+        case AnswerWithoutRequest():
+            return f"an answer of {event.bytes} bytes to a request before the capture"
+        case DecisionRefused():
+            return f"refused: {event.code}"
+        case LeadersChanged():
+            return _leaders(event.topic, event.leaders)
+        case _:
+            return _any(event)
 
 
-def _fault(event: Event) -> str:
+def _any(event: Event) -> str:
+    fields = fields_of(event)
+    told = [f"{name}={value}" for name, value in fields.items() if name not in OF_ALL]
+    return f"{fields['kind']} " + " ".join(told)
+
+
+def _fault(event: Fault) -> str:
     """The rule, what it does, and where in the broker, if it is not the request above."""
-    name = f" {event['name']}" if event.get("name") else ""
-    action = event["action"]
-    at = f" at {action['point']}" if action["kind"] == "crash" else ""
-    node = f", node {event['node_id']}" if event.get("node_id") is not None else ""
-    return f"fault {event['id']}{name}: {action['kind']}{at}{node}"
+    name = f" {event.name}" if event.name else ""
+    at = f" at {event.action['point']}" if event.action["kind"] == "crash" else ""
+    node = f", node {event.node_id}" if event.node_id is not None else ""
+    return f"fault {event.id}{name}: {event.action['kind']}{at}{node}"
 
 
-_COMMON: Final = frozenset({"seq", "at_ms", "kind", "cause"})
+def _decision(event: Decision) -> str:
+    told = [_record(record) for record in event.records[:3]]
+    more = event.count - len(told)
+    by = "timer: " if event.by_timer else ""
+    return by + ", ".join(told) + (f" and {more} more" if more > 0 else "")
 
 
-def _leaders(topic: str, leaders: list[list[int]]) -> str:
+def _leaders(topic: str, leaders: list[tuple[int, int]]) -> str:
     """The partitions whose leader epoch is above the lowest one; all if there is no difference."""
     lowest = min((epoch for _, epoch in leaders), default=0)
     moved = [(index, *each) for index, each in enumerate(leaders) if each[1] > lowest]
@@ -309,7 +233,7 @@ def _leaders(topic: str, leaders: list[list[int]]) -> str:
     return ", ".join(told) + (f" and {more} more" if more else "")
 
 
-def _record(record: Mapping[str, Any]) -> str:
+def _record(record: Fields) -> str:
     if record["type"] == "Transaction":
         before = f"{record['before']} -> " if record.get("before") else ""
         return f"{record['transactional_id']}: {before}{record['after']}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-Fields = Mapping[str, Any]
-Names = Mapping[str, str]
-"""Ids of topics to their names."""
+from .events import Fields
+from .messages import Names, topic_name
+
 Words = Callable[[Fields, Names], Iterable[str]]
 
 _SHOWN: Final = 3
@@ -48,27 +48,6 @@ def _joined(words: Words, fields: Fields, names: Names) -> str:
 def short(text: object) -> str:
     """A text whose UUIDs are cut to their first digits."""
     return _UUID.sub(r"\1", str(text))
-
-
-def topic_name(topic: Fields, names: Names) -> str:
-    """The name of a topic; its id if the name is not known."""
-    for field in ("name", "topic", "topic_name"):
-        if topic.get(field):
-            return str(topic[field])
-    topic_id = str(topic.get("topic_id") or "")
-    return names.get(topic_id, topic_id)
-
-
-def topic_names(events: Iterable[Fields]) -> dict[str, str]:
-    """The names of topics by id, from the answers of a trace."""
-    found: dict[str, str] = {}
-    for event in events:
-        response = event.get("response")
-        if event.get("api") in ("Metadata", "CreateTopics") and isinstance(response, Mapping):
-            for topic in _dicts(response.get("topics")):
-                if topic.get("topic_id") and topic.get("name"):
-                    found[str(topic["topic_id"])] = str(topic["name"])
-    return found
 
 
 def _dicts(values: object) -> list[Fields]:

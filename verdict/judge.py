@@ -1,10 +1,11 @@
-"""Judges a trace: every step goes through every rule."""
+"""Judges a trace: every request, answer and connection goes through every rule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .exchange import Answered, Asked, Event, Exchange, Opened, step_of
+from ..trace.events import Answer, ConnectionClosed, ConnectionOpened, Event, Request
+from ..trace.exchanges import Exchanges
 from .knowledge import Knowledge
 from .rules.all_rules import RULES
 from .rules.rule import Rule
@@ -33,27 +34,30 @@ class Judge:
         self._knowledge = Knowledge()
         self.rules = [rule(self._knowledge) for rule in rules]
         self._of_api: dict[str, list[Rule]] = {}
-        self._waiting: dict[int, Exchange] = {}
+        self._exchanges = Exchanges()
 
     def see(self, event: Event) -> None:
         """Judge one event."""
-        step = step_of(event, self._waiting)
-        if step is None:
-            return
-        self._knowledge.see(step)
-        if isinstance(step, Asked):
-            for rule in self._rules_of(step.exchange.api):
-                rule.asked(step.exchange)
-        elif isinstance(step, Answered):
-            for rule in self._rules_of(step.exchange.api):
-                rule.answered(step.exchange)
-        elif isinstance(step, Opened):
+        if isinstance(event, Request):
+            exchange = self._exchanges.begin(event)
+            self._knowledge.see_request(exchange)
+            for rule in self._rules_of(exchange.api):
+                rule.asked(exchange)
+        elif isinstance(event, Answer):
+            answered = self._exchanges.end(event)
+            if answered is not None:
+                self._knowledge.see_answer(answered)
+                for rule in self._rules_of(answered.api):
+                    rule.answered(answered)
+        elif isinstance(event, ConnectionOpened):
+            self._knowledge.see_opening(event)
             for rule in self.rules:
-                rule.opened(step)
-        else:
+                rule.opened(event)
+        elif isinstance(event, ConnectionClosed):
+            self._knowledge.see_closing(event)
             for rule in self.rules:
-                rule.closed(step)
-        self._knowledge.forget(step)
+                rule.closed(event)
+            self._knowledge.forget(event)
 
     def finish(self) -> list[Rule]:
         """The rules after the last event."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .exchange import ON_THE_WAY_MS, Answered, Asked, Closed, Exchange, Opened, Step
+from ..trace.events import ConnectionClosed, ConnectionOpened
+from ..trace.exchanges import ON_THE_WAY_MS, Exchange
+from ..trace.messages import topic_names
 
 
 class Knowledge:
@@ -10,7 +12,7 @@ class Knowledge:
 
     Attributes:
         live: the requests without an answer of each open connection, in their order.
-        now_ms: the time of the newest step.
+        now_ms: the time of the newest event.
         ended: the connections that have ended.
     """
 
@@ -21,40 +23,35 @@ class Knowledge:
         self.ended: set[str] = set()
 
     def topic(self, name_or_id: object) -> str:
-        """The name of a topic by its name or id; the id if no Metadata answer named it."""
+        """The name of a topic by its name or id; the id if no answer named it."""
         text = str(name_or_id)
         return self._names.get(text, text)
 
-    def see(self, step: Step) -> None:
-        """Learn from a step, before the rules see it."""
-        self.now_ms = max(self.now_ms, _time_of(step))
-        if isinstance(step, Asked):
-            self.live.setdefault(step.exchange.connection, {})[step.exchange.seq] = step.exchange
-        elif isinstance(step, Answered):
-            self._answered(step.exchange)
-        elif isinstance(step, Opened):
-            self.live[step.connection] = {}
-        else:
-            self.ended.add(step.connection)
+    def see_request(self, asked: Exchange) -> None:
+        """A request came in, which the rules have not seen yet."""
+        self.now_ms = max(self.now_ms, asked.at_ms)
+        self.live.setdefault(asked.connection, {})[asked.seq] = asked
 
-    def forget(self, step: Step) -> None:
-        """Forget what ends with a step, after the rules saw it."""
-        if isinstance(step, Closed):
-            self.live.pop(step.connection, None)
+    def see_answer(self, answered: Exchange) -> None:
+        """A request was answered, or given up."""
+        self.now_ms = max(self.now_ms, answered.answered_at_ms)
+        self.live.get(answered.connection, {}).pop(answered.seq, None)
+        self._names |= topic_names((answered.answer,))
+
+    def see_opening(self, opened: ConnectionOpened) -> None:
+        """A client has connected."""
+        self.now_ms = max(self.now_ms, opened.at_ms)
+        self.live[opened.connection] = {}
+
+    def see_closing(self, closed: ConnectionClosed) -> None:
+        """A connection has ended; its requests are known until `forget`."""
+        self.now_ms = max(self.now_ms, closed.at_ms)
+        self.ended.add(closed.connection)
+
+    def forget(self, closed: ConnectionClosed) -> None:
+        """Forget what ends with a connection, after the rules saw that."""
+        self.live.pop(closed.connection, None)
 
     def had_time(self, told: Exchange) -> bool:
         """Whether a client could act on an answer before the trace, or its connection, ended."""
         return self.now_ms >= told.answered_at_ms + ON_THE_WAY_MS or told.connection in self.ended
-
-    def _answered(self, exchange: Exchange) -> None:
-        self.live.get(exchange.connection, {}).pop(exchange.seq, None)
-        if exchange.api == "Metadata" and exchange.response is not None:
-            for topic in exchange.response.get("topics") or ():
-                if isinstance(topic, dict) and topic.get("topic_id") and topic.get("name"):
-                    self._names[topic["topic_id"]] = topic["name"]
-
-
-def _time_of(step: Step) -> int:
-    if isinstance(step, Asked):
-        return step.exchange.at_ms
-    return step.exchange.answered_at_ms if isinstance(step, Answered) else step.at_ms

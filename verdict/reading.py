@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ..protocol.errors import Code
-from .exchange import NO_FIELDS, Exchange, Fields
+from ..trace.events import Fields
+from ..trace.exchanges import Exchange
+from ..trace.messages import codes_in, structs
 from .knowledge import Knowledge
 
 MOST_SEQUENCE: Final = 0x7FFFFFFF
@@ -14,8 +16,6 @@ IMPLICIT_PARTITIONS_SINCE: Final = 12
 """Produce from this version on adds its partitions to the transaction (KIP-890)."""
 END_BUMPS_SINCE: Final = 5
 """EndTxn from this version on raises the epoch (KIP-890)."""
-LEFT_OUT: Final = "..."
-"""The name under which a cut struct says how many fields are left out."""
 Place = tuple[str, int]
 """A topic and a partition."""
 
@@ -39,25 +39,6 @@ class SentBatch(NamedTuple):
     @property
     def next_sequence(self) -> int:
         return 0 if self.last_sequence == MOST_SEQUENCE else self.last_sequence + 1
-
-
-def structs(fields: Fields | None, name: str) -> Iterator[Fields]:
-    """The whole elements of a list of structs.
-
-    A trace has the beginning of a large message: the text that stands for left out elements is
-    skipped, and so is a struct with left out fields.
-    """
-    for each in (fields or NO_FIELDS).get(name) or ():
-        if isinstance(each, dict) and LEFT_OUT not in each:
-            yield each
-
-
-def name_of(code: int) -> str:
-    """The name of an error code; its number if it is unknown."""
-    try:
-        return Code(code).name
-    except ValueError:
-        return str(code)
 
 
 def codes(*names: str) -> frozenset[int]:
@@ -127,23 +108,9 @@ def places(exchange: Exchange, knowledge: Knowledge) -> set[Place]:
     }
 
 
-def all_codes(value: object) -> Iterator[int]:
-    """Every error code in an answer but 0."""
-    if isinstance(value, dict):
-        for name, each in value.items():
-            if name.endswith("error_code") and isinstance(each, int):
-                if each:
-                    yield each
-            else:
-                yield from all_codes(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from all_codes(each)
-
-
 def error_codes(exchange: Exchange) -> set[int]:
     """Every error code in the answer to a request."""
-    found = set(all_codes(exchange.response))
+    found = set(codes_in(exchange.response))
     if exchange.refused:
         found.add(exchange.refused)
     return found

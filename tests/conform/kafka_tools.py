@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from ottla.testing import Ottla
-from ottla.trace.view import Event, read_trace
+from ottla.trace.events import Event
+from ottla.trace.reader import read_trace
 from ottla.trials.conform.findings import Result
 from ottla.trials.conform.judging import judge_trace, rules_named
 

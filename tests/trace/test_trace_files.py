@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from ottla.__main__ import main
+from ottla.trace.events import events_of
 from ottla.trace.rows import WAITED_EVENTS, Rows
-from ottla.trace.view import Event
 
 from ..lab.captures import talk
 from ..lab.captures.packing import Connection, pcap
 
-EVENTS: list[Event] = [
+EVENTS: list[dict[str, Any]] = [
     {
         "seq": 1, "at_ms": 1_700_000_000_001, "kind": "request", "node_id": 1, "connection": "c",
         "listener": "PLAINTEXT", "principal": "User:me", "client_id": "me", "api": "Produce",
@@ -124,7 +124,7 @@ def test_without_dpkt_the_command_names_the_extra(capture: Path) -> None:
     assert done.stderr == "ottla: reading captures needs dpkt: pip install 'ottla[pcap]'\n"
 
 
-def written(events: list[Event], tmp_path: Path) -> list[dict[str, Any]]:
+def written(events: list[dict[str, Any]], tmp_path: Path) -> list[dict[str, Any]]:
     """The rows of a trace by their sequence, as Parquet has them."""
     pq = pytest.importorskip("pyarrow.parquet")
     trace, out = tmp_path / "trace.jsonl", tmp_path / "trace.parquet"
@@ -163,9 +163,9 @@ def test_rows_of_requests_do_not_wait_for_ever() -> None:
     others = [{**other, "seq": 10 + number} for number in range(WAITED_EVENTS + 1)]
     late = {**appended, "seq": 100_000}
     events = [request, answer, *others, late]
-    found = [row for row in Rows().of(events) if row["kind"] == "request"]
+    found = [row for row in Rows().of(events_of(events)) if row["kind"] == "request"]
     assert [row["changes"] for row in found] == [None]
-    rows = list(Rows().of([request, answer, *others[:5], late]))
+    rows = list(Rows().of(events_of([request, answer, *others[:5], late])))
     assert "log_end_offset" in rows[-1]["changes"]
 
 

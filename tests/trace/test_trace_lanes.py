@@ -16,22 +16,37 @@ from typing import Any
 
 import pytest
 
+from ottla.trace.events import (
+    Answer,
+    ConnectionClosed,
+    ConnectionOpened,
+    Decision,
+    Event,
+    Fault,
+    MarkerAppended,
+    Request,
+    fields_of,
+)
 from ottla.trace.lanes import lanes
-from ottla.trace.view import Event, folded, lines_of
+from ottla.trace.view import folded, lines_of
 
 
-def request(seq: int, at_ms: int, api: str, **fields: Any) -> Event:
-    return {
-        "seq": seq, "at_ms": at_ms, "kind": "request", "api": api, "version": 1, "client_id": "me",
-        "connection": "10.0.0.1:9092-10.0.0.2:5000-1", "request": fields,
-    }  # fmt: skip
+def request(seq: int, at_ms: int, api: str, **fields: Any) -> Request:
+    return Request(
+        seq=seq, at_ms=at_ms, api=api, version=1, client_id="me",
+        connection=CONNECTION, fields=fields,
+    )  # fmt: skip
 
 
-def answer(seq: int, at_ms: int, cause: int, api: str, **fields: Any) -> Event:
-    return {
-        "seq": seq, "at_ms": at_ms, "kind": "answer", "cause": cause, "api": api, "took_us": 2000,
-        "response": fields,
-    }  # fmt: skip
+def answer(seq: int, at_ms: int, cause: int, api: str, **fields: Any) -> Answer:
+    return Answer(seq=seq, at_ms=at_ms, cause=cause, api=api, took_us=2000, response=fields)
+
+
+def marker(seq: int, at_ms: int, partition: int, producer_id: int, *, commit: bool) -> Event:
+    return MarkerAppended(
+        seq=seq, at_ms=at_ms, topic="orders", partition=partition,
+        producer={"producer_id": producer_id}, commit=commit,
+    )  # fmt: skip
 
 
 def state(
@@ -41,39 +56,25 @@ def state(
         "type": "Transaction", "transactional_id": owner, "producer_id": producer_id,
         "before": None, "after": after,
     }  # fmt: skip
-    return {
-        "seq": seq, "at_ms": at_ms, "kind": "decision", "cause": cause, "count": 1,
-        "by_timer": False, "records": [record],
-    }  # fmt: skip
+    return Decision(seq=seq, at_ms=at_ms, cause=cause, count=1, records=[record])
 
 
+CONNECTION = "10.0.0.1:9092-10.0.0.2:5000-1"
 EVENTS: list[Event] = [
-    {
-        "seq": 1, "at_ms": 0, "kind": "connection_opened", "listener": "PLAINTEXT",
-        "connection_id": "10.0.0.1:9092-10.0.0.2:5000-1",
-    },
+    ConnectionOpened(seq=1, listener="PLAINTEXT", connection=CONNECTION),
     request(2, 10, "InitProducerId", transactional_id="shop"),
     answer(3, 12, 2, "InitProducerId", producer_id=5, producer_epoch=0),
     request(4, 20, "Metadata", topics=None),
     request(5, 30, "EndTxn", transactional_id="shop", committed=True),
-    {"seq": 6, "at_ms": 30, "kind": "fault", "cause": 5, "id": 1, "action": {"kind": "hold"}},
+    Fault(seq=6, at_ms=30, cause=5, id=1, action={"kind": "hold"}),
     state(7, 31, "shop", "PrepareCommit", 5, cause=5),
     state(8, 32, "bank", "Ongoing", 6),
-    {
-        "seq": 9, "at_ms": 33, "kind": "marker_appended", "cause": 5, "topic": "orders",
-        "partition": 0, "producer": {"producer_id": 5}, "commit": True,
-    },
+    marker(9, 33, 0, 5, commit=True),
     answer(10, 34, 5, "EndTxn"),
-    {
-        "seq": 11, "at_ms": 2534, "kind": "marker_appended", "topic": "orders", "partition": 1,
-        "producer": {"producer_id": 6}, "commit": False,
-    },
+    marker(11, 2534, 1, 6, commit=False),
     request(12, 2535, "AddPartitionsToTxn", transactions=[{"transactional_id": "bank"}]),
-    {
-        "seq": 13, "at_ms": 3000, "kind": "connection_closed",
-        "connection_id": "10.0.0.1:9092-10.0.0.2:5000-1",
-    },
-]  # fmt: skip
+    ConnectionClosed(seq=13, at_ms=3000, connection=CONNECTION),
+]
 
 LANES = """\
                       shop                                             bank
@@ -133,13 +134,13 @@ def test_connections_have_lines_unless_apis_are_chosen() -> None:
 
 def test_undecoded_and_unanswered_requests_say_why() -> None:
     why = "version 40 is newer than 18, 99 bytes"
-    asked = {**request(1, 0, "Fetch"), "undecoded": why}
-    lost = {**answer(2, 5, 1, "Fetch"), "unanswered": "the capture lacks the answer"}
-    del lost["response"]
+    asked = request(1, 0, "Fetch")
+    asked.undecoded = why
+    lost = Answer(seq=2, at_ms=5, cause=1, unanswered="the capture lacks the answer")
     ((text, style),) = lines_of([asked, lost])
     assert text.endswith(f" ({why}) -> no answer: the capture lacks the answer")
     assert style == "error"
-    silent = {"seq": 2, "at_ms": 0, "kind": "answer", "cause": 1, "api": "Produce", "took_us": 5}
+    silent = Answer(seq=2, cause=1, api="Produce", took_us=5)
     ((text, style),) = lines_of([request(1, 0, "Produce", acks=0), silent])
     assert text.endswith("-> no answer is wanted (acks=0)")
 
@@ -170,7 +171,7 @@ def on_terminal(columns: int, file: Path, options: Sequence[str], **more: str) -
 
 def test_the_width_of_the_terminal_is_used_there_alone(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
-    file.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    file.write_text("".join(json.dumps(fields_of(event)) + "\n" for event in EVENTS))
     shown = on_terminal(60, file, ["--lanes"])
     assert max(map(len, shown.splitlines())) <= 60
     assert "…" in shown

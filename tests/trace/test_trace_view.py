@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ottla.trace.view import Event, lines_of
+from ottla.trace.events import Event, event_of
+from ottla.trace.view import lines_of
 
 
 def of(kind: str, seq: int, **fields: Any) -> Event:
-    return {"seq": seq, "at_ms": 0, "kind": kind, **fields}
+    return event_of({"seq": seq, "at_ms": 0, "kind": kind, **fields})
 
 
 def asked(seq: int, api: str, **fields: Any) -> Event:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ottla.trace.view import Event, changed, lines_of
+from ottla.trace.events import Fault, events_of
+from ottla.trace.view import changed, lines_of
 from ottla.trace.words import _ASKED, _GOT
 
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -282,7 +283,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 def line(api: str, request: object, response: object) -> str:
     """What the line of a request says; a Metadata before it has the name of a topic."""
-    known: list[Event] = [
+    known = [
         {"seq": 1, "at_ms": 0, "kind": "answer", "cause": 0, "api": "Metadata", "response": NAMES},
         {
             "seq": 2, "at_ms": 0, "kind": "request", "api": api, "version": 9, "client_id": "me",
@@ -293,7 +294,7 @@ def line(api: str, request: object, response: object) -> str:
             "response": response,
         },
     ]  # fmt: skip
-    (text,) = [text for text, _ in lines_of(known) if f" {api} " in text]
+    (text,) = [text for text, _ in lines_of(events_of(known)) if f" {api} " in text]
     return text.partition(" me ")[2].strip()
 
 
@@ -317,7 +318,7 @@ def test_fields_that_were_cut_break_no_line(api: str) -> None:
 
 
 def test_a_crash_is_shown_with_its_step_and_its_node() -> None:
-    event = {"kind": "fault", "id": 1, "name": "", "action": {"kind": "crash", "point": "marker"}}
-    assert changed({**event, "node_id": 2}) == "fault 1: crash at marker, node 2"
-    assert changed({**event, "name": "mine"}) == "fault 1 mine: crash at marker"
-    assert changed({**event, "action": {"kind": "hold", "point": "after"}}) == "fault 1: hold"
+    crash = {"kind": "crash", "point": "marker"}
+    assert changed(Fault(id=1, action=crash, node_id=2)) == "fault 1: crash at marker, node 2"
+    assert changed(Fault(id=1, action=crash, name="mine")) == "fault 1 mine: crash at marker"
+    assert changed(Fault(id=1, action={"kind": "hold", "point": "after"})) == "fault 1: hold"

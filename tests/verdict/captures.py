@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.verdict.exchange import Event
-
 
 class Capture:
     """Events of connections to brokers, in their order."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[dict[str, Any]] = []
         self._requests: dict[int, dict[str, Any]] = {}
 
     def _add(self, kind: str, **fields: Any) -> int:

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from ottla.testing import Ottla
+from ottla.trace.events import events_of
 from ottla.verdict.judge import judge
 from ottla.verdict.rules.rule import Status
 
@@ -71,7 +72,7 @@ def test_librdkafka_obeys_the_rules(kind: str, api: str, parameters: dict[str, A
             fault = broker.faults.add(kind, match=match, **parameters)
         copy(broker, "copier")
         assert kind == "calm" or fault.fired == 1
-        rules = judge(broker.trace.events())
+        rules = judge(events_of(broker.trace.events()))
         assert len(broker.read("out")) == RECORDS
     violations = {rule.rule_id for rule in rules if rule.violated}
     # docs/reference/clients.md: it sends EndTxn again to the node that it knows.
@@ -94,7 +95,7 @@ def test_other_clients_obey_the_rules(made: type[Aiokafka] | type[Java]) -> None
             end()
         assert actor.poll("out", 4) == ["a", "b", "a", "b"]
         actor.close()
-        rules = judge(broker.trace.events())
+        rules = judge(events_of(broker.trace.events()))
     actor.end()
     # docs/reference/clients.md: aiokafka knows no leader epochs.
     known = {"leader-epoch-sent"} if made is Aiokafka else set()

@@ -12,7 +12,8 @@ from ottla.client import Client
 from ottla.lab.trace_events import MOST_BATCHES
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
-from ottla.verdict.exchange import ON_THE_WAY_MS
+from ottla.trace.events import events_of
+from ottla.trace.exchanges import ON_THE_WAY_MS
 from ottla.verdict.judge import judge
 from ottla.verdict.rules.all_rules import RULES
 from ottla.verdict.rules.rule import Rule, Status
@@ -49,9 +50,13 @@ def stage(ottla: Ottla, request: pytest.FixtureRequest) -> Iterator[Stage]:
     ottla.faults.clear()
 
 
-def judged(stage: Stage, rule_id: str) -> Rule:
-    (rule,) = [each for each in judge(stage.ottla.trace.events()) if each.rule_id == rule_id]
+def judged_by(rule_id: str, lines: list[dict[str, Any]]) -> Rule:
+    (rule,) = [each for each in judge(events_of(lines)) if each.rule_id == rule_id]
     return rule
+
+
+def judged(stage: Stage, rule_id: str) -> Rule:
+    return judged_by(rule_id, stage.ottla.trace.events())
 
 
 @pytest.mark.parametrize("rule_id", PLAYS)
@@ -88,7 +93,7 @@ def cut(value: Any) -> Any:
 def test_structs_that_a_trace_has_cut_are_not_judged(rule_id: str, stage: Stage) -> None:
     """A trace has the beginning of a large message, such as Metadata of many topics."""
     PLAYS[rule_id][1](stage)
-    assert [*judge([cut(event) for event in stage.ottla.trace.events()])]
+    assert [*judge(events_of([cut(event) for event in stage.ottla.trace.events()]))]
 
 
 def without_occasion(events: list[Any], rule_id: str) -> Rule:
@@ -97,13 +102,13 @@ def without_occasion(events: list[Any], rule_id: str) -> Rule:
     That part ends before the offending request. If the client obeyed the rule until then, it ends
     before the first request that shows the violation, or before the client's second request.
     """
-    (broken,) = [each for each in judge(events) if each.rule_id == rule_id]
+    broken = judged_by(rule_id, events)
     frames = broken.violations[0].frames
     seen = [event["seq"] for event in events if event["kind"] == "request"]
     second = seen[min(1, len(seen) - 1)]
     for end in (frames[-1], frames[0], second):
         part = [event for event in events if event["seq"] < end]
-        (rule,) = [each for each in judge(part) if each.rule_id == rule_id]
+        rule = judged_by(rule_id, part)
         if rule.status == Status.NOT_EXERCISED or end == second:
             return rule
         assert rule_id in OBEYED_BEFORE
@@ -157,7 +162,7 @@ def test_a_consumer_that_stays_where_it_is_in_its_session_is_found(
 
 @pytest.mark.parametrize("rule_id", CAPTURES)
 def test_a_capture_shows_whether_a_client_obeys(rule_id: str) -> None:
-    right, wrong = (judge(made().events) for made in CAPTURES[rule_id])
+    right, wrong = (judge(events_of(made().events)) for made in CAPTURES[rule_id])
     statuses = [
         each.status for rules in (right, wrong) for each in rules if each.rule_id == rule_id
     ]
@@ -198,7 +203,7 @@ def test_partitions_are_added_by_the_list_of_transactions_too() -> None:
         "is_transactional": True, "is_control": False,
     }  # fmt: skip
     capture.asks("Produce", 11, {"acks": -1, "transactional_id": "x", "batches": [batch]})
-    (rule,) = [each for each in judge(capture.events) if each.rule_id == "partition-added-first"]
+    rule = judged_by("partition-added-first", capture.events)
     assert (rule.obeyed, rule.violations) == (1, [])
 
 
@@ -211,7 +216,7 @@ def test_a_full_heartbeat_acknowledges_the_assignment_that_it_is_answered_with()
     for _ in range(6):
         beat = capture.asks("ConsumerGroupHeartbeat", 1, member | {"topic_partitions": None})
         capture.answers(beat, {"member_epoch": 1, "assignment": None})
-    (rule,) = [each for each in judge(capture.events) if each.rule_id == "assignment-acknowledged"]
+    rule = judged_by("assignment-acknowledged", capture.events)
     assert rule.violations == []
 
 
@@ -222,7 +227,7 @@ def test_offsets_of_a_transaction_come_with_the_epoch_of_the_member() -> None:
     capture.answers(joins, {"member_epoch": 3, "assignment": None})
     capture.asks("TxnOffsetCommit", 4, member | {"generation_id": 3})
     last = capture.asks("TxnOffsetCommit", 4, member | {"generation_id": 0})
-    (rule,) = [each for each in judge(capture.events) if each.rule_id == "commit-with-member-epoch"]
+    rule = judged_by("commit-with-member-epoch", capture.events)
     assert (rule.obeyed, [each.frames[-1] for each in rule.violations]) == (1, [last])
 
 
@@ -244,7 +249,7 @@ def test_a_slow_client_sends_once_before_it_reads_a_throttled_answer(
     answered_at_ms = capture.events[-1]["at_ms"]
     for each in after_ms:
         capture.asks("Metadata", 8, at_ms=answered_at_ms + each)
-    (rule,) = [each for each in judge(capture.events) if each.rule_id == "throttle-obeyed"]
+    rule = judged_by("throttle-obeyed", capture.events)
     assert rule.status == status
 
 
@@ -267,7 +272,7 @@ def test_a_producer_that_commits_has_read_that_its_records_were_throttled(
     ends = capture.asks("EndTxn", 3, end, connection="b", at_ms=answered_at_ms + 5)
     capture.answers(ends, {})
     capture.asks("Produce", 7, write, at_ms=answered_at_ms + 10)
-    (rule,) = [each for each in judge(capture.events) if each.rule_id == "throttle-obeyed"]
+    rule = judged_by("throttle-obeyed", capture.events)
     assert rule.status == status
 
 
@@ -288,7 +293,7 @@ def test_a_capture_that_does_not_show_the_node_is_not_held_against_a_client() ->
     refused = capture.asks("EndTxn", 3, {"transactional_id": "x"}, node_id=None)
     capture.answers(refused, {"error_code": int(Code.NOT_COORDINATOR)})
     capture.asks("EndTxn", 3, {"transactional_id": "x"}, node_id=None, at_ms=2_000_000)
-    found = {rule.rule_id: rule.violations for rule in judge(capture.events)}
+    found = {rule.rule_id: rule.violations for rule in judge(events_of(capture.events))}
     assert found["data-to-leader"] == found["coordinator-looked-up"] == []
 
 
@@ -342,7 +347,7 @@ def test_a_session_fetches_a_revoked_partition_until_it_is_forgotten(
 ) -> None:
     """A Fetch of one of two members with the same client id is held against neither."""
     events = revocations(other_client).events
-    (rule,) = [each for each in judge(events) if each.rule_id == "revoked-not-fetched"]
+    rule = judged_by("revoked-not-fetched", events)
     assert rule.status == status
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from ...trace.view import Event, lines_of
+from ...trace.events import Answer, Event, Request
+from ...trace.view import lines_of
 from ...verdict.judge import judge
 from ...verdict.rules.all_rules import RULES
 from ...verdict.rules.rule import Rule, Violation
@@ -58,10 +59,10 @@ def _of_clients(events: Iterable[Event], is_judged: Callable[[str], bool]) -> It
     """The events without requests of other clients, and without their answers."""
     left_out: set[int] = set()
     for event in events:
-        if event["kind"] == "request" and not is_judged(event.get("client_id") or ""):
-            left_out.add(event["seq"])
-        elif event["kind"] == "answer" and event.get("cause") in left_out:
-            left_out.discard(event["cause"])
+        if isinstance(event, Request) and not is_judged(event.client_id or ""):
+            left_out.add(event.seq)
+        elif isinstance(event, Answer) and event.cause in left_out:
+            left_out.discard(event.cause)
         else:
             yield event
 
@@ -70,7 +71,7 @@ def _lines(events: Iterable[Event], wanted: set[int]) -> dict[int, str]:
     """The lines of some requests, by their numbers."""
     kept: dict[int, list[Event]] = {each: [] for each in wanted}
     for event in events:
-        number = event["seq"] if event["seq"] in wanted else event.get("cause", 0)
+        number = event.seq if event.seq in wanted else event.cause
         if number in kept:
             kept[number].append(event)
     shown = {number: next(lines_of(found), None) for number, found in kept.items()}

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-from ...trace.view import Event
+from ...trace.events import Event, Request
 from .findings import Finding
 
 FILE: Final = "known_violations.toml"
@@ -100,17 +100,17 @@ class ClientNames:
     def noting(self, events: Iterable[Event]) -> Iterator[Event]:
         """The same events."""
         for event in events:
-            if event["kind"] == "request":
+            if isinstance(event, Request):
                 self._note(event)
             yield event
 
-    def _note(self, event: Event) -> None:
-        client_id = event.get("client_id")
-        if client_id:
-            self._seen[str(client_id)] = None
-        if event["api"] == "ApiVersions":
-            fields = event.get("request") or {}
-            name, version = (fields.get(f"client_software_{key}") for key in ("name", "version"))
+    def _note(self, request: Request) -> None:
+        if request.client_id:
+            self._seen[request.client_id] = None
+        if request.api == "ApiVersions":
+            name, version = (
+                request.fields.get(f"client_software_{key}") for key in ("name", "version")
+            )
             if name:
                 self._seen[f"{name} {version or ''}"] = None
 

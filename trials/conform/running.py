@@ -14,7 +14,8 @@ from ...client.cluster_client import Client
 from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
 from ...testing.broker import Ottla
-from ...trace.view import Event, read_trace
+from ...trace.events import Event
+from ...trace.reader import read_trace
 from .copy_rules import WORKS, Copied, judge_copy, judge_position, judge_work, judge_wrong_values
 from .findings import Finding, Result
 from .judging import is_named, judge_trace, rules_named

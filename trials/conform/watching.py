@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...trace.follower import TraceFollower
-from ...verdict.exchange import Asked, Closed, Exchange, step_of
+from ...trace.events import Answer, ConnectionClosed, Fault, Request
+from ...trace.exchanges import Exchange, Exchanges
+from ...trace.reader import TraceFollower
 from ...verdict.knowledge import Knowledge
 from ...verdict.reading import fetched_places
 
@@ -31,7 +32,7 @@ class Watch:
         self._follower = TraceFollower(file)
         self._topic = topic
         self._knowledge = Knowledge()
-        self._waiting: dict[int, Exchange] = {}
+        self._exchanges = Exchanges()
         self._connections: set[str] = set()
         self.position = -1
         self.repeats = 0
@@ -41,26 +42,27 @@ class Watch:
 
     def look(self) -> None:
         """Read what the trace has got since the last look."""
-        for event in self._follower.new():
-            if event["kind"] == "fault":
-                self.fired[event["id"]] = self.fired.get(event["id"], 0) + 1
-            step = step_of(event, self._waiting)
-            if step is None:
-                continue
-            self._knowledge.see(step)
-            if isinstance(step, Asked) and step.exchange.client_id != RUNNER:
-                self._connections.add(step.exchange.connection)
-                self._asked(step.exchange)
-            elif isinstance(step, Closed):
-                self._connections.discard(step.connection)
-            self._knowledge.forget(step)
+        for event in self._follower.read_new():
+            if isinstance(event, Fault):
+                self.fired[event.id] = self.fired.get(event.id, 0) + 1
+            elif isinstance(event, Request):
+                exchange = self._exchanges.begin(event)
+                if exchange.client_id != RUNNER:
+                    self._connections.add(exchange.connection)
+                    self._note_request(exchange)
+            elif isinstance(event, Answer):
+                answered = self._exchanges.end(event)
+                if answered is not None:
+                    self._knowledge.see_answer(answered)
+            elif isinstance(event, ConnectionClosed):
+                self._connections.discard(event.connection)
 
     @property
     def is_connected(self) -> bool:
         """Whether a connection of the program is open."""
         return bool(self._connections)
 
-    def _asked(self, exchange: Exchange) -> None:
+    def _note_request(self, exchange: Exchange) -> None:
         if exchange.api == "Fetch":
             for (topic, partition), offset in fetched_places(exchange, self._knowledge):
                 if (topic, partition) == (self._topic, 0) and offset >= self.position:

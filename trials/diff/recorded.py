@@ -16,7 +16,9 @@ from ...protocol.batch import HEADER_SIZE, build
 from ...protocol.codec import api_name
 from ...protocol.errors import Malformed
 from ...protocol.requests import request_frame
-from ...trace.view import BrokenTrace, Event, read_trace
+from ...trace.events import BrokenTrace
+from ...trace.exchanges import Exchange, exchanges
+from ...trace.reader import read_trace
 from .messages import Answer, Fields, Request, read_answer, read_request, schema
 from .report import FENCE, FORMAT
 
@@ -86,52 +88,50 @@ def of_trace(path: Path) -> Recording:
     """The requests of a trace, as far as it has all of them. Raises CannotRun."""
     try:
         with path.open(encoding="utf-8") as lines:
-            events = list(read_trace(lines))
+            found = list(exchanges(read_trace(lines)))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"diff --trace {path}: {wrong}") from None
-    answers = {each.get("cause"): each for each in events if each["kind"] == "answer"}
     requests: list[Recorded] = []
     left_out: dict[str, int] = {}
     numbers: dict[str, int] = {}
-    for event in events:
-        if event["kind"] != "request":
+    for exchange in found:
+        if not isinstance(exchange, Exchange):
             continue
-        connection = numbers.setdefault(str(event.get("connection")), len(numbers) + 1)
+        connection = numbers.setdefault(exchange.connection, len(numbers) + 1)
         try:
-            request = _request(event)
+            request = _request(exchange)
         except _Incomplete as why:
-            text = f"{event['api']}: {why}"
+            text = f"{exchange.api}: {why}"
             left_out[text] = left_out.get(text, 0) + 1
             continue
-        requests.append(Recorded(connection, request, _answer(request, answers.get(event["seq"]))))
+        requests.append(Recorded(connection, request, _answer(request, exchange)))
     return Recording(requests, left_out)
 
 
-def _request(event: Event) -> Request:
-    key = _KEYS.get(event["api"])
-    fields = event.get("request")
-    if key is None or not isinstance(fields, dict) or "undecoded" in event:
-        raise _Incomplete(f"the trace has no fields: {event.get('undecoded', 'unknown')}")
-    if event["api"].startswith("Sasl"):
+def _request(exchange: Exchange) -> Request:
+    key = _KEYS.get(exchange.api)
+    if key is None or exchange.undecoded:
+        raise _Incomplete(f"the trace has no fields: {exchange.undecoded or 'unknown'}")
+    if exchange.api.startswith("Sasl"):
         raise _Incomplete("a trace has no logins")
-    fields = {name: value for name, value in fields.items() if name != "batches"}
+    fields = {name: value for name, value in exchange.fields.items() if name != "batches"}
     body = _struct(schema(key, "Request"), fields)
     if key is ApiKey.PRODUCE:
-        _fill(body, event["request"].get("batches", ()))
-    number, version = event.get("correlation_id", 0), event["version"]
+        _fill(body, exchange.fields.get("batches", ()))
+    number = exchange.request.correlation_id or 0
     try:
-        frame = request_frame(key, version, number, event.get("client_id") or "", body)
+        frame = request_frame(key, exchange.version, number, exchange.client_id, body)
     except (KeyError, ValueError):
         raise _Incomplete("its fields do not fit its version") from None
     return read_request(bytes(frame)[4:])
 
 
-def _answer(request: Request, event: Event | None) -> Answer | None:
+def _answer(request: Request, exchange: Exchange) -> Answer | None:
     """An answer of which only the fields are known; as far as they are whole."""
-    if event is None or request.api_key is None or not isinstance(event.get("response"), dict):
+    if request.api_key is None or exchange.response is None:
         return None
     fields = {
-        name: value for name, value in event["response"].items() if name not in _TRACED_BESIDE
+        name: value for name, value in exchange.response.items() if name not in _TRACED_BESIDE
     }
     try:
         found = _struct(schema(request.api_key, "Response"), fields)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from .seen import Event, Seen
+from ...trace.exchanges import Exchange
+from .seen import Seen
 from .stage import Stage
 
 
@@ -32,14 +33,14 @@ class Verdict(NamedTuple):
     events: Sequence[int] = ()
 
 
-def bug(text: str, *events: Event) -> Verdict:
+def bug(text: str, *shown: Exchange) -> Verdict:
     """The bug was seen."""
-    return Verdict(Shows.BUG, text, [each["seq"] for each in events])
+    return Verdict(Shows.BUG, text, [each.seq for each in shown])
 
 
-def no_bug(text: str, *events: Event) -> Verdict:
+def no_bug(text: str, *shown: Exchange) -> Verdict:
     """The right result was seen."""
-    return Verdict(Shows.NO_BUG, text, [each["seq"] for each in events])
+    return Verdict(Shows.NO_BUG, text, [each.seq for each in shown])
 
 
 def neither(seen: Seen) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from .exhibit import Exhibit, Verdict, bug, no_bug
-from .seen import Event, Seen
+from .seen import Seen
 from .stage import TOPIC, Stage
 
 
@@ -40,7 +40,7 @@ def on_node_one(stage: Stage) -> None:
 def asks_the_new_leader(seen: Seen) -> Verdict | None:
     """Whether the question came to the new leader."""
     asked = seen.requests("ListOffsets")
-    nodes = {each["node_id"] for each in asked}
+    nodes = {each.node_id for each in asked}
     failed = seen.said("failed")
     if len(failed) == 5 and not seen.said("after") and nodes == {1}:
         return bug("all five calls ask the leader that was, and fail", *asked)
@@ -58,7 +58,7 @@ def second_times_out(stage: Stage) -> None:
 
 def third_waits_for_second(seen: Seen) -> Verdict | None:
     """Whether all batches are stored, or the producer has failed."""
-    sent: list[Event] = seen.requests("Produce")
+    sent = seen.requests("Produce")
     stored = seen.records.get(0, [])
     if seen.said("fatal") and len(stored) < 3:
         name = seen.said("fatal")[0]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...trace.exchanges import Exchange
 from .exhibit import Exhibit, Verdict, bug, no_bug
 from .seen import Seen
 from .stage import TOPIC, Stage
 
 
-def sequences(seen: Seen) -> list[tuple[int, dict[str, object]]]:
+def sequences(seen: Seen) -> list[tuple[int, Exchange]]:
     """The first sequence number of each batch that was sent, with its request."""
     return [
         (batch["base_sequence"], each)
         for each in seen.requests("Produce")
-        for batch in each["request"].get("batches", ())
+        for batch in each.fields.get("batches", ())
     ]
 
 

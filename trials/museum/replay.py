@@ -10,11 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from ...testing.broker import Ottla
-from ...trace.view import lines_of, read_trace
+from ...trace.events import Event
+from ...trace.reader import read_trace
+from ...trace.view import lines_of
 from ..conform.program import Program
 from .exhibit import Exhibit, Verdict, neither
 from .install import launch
-from .seen import Event, Seen
+from .seen import Seen
 from .stage import GROUP, TOPIC, NotSaid, Stage
 
 _SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}

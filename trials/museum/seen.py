@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-Event = dict[str, Any]
+from ...trace.events import Event
+from ...trace.exchanges import Exchange, exchanges
+
 _MARK: Final = "seen: "  # before the words of a program; other lines are of the client
 
 
@@ -32,22 +34,13 @@ class Seen(NamedTuple):
         """What the program said under a name: of its line `seen: NAME TEXT` the text."""
         return said(self.output, name)
 
-    def requests(self, api: str) -> list[Event]:
+    def requests(self, api: str) -> list[Exchange]:
         """Requests of the client to an API; the requests of Ottla itself are left out."""
         return [
             each
-            for each in self.events
-            if each["kind"] == "request" and each["api"] == api and each["client_id"] != "ottla"
+            for each in exchanges(self.events)
+            if isinstance(each, Exchange) and each.api == api and each.client_id != "ottla"
         ]
-
-    def answer(self, request: Event) -> Event | None:
-        """The answer to a request."""
-        found = (
-            each
-            for each in self.events
-            if each["kind"] == "answer" and each["cause"] == request["seq"]
-        )
-        return next(found, None)
 
 
 def said(output: Sequence[str], name: str) -> list[str]:

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ...protocol.errors import Code
-from ...trace.view import Event, Exchange, errors_in, exchanges
+from ...trace.events import Event, Request
+from ...trace.exchanges import Exchange, exchanges
+from ...trace.messages import errors_of
 from .checks import STUCK, TWICE
 
 _PAGE: Final = 'docs/how-to/torture.md, "If your client is librdkafka"'
@@ -68,30 +70,25 @@ def known_bugs(kinds: Iterable[str], events: Sequence[Event]) -> list[KnownBug]:
 
 def _software(events: Iterable[Event]) -> Iterator[str]:
     for event in events:
-        if event["kind"] == "request" and event["api"] == "ApiVersions":
-            yield str((event.get("request") or {}).get("client_software_name") or "")
+        if isinstance(event, Request) and event.api == "ApiVersions":
+            yield str(event.fields.get("client_software_name") or "")
 
 
 def _has_offsets_added_and_not_sent(all_: Iterable[Exchange]) -> bool:
     """Whether a transaction got its group, and nothing came after that."""
     waiting: set[Any] = set()  # Any: transactional ids of traces
     for each in all_:
-        name = (each.request.get("request") or {}).get("transactional_id")
-        if each.request["api"] == "AddOffsetsToTxn" and not _failed(each):
+        name = each.fields.get("transactional_id")
+        if each.api == "AddOffsetsToTxn" and each.is_answered and not _errors(each):
             waiting.add(name)
-        elif each.request["api"] in ("TxnOffsetCommit", "EndTxn", "InitProducerId"):
+        elif each.api in ("TxnOffsetCommit", "EndTxn", "InitProducerId"):
             waiting.discard(name)
     return bool(waiting)
 
 
-def _failed(exchange: Exchange) -> bool:
-    answer = exchange.answer
-    if answer is None or "unanswered" in answer:
-        return True
-    return bool(answer.get("error") or errors_in(answer.get("response")))
-
-
 def _is_withheld(exchange: Exchange) -> bool:
-    answer = exchange.answer or {}
-    is_fetch = exchange.request["api"] == "OffsetFetch"
-    return is_fetch and _UNSTABLE in {answer.get("error"), *errors_in(answer.get("response"))}
+    return exchange.api == "OffsetFetch" and _UNSTABLE in _errors(exchange)
+
+
+def _errors(exchange: Exchange) -> list[str]:
+    return [] if exchange.answer is None else errors_of(exchange.answer)

@@ -8,12 +8,12 @@ took its transactional id.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from ...client.record_reader import ReadRecord
-from ...trace.view import Event, Exchange, errors_in, exchanges
-from ...trace.words import topic_names
+from ...trace.events import Decision, Event, Fields, RecordsAppended, Request
+from ...trace.exchanges import Exchange, Exchanges
+from ...trace.messages import errors_in, structs, topic_name, topic_names
 from ...verdict.oracle.history import ABORT, ASSIGN, BEGIN, COMMIT, INIT, OK, SEND, Operation, Value
 from ...verdict.oracle.oracle import LogRecord, Oracle
 from .checks import Violation
@@ -58,9 +58,9 @@ def _value(place: str, offset: int) -> Value:
     return f"{place}@{offset}"
 
 
-def _producer(fields: Mapping[str, Any]) -> tuple[int, int]:
+def _producer(exchange: Exchange) -> tuple[int, int]:
     """Id and epoch of the producer of a Produce."""
-    for batch in fields.get("batches") or ():
+    for batch in structs(exchange.fields, "batches"):
         if "producer_id" in batch:
             return batch["producer_id"], batch["producer_epoch"]
     return -1, -1
@@ -68,7 +68,7 @@ def _producer(fields: Mapping[str, Any]) -> tuple[int, int]:
 
 def _is_decided(exchange: Exchange) -> bool:
     """Whether a coordinator has written what a request asks for."""
-    return any(each["kind"] == "decision" for each in exchange.changes)
+    return any(isinstance(each, Decision) for each in exchange.changes)
 
 
 class _Ledger:
@@ -81,56 +81,50 @@ class _Ledger:
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
-        self._names = topic_names(list(events))
+        self._names = topic_names(events)
         self._owners: dict[tuple[int, int], str] = {}
         self._open: dict[str, str] = {}
         self._offsets: dict[str, tuple[str, _Offsets]] = {}
 
     def operations(self) -> Iterator[Operation]:
         """In the order of requests and answers."""
-        begun: dict[int, Exchange] = {}
-        ended: dict[int, Exchange] = {}
-        for each in exchanges(self._events):
-            if isinstance(each, Exchange):
-                begun[each.request["seq"]] = each
-                if each.answer is not None:
-                    ended[each.answer["seq"]] = each
-        for event in self._events:
-            seq = event["seq"]
-            if seq in begun:
-                yield from self._begin(begun[seq], seq)
-            elif seq in ended:
-                yield from self._end(ended[seq], seq)
+        together = Exchanges()
+        belonging = [(event, together.add(event)) for event in self._events]
+        for event, exchange in belonging:
+            if exchange is None:
+                continue
+            if isinstance(event, Request):
+                yield from self._begin(exchange)
+            elif event is exchange.answer:
+                yield from self._end(exchange)
 
-    def _begin(self, exchange: Exchange, seq: int) -> Iterator[Operation]:
-        request = exchange.request
-        fields: Mapping[str, Any] = request.get("request") or {}
+    def _begin(self, exchange: Exchange) -> Iterator[Operation]:
+        seq, api, fields = exchange.seq, exchange.api, exchange.fields
         process = f"request-{seq}"
-        if request["api"] == "Produce":
+        if api == "Produce":
             records = self._appended(exchange)
             if records:
-                txn = yield from self._transaction(_producer(fields), seq)
+                txn = yield from self._transaction(_producer(exchange), seq)
                 yield Operation(seq, process, BEGIN, SEND, txn, records)
-        elif request["api"] == "TxnOffsetCommit":
+        elif api == "TxnOffsetCommit":
             if _is_decided(exchange):
                 yield from self._sent_offsets(fields, seq)
-        elif request["api"] == "EndTxn":
+        elif api == "EndTxn":
             yield from self._ends(fields, process, seq, BEGIN)
-        elif request["api"] == "OffsetCommit" and _is_decided(exchange):
+        elif api == "OffsetCommit" and _is_decided(exchange):
             offsets = self._places(fields)
             group = str(fields.get("group_id"))
             yield Operation(seq, process, BEGIN, COMMIT, offsets=offsets, group=group)
-        elif request["api"] == "OffsetFetch":
+        elif api == "OffsetFetch":
             yield Operation(seq, process, BEGIN, ASSIGN)
 
-    def _end(self, exchange: Exchange, seq: int) -> Iterator[Operation]:
-        request, answer = exchange.request, exchange.answer or {}
-        response = answer.get("response")
-        if not isinstance(response, dict) or "unanswered" in answer:
+    def _end(self, exchange: Exchange) -> Iterator[Operation]:
+        seq, api, fields, response = (
+            exchange.answer_seq, exchange.api, exchange.fields, exchange.response,
+        )  # fmt: skip
+        if response is None or exchange.unanswered:
             return
-        fields: Mapping[str, Any] = request.get("request") or {}
-        process = f"request-{request['seq']}"
-        api = request["api"]
+        process = f"request-{exchange.seq}"
         if api == "OffsetFetch":
             yield from self._assigned(fields, response, process, seq)
         elif errors_in(response):
@@ -143,7 +137,7 @@ class _Ledger:
         elif api == "Produce":
             records = self._appended(exchange)
             if records:
-                txn = self._open.get(self._owner(_producer(fields)), "")
+                txn = self._open.get(self._owner(_producer(exchange)), "")
                 yield Operation(seq, process, OK, SEND, txn, records)
         elif api == "EndTxn":
             yield from self._ends(fields, process, seq, OK)
@@ -166,16 +160,14 @@ class _Ledger:
             yield Operation(seq, owner, BEGIN, SEND, self._open[owner])
         return self._open[owner]
 
-    def _sent_offsets(self, fields: Mapping[str, Any], seq: int) -> Iterator[Operation]:
+    def _sent_offsets(self, fields: Fields, seq: int) -> Iterator[Operation]:
         producer = fields["producer_id"], fields["producer_epoch"]
         txn = yield from self._transaction(producer, seq)
         if txn:
             _, known = self._offsets.setdefault(txn, (str(fields["group_id"]), {}))
             known.update(self._places(fields))
 
-    def _ends(
-        self, fields: Mapping[str, Any], process: str, seq: int, kind: str
-    ) -> Iterator[Operation]:
+    def _ends(self, fields: Fields, process: str, seq: int, kind: str) -> Iterator[Operation]:
         owner = self._owner((fields["producer_id"], fields["producer_epoch"]))
         txn = self._open.get(owner, "")
         if not txn:
@@ -186,7 +178,7 @@ class _Ledger:
         else:
             yield Operation(seq, process, kind, ABORT, txn)
 
-    def _follow(self, fields: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+    def _follow(self, fields: Fields, response: Fields) -> None:
         """The transaction has ended; its producer may have another epoch now (KIP-890)."""
         owner = self._owner((fields["producer_id"], fields["producer_epoch"]))
         self._open.pop(owner, None)
@@ -197,34 +189,32 @@ class _Ledger:
     def _appended(self, exchange: Exchange) -> dict[str, _Pairs]:
         """The places of the records that a Produce has put into logs."""
         counts: dict[str, int] = {}
-        for batch in (exchange.request.get("request") or {}).get("batches") or ():
+        for batch in structs(exchange.fields, "batches"):
             topic = self._names.get(batch["topic"], batch["topic"])
             place = f"{topic}-{batch['partition']}"
             counts[place] = counts.get(place, 0) + batch.get("records", 0)
         found: dict[str, _Pairs] = {}
         for change in exchange.changes:
-            if change["kind"] == "records_appended":
-                place = f"{change['topic']}-{change['partition']}"
-                end = change["log_end_offset"]
+            if isinstance(change, RecordsAppended):
+                place = f"{change.topic}-{change.partition}"
                 if place in counts:
-                    offsets = range(end - counts[place], end)
+                    offsets = range(change.log_end_offset - counts[place], change.log_end_offset)
                     found[place] = [(offset, _value(place, offset)) for offset in offsets]
         return found
 
-    def _places(self, fields: Mapping[str, Any]) -> _Offsets:
-        found: _Offsets = {}
-        for topic in fields.get("topics") or ():
-            name = topic.get("name") or self._names.get(str(topic.get("topic_id")), "")
-            for each in topic.get("partitions") or ():
-                found[f"{name}-{each['partition_index']}"] = each["committed_offset"]
-        return found
+    def _places(self, fields: Fields) -> _Offsets:
+        return {
+            f"{topic_name(topic, self._names)}-{each['partition_index']}": each["committed_offset"]
+            for topic in structs(fields, "topics")
+            for each in structs(topic, "partitions")
+        }
 
     def _assigned(
-        self, fields: Mapping[str, Any], response: Mapping[str, Any], process: str, seq: int
+        self, fields: Fields, response: Fields, process: str, seq: int
     ) -> Iterator[Operation]:
         if not fields.get("require_stable") or errors_in(response):
             return
-        for group in response.get("groups") or ():
+        for group in structs(response, "groups"):
             offsets = {
                 place: offset for place, offset in self._places(group).items() if offset >= 0
             }

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from ...client.cluster_client import ErrorAnswer, NoAnswer
-from ...trace.view import Event
+from ...trace.events import Event, Fault
 from ..conform.program import ended
 from .checks import EXITS, FENCING, STUCK, Seen, Violation, judge_output
 from .contract import Contract
@@ -173,7 +173,7 @@ class _Run:
             step = self._rules.pop(number, None)
             if step is not None:
                 self._fired.append(step)
-                self._tell(f"step: {step}", event["seq"])
+                self._tell(f"step: {step}", event.seq)
                 if step.is_of_processes:
                     self._begin(step, number, event)
         for act in list(self._acts):
@@ -248,13 +248,14 @@ class _Run:
 
     # Steps of processes
 
-    def _begin(self, step: Step, rule: int, event: Event) -> None:
-        act = _Act(step, rule, event["seq"])
+    def _begin(self, step: Step, rule: int, event: Fault) -> None:
+        act = _Act(step, rule, event.seq)
         copy = self._copies.get(step.at.copy)
         if copy is None:
             self._stage.release(rule)
             return
-        node_id = (self._watch.request_of(event) or {}).get("node_id", 1)
+        request = self._watch.request_of(event)
+        node_id = 1 if request is None or request.node_id is None else request.node_id
         getattr(self, f"_{step.do}")(act, copy, node_id)
         self._acts.append(act)
 

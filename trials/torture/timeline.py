@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
-from ...trace.view import Event, Exchange, exchanges, line_of
-from ...trace.words import Names, topic_names
+from ...trace.events import Event, Fault, Fields, MarkerAppended, OffsetsMaterialized
+from ...trace.exchanges import Exchange, exchanges
+from ...trace.messages import Names, structs, topic_names
+from ...trace.view import line_of
 from .checks import Place, Violation
 from .run import Told
 from .watch import copy_of
@@ -42,13 +44,13 @@ def timeline(
     Args:
         most: at most so many lines.
     """
-    names = topic_names(list(events))
+    names = topic_names(events)
     rows: list[tuple[int, Line]] = [(each.seq, _told(each)) for each in story]
     for exchange in exchanges(events):
         if isinstance(exchange, Exchange) and copy_of(exchange.request):
             notes = list(_notes(exchange, violation, names))
-            if notes or exchange.request["api"] in _APIS:
-                rows.append((exchange.request["seq"], _shown(exchange, names, notes)))
+            if notes or exchange.api in _APIS:
+                rows.append((exchange.seq, _shown(exchange, names, notes)))
     rows.sort(key=lambda row: row[0])
     return _shortened([line for _, line in rows], most)
 
@@ -59,74 +61,66 @@ def _told(told: Told) -> Line:
 
 
 def _shown(exchange: Exchange, names: Names, notes: Sequence[str]) -> Line:
-    copy = f"copy {copy_of(exchange.request)}"
-    told = Exchange({**exchange.request, "client_id": copy})
-    told.answer = exchange.answer
-    told.changes = [each for each in exchange.changes if each["kind"] in _CHANGES]
-    text, style = line_of(told, names)
-    is_of_end = exchange.request["api"] in ("EndTxn", "InitProducerId")
-    weight = 3 if notes else 1 if is_of_end or style else 0
+    told = Exchange(exchange.request)
+    if exchange.answer is not None:
+        told.set_answer(exchange.answer)
+    told.changes = [each for each in exchange.changes if isinstance(each, _CHANGES)]
+    text, style = line_of(told, names, f"copy {copy_of(exchange.request)}")
+    weight = 3 if notes else 1 if exchange.api in ("EndTxn", "InitProducerId") or style else 0
     return Line(text + "".join(f"  <-- {note}" for note in notes), style, weight)
 
 
-_CHANGES: Final = frozenset({"fault", "marker_appended", "offsets_materialized"})
+_CHANGES: Final = (Fault, MarkerAppended, OffsetsMaterialized)
 
 
 def _notes(exchange: Exchange, violation: Violation, names: Names) -> Iterator[str]:
     """What a request has to do with the records of a violation."""
-    request, answer = exchange.request, exchange.answer
-    api = request["api"]
-    response = (answer or {}).get("response") or {}
-    if not isinstance(response, dict):
-        return
     for place in violation.input[:1]:
-        if api == "Fetch" and any(_holds(batch, place, names) for batch in _batches(response)):
-            yield f"reads {place}"
-        elif api in ("TxnOffsetCommit", "OffsetCommit"):
-            for offset in _committed(request, place, names):
+        if exchange.api == "Fetch":
+            if any(_holds(batch, place, names) for batch in structs(exchange.response, "batches")):
+                yield f"reads {place}"
+        elif exchange.api in ("TxnOffsetCommit", "OffsetCommit"):
+            for offset in _committed(exchange, place, names):
                 if offset > place.offset:
                     yield f"commits offset {offset}, beyond {place}"
-    if api == "Produce":
+    if exchange.api == "Produce":
         for place in violation.output:
-            if _is_written(request, response, place, names):
+            if _is_written(exchange, place, names):
                 yield f"writes {place}"
 
 
-def _batches(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [each for each in response.get("batches") or () if "base_offset" in each]
-
-
-def _is_topic(fields: Mapping[str, Any], place: Place, names: Names) -> bool:
+def _is_topic(fields: Fields, place: Place, names: Names) -> bool:
     given = [str(fields[name]) for name in ("name", "topic", "topic_id") if fields.get(name)]
     return any(names.get(each, each) == place.topic for each in given)
 
 
-def _holds(batch: Mapping[str, Any], place: Place, names: Names) -> bool:
+def _holds(batch: Fields, place: Place, names: Names) -> bool:
     return (
-        _is_topic(batch, place, names)
+        "base_offset" in batch
+        and _is_topic(batch, place, names)
         and batch["partition"] == place.partition
         and batch["base_offset"] <= place.offset <= batch["last_offset"]
     )
 
 
-def _committed(request: Event, place: Place, names: Names) -> Iterator[int]:
-    for topic in (request.get("request") or {}).get("topics") or ():
+def _committed(exchange: Exchange, place: Place, names: Names) -> Iterator[int]:
+    for topic in structs(exchange.fields, "topics"):
         if _is_topic(topic, place, names):
-            for each in topic.get("partitions") or ():
+            for each in structs(topic, "partitions"):
                 if each.get("partition_index") == place.partition:
                     yield int(each["committed_offset"])
 
 
-def _is_written(request: Event, response: Mapping[str, Any], place: Place, names: Names) -> bool:
+def _is_written(exchange: Exchange, place: Place, names: Names) -> bool:
     counts = {
         each["partition"]: each["records"]
-        for each in (request.get("request") or {}).get("batches") or ()
+        for each in structs(exchange.fields, "batches")
         if _is_topic(each, place, names) and "records" in each
     }
-    for topic in response.get("responses") or ():
+    for topic in structs(exchange.response, "responses"):
         if not _is_topic(topic, place, names):
             continue
-        for each in topic.get("partition_responses") or ():
+        for each in structs(topic, "partition_responses"):
             base, count = each.get("base_offset", -1), counts.get(each.get("index"), 0)
             if each.get("index") == place.partition and base <= place.offset < base + count:
                 return True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ...protocol.errors import Code
-from ...trace.follower import TraceFollower
-from ...trace.view import Event, errors_in
+from ...trace.events import Answer, Decision, Event, Fault, Fields, Request
+from ...trace.exchanges import Exchange, Exchanges
+from ...trace.messages import errors_in
+from ...trace.reader import TraceFollower
 
 LISTENER: Final = "COPY"
 """The name of a copy's listener, with its number."""
@@ -36,9 +37,9 @@ class Member(NamedTuple):
     is_new_kind: bool
 
 
-def copy_of(event: Event) -> int:
+def copy_of(request: Request) -> int:
     """The copy that sent a request; 0 for the runner."""
-    listener = event.get("listener") or ""
+    listener = request.listener or ""
     is_copy = listener.startswith(LISTENER) and listener != LISTENER
     return int(listener.removeprefix(LISTENER)) if is_copy else 0
 
@@ -59,13 +60,13 @@ class Watch:
 
     def __init__(self, file: Path) -> None:
         self._follower = TraceFollower(file)
-        self._asked: dict[int, Event] = {}
+        self._exchanges = Exchanges()
         self._members: dict[int, dict[str, Member]] = {}
         self._states: dict[str, str] = {}
         self._owners: dict[str, int] = {}
         self._former: dict[str, set[int]] = {}
         self.events: list[Event] = []
-        self.fired: dict[int, Event] = {}
+        self.fired: dict[int, Fault] = {}
         self.apis: dict[str, int] = {}
         self.changed_s = time.monotonic()
         self.commits: dict[int, int] = {}
@@ -76,9 +77,9 @@ class Watch:
 
     def look(self) -> None:
         """Read what the trace has got since the last look."""
-        for event in self._follower.new():
+        for event in self._follower.read_new():
             self.events.append(event)
-            self.last_seq = event["seq"]
+            self.last_seq = event.seq
             self._see(event)
 
     @property
@@ -94,9 +95,10 @@ class Watch:
         """The transactional ids that a copy has."""
         return [name for name, owner in self._owners.items() if owner == copy]
 
-    def request_of(self, event: Event) -> Event | None:
-        """The request that waits in a rule which has fired."""
-        return self._asked.get(event.get("cause", 0))
+    def request_of(self, fault: Fault) -> Request | None:
+        """The request of a copy that waits in a rule which has fired."""
+        found = self._exchanges.of(fault.cause)
+        return found.request if found is not None and copy_of(found.request) else None
 
     def forget_owner(self, copy: int) -> None:
         """A process has ended: its transactional ids are free."""
@@ -106,34 +108,32 @@ class Watch:
             former.discard(copy)
 
     def _see(self, event: Event) -> None:
-        kind = event["kind"]
-        if kind == "fault":
-            self.fired.setdefault(event["id"], event)
-        elif kind == "decision":
-            for record in event["records"]:
-                if isinstance(record, dict) and record.get("type") == "Transaction":
-                    self._states[record["transactional_id"]] = record["after"]
-        elif kind == "request" and copy_of(event):
-            self._request(copy_of(event), event)
-        elif kind == "answer" and (request := self._asked.pop(event.get("cause", 0), None)):
-            self._answer(copy_of(request), request, event)
+        if isinstance(event, Fault):
+            self.fired.setdefault(event.id, event)
+        elif isinstance(event, Decision):
+            for record in event.transactions:
+                self._states[record["transactional_id"]] = record["after"]
+        elif isinstance(event, Request):
+            self._exchanges.begin(event)
+            if copy := copy_of(event):
+                self._note_request(copy, event)
+        elif isinstance(event, Answer):
+            answered = self._exchanges.end(event)
+            if answered is not None and (copy := copy_of(answered.request)):
+                self._note_answer(copy, answered)
 
-    def _request(self, copy: int, event: Event) -> None:
-        api, fields = event["api"], event.get("request") or {}
-        self._asked[event["seq"]] = event
-        self.apis[api] = max(self.apis.get(api, 0), event["version"])
+    def _note_request(self, copy: int, request: Request) -> None:
+        api, fields = request.api, request.fields
+        self.apis[api] = max(self.apis.get(api, 0), request.version)
         self.requests[copy] = self.requests.get(copy, 0) + 1
         if api in _CHANGING:
             self.changed_s = time.monotonic()
         if api in ("JoinGroup", "ConsumerGroupHeartbeat"):
             self.joins[copy] = self.joins.get(copy, 0) + 1
-        member_id = fields.get("member_id") if isinstance(fields, dict) else None
-        if member_id and fields.get("group_id"):
-            self._member(copy, api, fields["group_id"], member_id, fields)
+        if fields.get("member_id") and fields.get("group_id"):
+            self._note_member(copy, api, fields["group_id"], fields["member_id"], fields)
 
-    def _member(
-        self, copy: int, api: str, group: str, member_id: str, fields: Mapping[str, Any]
-    ) -> None:
+    def _note_member(self, copy: int, api: str, group: str, member_id: str, fields: Fields) -> None:
         members = self._members.setdefault(copy, {})
         has_left = api == "LeaveGroup" or fields.get("member_epoch") == -1
         if has_left:
@@ -143,14 +143,11 @@ class Watch:
         elif member_id not in members:
             members[member_id] = Member(group, member_id, False)
 
-    def _answer(self, copy: int, request: Event, event: Event) -> None:
-        api, response = request["api"], event.get("response") or {}
-        if not isinstance(response, dict):
-            return
-        fields = request.get("request") or {}
+    def _note_answer(self, copy: int, exchange: Exchange) -> None:
+        api, fields, response = exchange.api, exchange.fields, exchange.response or {}
         errors = set(errors_in(response))
         if api == "JoinGroup" and response.get("member_id"):
-            self._member(copy, api, fields["group_id"], response["member_id"], {})
+            self._note_member(copy, api, fields["group_id"], response["member_id"], {})
         elif api == "InitProducerId" and fields.get("transactional_id") and not errors:
             self._owned(fields["transactional_id"], copy)
         elif api in _COMMITS and not errors:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..exchange import ON_THE_WAY_MS, Closed, Exchange, Fields
+from ...trace.events import ConnectionClosed, Fields
+from ...trace.exchanges import ON_THE_WAY_MS, Exchange
+from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import Place, codes, error_codes, structs, topic_of
+from ..reading import Place, codes, error_codes, topic_of
 from .fetch_sessions import FetchSessions
 from .group import Member, joined, member_of
 from .rule import Rule
@@ -67,7 +69,7 @@ class _Members(Rule):
         """The partitions that a Fetch asks for, those of its session too."""
         return frozenset(self._sessions.asked(exchange))
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._sessions.closed(closed)
 
     def assigned_in(self, fields: Fields | None, name: str) -> Places:

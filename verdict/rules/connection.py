@@ -7,17 +7,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ...protocol.api_keys import ApiKey
-from ..exchange import ON_THE_WAY_MS, Closed, Exchange, Fields
+from ...trace.events import ConnectionClosed, Fields
+from ...trace.exchanges import ON_THE_WAY_MS, Exchange
+from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import (
-    SentBatch,
-    batches,
-    codes,
-    error_codes,
-    produce_errors,
-    structs,
-    transactional_id,
-)
+from ..reading import SentBatch, batches, codes, error_codes, produce_errors, transactional_id
 from .rule import Rule
 
 _UNSUPPORTED_VERSION: Final = codes("UNSUPPORTED_VERSION")
@@ -82,7 +76,7 @@ class AnnouncedVersions(Rule):
         else:
             self.violates(f"version {exchange.version} is not in {lowest} to {highest}", exchange)
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._announced.pop(closed.connection, None)
 
 
@@ -122,7 +116,7 @@ class Downgrade(Rule):
         super().__init__(knowledge)
         self._refused: dict[str, Exchange] = {}
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._refused.pop(closed.connection, None)
 
     def answered(self, exchange: Exchange) -> None:
@@ -198,7 +192,7 @@ class Throttled(Rule):
             and throttled.fields.get("transactional_id") == transactional_id
         ]
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._until.pop(closed.connection, None)
         self._first_at_ms.pop(closed.connection, None)
         self._read.discard(closed.connection)
@@ -336,7 +330,7 @@ class ConnectionStartsWithVersions(Rule):
         else:
             self.violates(f"{exchange.api} is the first request to this broker", exchange)
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._first.pop(closed.connection, None)
         self._asked.discard(closed.connection)
 

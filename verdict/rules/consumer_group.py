@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..exchange import Closed, Exchange
+from ...trace.events import ConnectionClosed
+from ...trace.exchanges import Exchange
+from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import codes, error_codes, structs
+from ..reading import codes, error_codes
 from .group import Member, generation_of, member_of
 from .rule import Rule
 
@@ -232,7 +234,7 @@ class LeavesByHeartbeat(Rule):
         if _epoch(exchange) in _LEAVES and self._last.pop(member_of(exchange), None) is not None:
             self.obeys()
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._closed.add(closed.connection)
 
     def finish(self) -> None:

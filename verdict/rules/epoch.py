@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..exchange import Exchange
+from ...trace.exchanges import Exchange
+from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import Place, structs, topic_of
+from ..reading import Place, topic_of
 from .rule import Rule
 
 _LEADER_EPOCH_SINCE: Final = 9

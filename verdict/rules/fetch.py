@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..exchange import Closed, Exchange
+from ...trace.events import ConnectionClosed
+from ...trace.exchanges import Exchange
+from ...trace.messages import name_of, structs
 from ..knowledge import Knowledge
-from ..reading import Place, codes, error_codes, fetched_places, name_of, structs, topic_of
+from ..reading import Place, codes, error_codes, fetched_places, topic_of
 from .fetch_sessions import FetchSessions
 from .rule import Rule
 
@@ -52,7 +54,7 @@ class SessionEpochs(Rule):
         if session_id and asked == _NEW_SESSION and not exchange.error:
             self._epochs[exchange.connection, session_id] = 0, exchange
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         for key in [each for each in self._epochs if each[0] == closed.connection]:
             del self._epochs[key]
 
@@ -129,7 +131,7 @@ class PositionMoves(Rule):
                     last,
                 )
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._repeats.pop(closed.connection, None)
         self._sessions.closed(closed)
 
@@ -191,7 +193,7 @@ class FetchesAfterAnswer(Rule):
         super().__init__(knowledge)
         self._seen: dict[str, set[int]] = {}
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._seen.pop(closed.connection, None)
 
     def asked(self, exchange: Exchange) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..exchange import Closed, Exchange
+from ...trace.events import ConnectionClosed
+from ...trace.exchanges import Exchange
+from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import Place, fetched_places, structs, topic_of
+from ..reading import Place, fetched_places, topic_of
 
 _NO_SESSION: Final = -1
 
@@ -42,7 +44,7 @@ class FetchSessions:
             self._sessions[exchange.connection, session_id] = found
         return found
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         """A connection ended; its sessions are not continued on another one."""
         for key in [each for each in self._sessions if each[0] == closed.connection]:
             del self._sessions[key]

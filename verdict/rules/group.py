@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..exchange import Closed, Exchange, Fields
+from ...trace.events import ConnectionClosed, Fields
+from ...trace.exchanges import Exchange
+from ...trace.messages import name_of, structs
 from ..knowledge import Knowledge
-from ..reading import codes, error_codes, name_of, structs
+from ..reading import codes, error_codes
 from .rule import Rule
 
 _OF_MEMBERS: Final = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit"})
@@ -374,7 +376,7 @@ class LeavesAtClose(Rule):
         elif member in self._last:
             self._last[member] = exchange
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         self._closed.add(closed.connection)
 
     def finish(self) -> None:

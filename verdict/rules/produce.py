@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import ClassVar, Final
 
-from ..exchange import Exchange
+from ...trace.exchanges import Exchange
+from ...trace.messages import structs
 from ..knowledge import Knowledge
 from ..reading import (
     END_BUMPS_SINCE,
@@ -15,7 +16,6 @@ from ..reading import (
     codes,
     produce_errors,
     producer_of,
-    structs,
     transactional_id,
 )
 from .rule import Rule

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..exchange import ON_THE_WAY_MS, UNKNOWN_NODE, Closed, Exchange
+from ...trace.events import ConnectionClosed
+from ...trace.exchanges import ON_THE_WAY_MS, UNKNOWN_NODE, Exchange
+from ...trace.messages import name_of, structs
 from ..knowledge import Knowledge
 from ..reading import (
     Place,
@@ -12,9 +14,7 @@ from ..reading import (
     data_errors,
     error_codes,
     fetched_places,
-    name_of,
     places,
-    structs,
     topic_of,
     transactional_id,
 )
@@ -110,7 +110,7 @@ class CoordinatorLookedUpAgain(Rule):
         if exchange.unanswered:
             self._unanswered.setdefault(exchange.connection, []).append(exchange)
 
-    def closed(self, closed: Closed) -> None:
+    def closed(self, closed: ConnectionClosed) -> None:
         waiting = self.knowledge.live.get(closed.connection, {}).values()
         for each in [*self._unanswered.pop(closed.connection, ()), *waiting]:
             key = coordinated(each)

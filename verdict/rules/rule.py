@@ -6,7 +6,8 @@ from abc import ABC
 from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple
 
-from ..exchange import Closed, Exchange, Opened
+from ...trace.events import ConnectionClosed, ConnectionOpened
+from ...trace.exchanges import Exchange
 from ..knowledge import Knowledge
 
 MOST_VIOLATIONS: Final = 100
@@ -86,10 +87,10 @@ class Rule(ABC):
     def answered(self, exchange: Exchange) -> None:  # noqa: B027
         """A request was answered, or given up."""
 
-    def opened(self, opened: Opened) -> None:  # noqa: B027
+    def opened(self, opened: ConnectionOpened) -> None:  # noqa: B027
         """A client connected."""
 
-    def closed(self, closed: Closed) -> None:  # noqa: B027
+    def closed(self, closed: ConnectionClosed) -> None:  # noqa: B027
         """A connection ended."""
 
     def finish(self) -> None:  # noqa: B027

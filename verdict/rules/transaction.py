@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..exchange import Exchange
+from ...trace.exchanges import Exchange
+from ...trace.messages import codes_in, name_of, structs
 from ..knowledge import Knowledge
 from ..reading import (
     END_BUMPS_SINCE,
     IMPLICIT_PARTITIONS_SINCE,
     Place,
     SentBatch,
-    all_codes,
     batches,
     codes,
     error_codes,
-    name_of,
     produce_errors,
     producer_of,
-    structs,
     transactional_id,
 )
 from .produce import given_producer
@@ -475,7 +473,7 @@ class OffsetsRetried(Rule):
 
     def answered(self, exchange: Exchange) -> None:
         accepted = exchange.is_answered and not exchange.refused
-        if exchange.api == "TxnOffsetCommit" and accepted and not any(all_codes(exchange.response)):
+        if exchange.api == "TxnOffsetCommit" and accepted and not any(codes_in(exchange.response)):
             name = transactional_id(exchange)
             self._open.get(name, {}).pop(exchange.fields["group_id"], None)
 

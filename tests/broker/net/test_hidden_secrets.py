@@ -29,6 +29,7 @@ from ottla.lab.dispatch import with_lab
 from ottla.lab.state import LabState
 from ottla.metadata.scram import keys_of
 from ottla.security import jaas, key_stores, plain, scram
+from ottla.trace.events import events_of
 from ottla.trace.view import lines_of
 from tests.broker.observing import Heard
 from tests.log_lines import LogLines
@@ -275,10 +276,15 @@ async def traces(scene: Scene) -> str:
     from ottla.trace import parquet as trace_parquet
 
     parquet = scene.trace_file.with_suffix(".parquet")
-    assert trace_parquet.write(events, parquet) == len(events)
+    assert trace_parquet.write(events_of(events), parquet) == len(events)
     table = repr(pq.read_table(parquet).to_pylist())
     return "\n".join(
-        [*map(repr, events), scene.trace_file.read_text(), table, *map(repr, lines_of(events))]
+        [
+            *map(repr, events),
+            scene.trace_file.read_text(),
+            table,
+            *map(repr, lines_of(events_of(events))),
+        ]
     )
 
 

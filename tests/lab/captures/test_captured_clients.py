@@ -12,7 +12,8 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from ottla.lab.captures.captured_trace import Event
 from ottla.testing import Ottla
-from ottla.trace.view import errors_in
+from ottla.trace.events import events_of
+from ottla.trace.messages import errors_in
 from ottla.verdict.judge import judge
 
 from ...kafka.node import running_kafka
@@ -111,7 +112,7 @@ def test_a_capture_has_the_requests_of_the_brokers_own_trace() -> None:
             assert errors_in(found["response"]) == errors_in(answer["response"]), key
     assert compared > len(by_broker) / 2
     assert not [each for each in captured if "undecoded" in each]
-    rules = {rule.rule_id: rule for rule in judge(captured)}
+    rules = {rule.rule_id: rule for rule in judge(events_of(captured))}
     assert [rule.violations for rule in rules.values() if rule.violations] == []
     assert rules["data-to-leader"].status == rules["end-after-answers"].status == "obeyed"
     seen = {(api, version) for _, api, version, *_ in by_capture}

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ottla.__main__ import main
+from ottla.trace.events import Request
 from ottla.trials.conform.baseline import Baseline
 from ottla.trials.conform.findings import Breach, Finding, Result, exit_status, in_all
 from ottla.trials.conform.known_violations import ClientNames, with_known
@@ -111,7 +112,7 @@ def test_a_known_violation_of_a_library_is_named() -> None:
         "client_software_name": "confluent-kafka-python",
         "client_software_version": "2.16.1-rdkafka-2.16.0",
     }
-    event = {**request(1, "orders", 1), "api": "ApiVersions", "request": fields}
+    event = Request(seq=1, client_id="orders", api="ApiVersions", version=3, fields=fields)
     assert list(names.noting([event])) == [event]
     assert names.clients == ["librdkafka"]
     (known,) = with_known(broken("throttle-obeyed"), names.clients).known

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ottla.trace.events import Event, event_of
 from ottla.trials.torture.campaign import Failure
 from ottla.trials.torture.checks import LOST, STUCK, TWICE, Violation
 from ottla.trials.torture.known_bugs import HANG, RESET, known_bugs
@@ -29,14 +30,14 @@ def asked(api: str, request: dict[str, Any], response: dict[str, Any] | None) ->
     return [event, {"took_us": 1, **answer}]
 
 
-def numbered(*parts: Events) -> Events:
+def numbered(*parts: Events) -> list[Event]:
     """The events of a trace, with numbers that grow."""
-    found: Events = []
+    found: list[Event] = []
     for part in parts:
         first = len(found)
         for event in part:
             cause = {"cause": first + 1} if "cause" in event else {}
-            found.append({**event, "seq": len(found) + 1, **cause})
+            found.append(event_of({**event, "seq": len(found) + 1, **cause}))
     return found
 
 

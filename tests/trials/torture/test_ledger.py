@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.client.record_reader import Fate, ReadRecord
-from ottla.trace.view import Event
+from ottla.trace.events import Event, event_of
 from ottla.trials.torture.ledger import judge_ledger
 
 
@@ -16,7 +16,8 @@ class Trace:
         self.events: list[Event] = []
 
     def add(self, kind: str, **fields: Any) -> int:
-        self.events.append({"seq": len(self.events) + 1, "at_ms": 0, "kind": kind, **fields})
+        line = {"seq": len(self.events) + 1, "at_ms": 0, "kind": kind, **fields}
+        self.events.append(event_of(line))
         return len(self.events)
 
     def asks(self, api: str, response: dict[str, Any] | None, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""Patterns of names: * stands for any characters, ? for one. All rules and filters use them."""
+"""Wildcards in names: * stands for any characters, ? for one. Faults and filters use them."""
 
 from __future__ import annotations
 

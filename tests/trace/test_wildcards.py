@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from ottla.trace.patterns import fits
+from ottla.trace.wildcards import fits
 
 
 @pytest.mark.parametrize("size", range(5))

@@ -1,0 +1,40 @@
+"""What the lab writes of each event of the broker is what the structs of a trace have."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, get_args
+
+import pytest
+
+from ottla.broker import events
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.lab.trace_events import as_fields, is_traced_with_its_request
+from ottla.protocol.errors import Code
+from ottla.storage.file_events import FileEvent
+from ottla.trace.events import event_of, fields_of
+
+VALUES: Final[dict[str, Any]] = {
+    "node_id": 1, "connection_id": "c", "listener": "PLAINTEXT", "client_id": None,
+    "topic": "orders", "partition": 2, "outcome": Outcome(None, (Producer(1, 2),)), "now_ms": 1,
+    "by_timer": True, "code": Code.NOT_COORDINATOR, "group_id": "g", "group_type": "classic",
+    "before": "Empty", "after": "Stable", "before_type": "classic", "after_type": "consumer",
+    "log_end_offset": 8, "log_start_offset": 3, "producer": Producer(5, 6), "commit": True,
+    "coordinator_epoch": 4, "base_offset": 1, "records": (), "leaders": ((1, 0), (2, 1)),
+    "by_ms": 60_000, "path": "/data/x",
+}  # fmt: skip
+CLASSES: Final = [
+    each
+    for each in (*get_args(events.Event), *get_args(FileEvent))
+    if not issubclass(each, events.RequestReceived | events.RequestAnswered)
+]
+
+
+@pytest.mark.parametrize("made", CLASSES, ids=lambda each: each.__name__)
+def test_no_field_of_an_event_is_lost_on_its_way(made: Any) -> None:
+    event = made(**{name: VALUES[name] for name in made._fields})
+    assert not is_traced_with_its_request(event)
+    kind, fields = as_fields(event, lambda _id, _state: None)
+    line = json.loads(json.dumps({"seq": 1, "at_ms": 2, "kind": kind, **fields}))
+    read = fields_of(event_of(line))
+    assert json.dumps(read) == json.dumps(line), "in the same order"

@@ -1,0 +1,306 @@
+"""The lines of a trace as structs: what the lab writes, and what every reader gets.
+
+A line is a JSON object with `seq`, `at_ms` and `kind`, mostly with `cause`, and with the fields of
+its kind; docs/reference/lab describes them. `fields_of` makes the object of an event, and
+`event_of` makes the event again. Reading is tolerant, because a file may be older or newer than
+this code: a field that is missing has its default, one that is not known is left out, and a kind
+without a struct becomes an `Other`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar, Final, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+Fields = Mapping[str, Any]
+"""Fields of a message, of a record or of a line, by their names."""
+NO_FIELDS: Final[Fields] = {}
+_WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class BrokenTrace(Exception):
+    """A file is no trace; the text names the line."""
+
+
+def kind_named(name: str) -> str:
+    """The kind of the events of a class: `records_appended` for RecordsAppended."""
+    return _WORD.sub("_", name).lower()
+
+
+class Event(Struct, kw_only=True):
+    """What all lines have.
+
+    Attributes:
+        seq: the number of the event in its trace; 0 before it is written.
+        at_ms: the wall time.
+        cause: the number of the request in whose steps it happened; 0 for none.
+    """
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset()
+    """The fields which a line has only if they are not None."""
+    seq: int = 0
+    at_ms: int = 0
+    cause: int = 0
+
+
+class _Known(Event, kw_only=True, tag_field="kind", tag=kind_named):
+    """An event whose kind has a struct."""
+
+
+class Request(_Known, kw_only=True):
+    """A request came in.
+
+    Attributes:
+        node_id: of the node that read it; None in a capture that does not show it.
+        client_id: as the client sent it.
+        fields: of the decoded request.
+        undecoded: why the request could not be read.
+    """
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"undecoded"})
+    node_id: int | None = None
+    connection: str | None = None
+    listener: str | None = None
+    principal: str | None = None
+    client_id: str | None = None
+    api: str
+    version: int
+    correlation_id: int | None = None
+    fields: dict[str, Any] = field(default_factory=dict, name="request")
+    undecoded: str | None = None
+
+
+class Answer(_Known, kw_only=True):
+    """A request was answered, or given up.
+
+    Attributes:
+        took_us: since the request was read.
+        response: the fields of the answer. A Produce with acks=0 has neither this nor an error.
+        error: the code that the whole request got instead of a body.
+        unanswered: why there is no answer, and never will be.
+        undecoded: why the answer could not be read.
+    """
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset(
+        {"took_us", "response", "error", "unanswered", "undecoded"}
+    )
+    api: str | None = None
+    took_us: int | None = None
+    response: dict[str, Any] | None = None
+    error: str | None = None
+    unanswered: str | None = None
+    undecoded: str | None = None
+
+
+class AnswerWithoutRequest(_Known, kw_only=True):
+    """A capture has an answer to a request before it."""
+
+    connection: str | None = None
+    bytes: int
+
+
+class Fault(_Known, kw_only=True):
+    """A rule of the lab acts.
+
+    Attributes:
+        id: the number of the rule.
+        action: its kind and parameters.
+        node_id: where, if it is not the node of the request.
+    """
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"node_id"})
+    id: int
+    name: str = ""
+    action: dict[str, Any]
+    node_id: int | None = None
+
+
+class Decision(_Known, kw_only=True):
+    """A coordinator's decision is in its log.
+
+    Attributes:
+        topic, partition: of the log.
+        count: of the records; a line has the first ones.
+    """
+
+    node_id: int = 0
+    topic: str = ""
+    partition: int = 0
+    by_timer: bool = False
+    count: int = 0
+    records: list[Any] = []  # msgspec copies it
+
+    @property
+    def transactions(self) -> Iterator[dict[str, Any]]:
+        """The records with new states of transactions, which have `before` and `after`."""
+        for record in self.records:
+            if isinstance(record, dict) and record.get("type") == "Transaction":
+                yield record
+
+
+class DecisionRefused(_Known, kw_only=True):
+    """A coordinator has refused a request, or its log the records of a decision."""
+
+    node_id: int = 0
+    topic: str = ""
+    partition: int = 0
+    code: str
+
+
+class MetadataDecision(_Known, kw_only=True):
+    """A decision of the controller is in the metadata log."""
+
+    base_offset: int = 0
+    records: list[Any] = []
+    count: int = 0
+
+
+class ConnectionOpened(_Known, kw_only=True):
+    """A client has connected to a listener."""
+
+    node_id: int | None = None
+    connection: str = field(name="connection_id")
+    listener: str | None = None
+
+
+class ConnectionClosed(_Known, kw_only=True):
+    """A connection was closed, by the client or by the broker."""
+
+    node_id: int | None = None
+    connection: str = field(name="connection_id")
+
+
+class RecordsAppended(_Known, kw_only=True):
+    """Records are in the log of a partition."""
+
+    topic: str
+    partition: int
+    log_end_offset: int
+
+
+class MarkerAppended(_Known, kw_only=True):
+    """A transaction's marker is in the log of a partition."""
+
+    topic: str
+    partition: int
+    producer: dict[str, Any] = {}
+    commit: bool
+    coordinator_epoch: int = -1
+    log_end_offset: int = -1
+
+
+class OffsetsMaterialized(_Known, kw_only=True):
+    """A marker has made a transaction's pending offsets the group's, or dropped them."""
+
+    partition: int = -1
+    producer: dict[str, Any] = {}
+    commit: bool
+
+
+class GroupTransition(_Known, kw_only=True):
+    """A group has entered another state."""
+
+    node_id: int = 0
+    group_id: str
+    group_type: str = ""
+    before: str
+    after: str
+
+
+class LeadersChanged(_Known, kw_only=True):
+    """Partitions of a topic may have other leaders.
+
+    Attributes:
+        leaders: leader id and leader epoch of each partition.
+    """
+
+    topic: str
+    leaders: list[tuple[int, int]]
+
+
+class Other(Event, kw_only=True):
+    """An event of any other kind, with all its own fields."""
+
+    kind: str
+    fields: dict[str, Any]
+
+
+KnownEvent: TypeAlias = (
+    Request
+    | Answer
+    | AnswerWithoutRequest
+    | Fault
+    | Decision
+    | DecisionRefused
+    | MetadataDecision
+    | ConnectionOpened
+    | ConnectionClosed
+    | RecordsAppended
+    | MarkerAppended
+    | OffsetsMaterialized
+    | GroupTransition
+    | LeadersChanged
+)
+KINDS: Final[dict[str, type[Event]]] = {
+    kind_named(each.__name__): each for each in _Known.__subclasses__()
+}
+OF_ALL: Final = frozenset({"seq", "at_ms", "kind", "cause"})
+"""What each line may have, of any kind."""
+
+
+def kind_of(event: Event) -> str:
+    """The kind of an event, as its line has it."""
+    return event.kind if isinstance(event, Other) else str(event.__struct_config__.tag)
+
+
+def fields_of(event: Event) -> dict[str, Any]:
+    """The object of an event's line; messages in it are not copied."""
+    found: dict[str, Any] = {"seq": event.seq, "at_ms": event.at_ms, "kind": kind_of(event)}
+    if event.cause:
+        found["cause"] = event.cause
+    if isinstance(event, Other):
+        return found | event.fields
+    names, values_of = _own_fields(type(event))
+    found.update(zip(names, values_of(event), strict=True))
+    for name in event.LEFT_OUT:
+        if found[name] is None:
+            del found[name]
+    return found
+
+
+@cache
+def _own_fields(kind: type[Event]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
+    """The names of a kind's own fields in a line, and what gets their values."""
+    common = len(Event.__struct_fields__)
+    return kind.__struct_encode_fields__[common:], attrgetter(*kind.__struct_fields__[common:])
+
+
+def event_of(fields: object) -> Event:
+    """The event of a line's object; its messages are not copied. Raises BrokenTrace."""
+    try:
+        if not isinstance(fields, dict):
+            raise BrokenTrace("no object")
+        event: Event
+        if fields.get("kind") in KINDS:
+            event = msgspec.convert(fields, KnownEvent)
+        else:
+            own = {name: value for name, value in fields.items() if name not in OF_ALL}
+            event = msgspec.convert(
+                {name: fields[name] for name in OF_ALL & fields.keys()} | {"fields": own}, Other
+            )
+    except (msgspec.ValidationError, TypeError) as wrong:
+        raise BrokenTrace(str(wrong)) from None
+    if event.seq < 1:
+        raise BrokenTrace("no number")
+    return event
+
+
+def events_of(lines: Iterable[object]) -> Iterator[Event]:
+    """The events of some lines' objects, such as a broker's control gives. Raises BrokenTrace."""
+    return map(event_of, lines)
