@@ -6,7 +6,6 @@ node is always in sync, and a record in the metadata log is enough to change a l
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -74,10 +73,7 @@ class Cluster:
         workers: threads for long work that needs no state of the broker.
         holds: how long work holds the event loop; None if it is not measured.
         long_work: checks large batches in steps between requests.
-        lab: the faults and the trace of tests; None without a control.
         variants: parts that a test may replace.
-        extend_dispatch: makes the class of dispatches that serve the clients from the usual one;
-            None: the usual one serves them.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -103,9 +99,7 @@ class Cluster:
         self.fetch_waits = FetchWaits(limits.awaited_partitions)
         self.loading = Loading(limits)
         self.holds: Holds | None = None
-        self.lab: object | None = None
         self.variants = USUAL
-        self.extend_dispatch: Callable[[type[object]], type[object]] | None = None
         self.workers = Workers()
         self.large_requests = LargeRequests()
         self.long_work = LongWork(self.workers)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..broker.requests.context import Context, DelayedClose, Disconnect
+from ..broker.requests.context import Context, DelayedClose, WholeAnswer
 from ..broker.requests.dispatch import encode_answer, unsupported_api_versions
 from ..broker.requests.handler import Body
 from ..protocol.api_keys import ApiKey
@@ -32,21 +32,6 @@ Act: TypeAlias = Callable[["Site", "Rule", object, Apply], Applied]
 
 _MOST_READ_BYTES: Final = 1 << 20
 ACTS: Final[dict[type[Action], Act]] = {}
-
-
-class WholeAnswer(Disconnect):
-    """Send these bytes as the answer.
-
-    Args:
-        data: the answer, with its size.
-        body: what a client reads from it; None if it cannot read the answer.
-    """
-
-    def __init__(self, context: Context, data: bytearray, body: Body | None = None) -> None:
-        super().__init__("a fault has made the answer")
-        self.context = context
-        self.data = data
-        self.body = body
 
 
 class Site:
@@ -195,7 +180,7 @@ async def _error(site: Site, rule: Rule, request: Any, apply: Apply) -> Body | N
     if context.api_key is ApiKey.PRODUCE and request.acks == 0:
         raise site.closed(rule)  # as Kafka does with an error that has no answer
     if context.api_key is ApiKey.API_VERSIONS and code is Code.UNSUPPORTED_VERSION:
-        raise WholeAnswer(context, *unsupported_api_versions(context))
+        raise WholeAnswer(*unsupported_api_versions(context))
     error = ErrorFor(code, action.message, rule.partitions_chosen, topic_name_of(site.node))
     refusal = refuse(context.api_key, context.version, request, error)
     body = None if refusal.rest is None else await apply(refusal.rest)
@@ -321,7 +306,7 @@ async def _hold(site: Site, rule: Rule, request: object, apply: Apply) -> Body |
 
 @acts(rules.Corrupt)
 async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
-    action, context = rule.spec.action, site.context
+    action = rule.spec.action
     assert isinstance(action, rules.Corrupt)
     change = KINDS[action.what].change
     changed: Body | bytearray | None
@@ -340,7 +325,7 @@ async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Bod
         has_place()
     site.fired(rule)
     if isinstance(changed, bytearray):
-        raise WholeAnswer(context, changed, body if KINDS[action.what].is_legal else None)
+        raise WholeAnswer(changed, body if KINDS[action.what].is_legal else None)
     return changed
 
 

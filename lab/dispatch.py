@@ -1,26 +1,24 @@
-"""Dispatch with faults and a trace. It serves clients only while there is a rule or a trace."""
+"""Faults and the trace around the requests of a node, only while there is a rule or a trace."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Final, cast, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Final, get_args
 
-from ..broker.requests.context import ConnectionInfo, Context, DelayedClose
+from ..broker.requests.context import ConnectionInfo, Context, DelayedClose, WholeAnswer
 from ..broker.requests.dispatch import Answer, Dispatch
 from ..broker.requests.handler import Body
 from ..protocol.errors import Malformed
 from ..protocol.messages import read_request_header
-from .actions import ACTS, Site, WholeAnswer
+from .actions import ACTS, Site
 from .corruption import KINDS
 from .error_answers import why_no_place
 from .rules import AnyAction, Corrupt, Error, Match, OfRequest, code_of
 from .sights import RequestSight
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from ..protocol.messages import RequestHeader
     from .faults import Rule
     from .state import LabState
 
@@ -38,31 +36,42 @@ def has_place(action: AnyAction, match: Match, context: Context) -> bool:
     return why_no_place(context.api_key, versions, code_of(action.code), has_parts) is None
 
 
-class LabDispatch(Dispatch):
-    """Lets rules act on requests, and traces them; for a cluster with a lab.
+def act_on_requests(lab: LabState, dispatch: Dispatch) -> None:
+    """Let the rules of a lab act on the requests of a dispatch, and trace them."""
+    _LabLayer(lab, dispatch)
 
-    It is mixed with the dispatch that would serve otherwise (`with_lab`).
-    """
 
-    __slots__ = ()
+class _LabLayer:
+    """What stands around the requests of one node while there is a rule or a trace."""
 
-    @property
-    def _lab(self) -> LabState:
-        return cast("LabState", self._node.cluster.lab)
+    def __init__(self, lab: LabState, dispatch: Dispatch) -> None:
+        self._lab = lab
+        self._node = dispatch.node
+        self._header_of = dispatch.header_of
+        self._serve_inner, self._handle_inner = dispatch.serve, dispatch.handle
+        dispatch.serve, dispatch.handle = self._serve, self._handle
 
-    def serve(
+    def _serve(
         self, frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
         self._lab.frame = frame
         try:
-            return super().serve(frame, connection)
-        except WholeAnswer as whole:
-            return whole.context, whole.data
+            context, reply = self._serve_inner(frame, connection)
         except Malformed as malformed:
             self._trace_unreadable(frame, connection, malformed)
             raise
         finally:
             self._lab.frame = None
+        if isinstance(reply, asyncio.Future):
+            context.frame = frame
+            reply.add_done_callback(partial(self._end, context, frame))
+        return context, reply
+
+    def _end(self, context: Context, frame: memoryview, reply: asyncio.Future[Answer]) -> None:
+        """End a request that waited; a large one may have turned out to be unreadable."""
+        context.frame = None
+        if not reply.cancelled() and isinstance(malformed := reply.exception(), Malformed):
+            self._trace_unreadable(frame, context.connection, malformed)
 
     def _trace_unreadable(
         self, frame: memoryview, connection: ConnectionInfo, malformed: Malformed
@@ -82,30 +91,12 @@ class LabDispatch(Dispatch):
         else:
             tracer.unreadable(self._node, connection, header, f"broken: {malformed}")
 
-    def _handle(self, context: Context, request: object) -> Answer | asyncio.Future[Answer]:
-        context.frame = self._lab.frame
-        return super()._handle(context, request)
+    def _handle(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
+        if self._lab.frame is not None:  # that of a large request is in its context
+            context.frame = self._lab.frame
+        return self._watch(context, request)
 
-    async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
-        context.frame = frame
-        try:
-            return await super()._large(context, header, frame)
-        except Malformed as malformed:
-            self._trace_unreadable(frame, context.connection, malformed)
-            raise
-
-    async def _later(self, context: Context, rest: Awaitable[Body | None]) -> Answer:
-        try:
-            return await super()._later(context, rest)
-        except WholeAnswer as whole:
-            return whole.data
-        finally:
-            context.frame = None
-
-    def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
-        return self._watched(context, request)
-
-    async def _watched(self, context: Context, request: object) -> Body | None:
+    async def _watch(self, context: Context, request: object) -> Body | None:
         """Apply a request under the rules that act on it, and trace both."""
         lab, node = self._lab, self._node
         tracer = lab.tracer
@@ -118,8 +109,10 @@ class LabDispatch(Dispatch):
 
         rules = lab.faults.acting_on(sight, node.clock.monotonic_ms(), fits)
         began_s = node.clock.live.monotonic_s()
-        site = Site(lab, node, context, number, self._apply)
-        running = self._apply(context, request) if not rules else self._acted(site, rules, request)
+        site = Site(lab, node, context, number, self._handle_inner)
+        running = (
+            self._handle_inner(context, request) if not rules else self._acted(site, rules, request)
+        )
         try:
             body = await tracer.caused(number, running)
             if lab.kills[node.node_id] != kills:
@@ -138,9 +131,6 @@ class LabDispatch(Dispatch):
             tracer.answer(number, context, body, began_s)
         return body
 
-    def _apply(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
-        return super()._handling(context, request)
-
     async def _acted(self, site: Site, rules: list[Rule], request: object) -> Body | None:
         """Let rules act, the first one outermost."""
         if not rules:
@@ -153,8 +143,3 @@ class LabDispatch(Dispatch):
             return await self._acted(site, others, changed)
 
         return await ACTS[type(rule.spec.action)](site, rule, request, proceed)
-
-
-def with_lab(served_by: type[object]) -> type[object]:
-    """A dispatch with faults and a trace in front of another one."""
-    return type(f"Lab{served_by.__name__}", (LabDispatch, served_by), {"__slots__": ()})

@@ -1,18 +1,19 @@
 """The lab of a running cluster: its rules, its trace, its nodes. Control and tests use this class.
 
-While there is a rule for requests, or a trace, `LabDispatch` serves all connections; otherwise
-nothing of the lab is in the way of a request.
+While there is a rule for requests, or a trace, `act_on_requests` stands around all requests;
+otherwise nothing of the lab is in the way of a request.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from .check import apis_of, check_rule
-from .dispatch import OF_REQUEST, with_lab
+from .dispatch import OF_REQUEST, act_on_requests
 from .faults import Rule, can_be_released
 from .orders import LabOrders
 from .rules import ClockAdvance, LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
@@ -59,8 +60,7 @@ class Lab:
         self.faults, self.tracer = self.state.faults, self.state.tracer
         self._steps = Steps(self.state, self._cluster, orders)
         self._is_active = False
-        self.faults.on_change = self.tracer.on_change = self._update_dispatch
-        self._cluster.lab = self.state
+        self.faults.on_change = self.tracer.on_change = self._update_layers
         orders.on_killed = self.state.node_killed
 
     def add_fault(self, given: object) -> dict[str, Any]:
@@ -173,15 +173,15 @@ class Lab:
         self.orders.lead(move.topic, partition, node_id)
         return shown(move)
 
-    def _update_dispatch(self) -> None:
-        """Serve by the lab's dispatch, or by the usual one again."""
+    def _update_layers(self) -> None:
+        """Put the lab around all requests, or take it away."""
         is_active = self.tracer.is_on or self.faults.has(OF_REQUEST)
         self._steps.watch(self.faults.has(OF_STEP))
         if is_active is not self._is_active:
             self._is_active = is_active
-            self._cluster.extend_dispatch = with_lab if is_active else None
+            layers = [partial(act_on_requests, self.state)] if is_active else []
             for node, door in self._served.items():
-                door.change_dispatch(node)
+                door.surround_requests(node, layers)
 
     async def close(self) -> None:
         """Let all go, because the broker stops."""

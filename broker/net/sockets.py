@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.receive_buffers import ReceiveBuffers
 from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
@@ -21,7 +21,7 @@ from ..log_names import LEVELS, REQUESTS
 from ..log_output import Log, level_of, on_levels_changed
 from ..node import Node
 from ..principals import NODE
-from ..requests.dispatch import Dispatch
+from ..requests.dispatch import Dispatch, Layer
 from ..scheduling.freed_memory import give_back_freed_memory
 from ..scheduling.turns import Turns
 from ..settings.config import BrokerConfig
@@ -100,6 +100,8 @@ class NodeSockets:
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
+        self._layers: Sequence[Layer] = ()
+        self._are_requests_logged = False
         self._unobserve: Callable[[], None] = lambda: None
         self._events: Events
         self._node_id: int
@@ -150,7 +152,7 @@ class NodeSockets:
 
     async def open(self, node: Node) -> None:
         """Accept connections for a node."""
-        self._dispatch = _dispatch_of(node)
+        self._dispatch = self._new_dispatch(node)
         self._unobserve = on_levels_changed(partial(self._log_requests, node))
         self._nodes = node.cluster.peers
         node.between_nodes = self.between_nodes
@@ -177,16 +179,34 @@ class NodeSockets:
         return {each.name: Logins(node, each) for each in listeners}
 
     def _log_requests(self, node: Node) -> None:
-        """Let a dispatch that logs requests serve the clients, or one that does not."""
-        if _logs_requests() != self._dispatch.logs_requests:
-            self.change_dispatch(node)
+        """Log requests from now on, or no longer, after the levels of loggers have changed."""
+        if _logs_requests() != self._are_requests_logged:
+            self._change_dispatch(node)
 
-    def change_dispatch(self, node: Node) -> None:
-        """Let a new dispatch serve the clients, after what it is made of has changed."""
+    def surround_requests(self, node: Node, layers: Sequence[Layer]) -> None:
+        """Put other layers around all requests, outside those of the metrics and the log."""
+        self._layers = layers
+        self._change_dispatch(node)
+
+    def _change_dispatch(self, node: Node) -> None:
         if self.is_open:
-            self._dispatch = _dispatch_of(node)
+            self._dispatch = self._new_dispatch(node)
             for connection in self._connections:
                 connection.serve_by(self._dispatch)
+
+    def _new_dispatch(self, node: Node) -> Dispatch:
+        """A dispatch with all that stands around requests now, each imported if it is used."""
+        layers: list[Layer] = []
+        if node.cluster.holds is not None:
+            from ..requests.measured_dispatch import measure_requests
+
+            layers.append(partial(measure_requests, node.cluster.holds))
+        self._are_requests_logged = _logs_requests()
+        if self._are_requests_logged:
+            from ..requests.request_log import log_requests
+
+            layers.append(log_requests)
+        return Dispatch(node, [*layers, *self._layers])
 
     def _advertised_of_each(self) -> list[ServedListener]:
         """What clients of each listener get: a listener that is not advertised has its own address.
@@ -382,21 +402,6 @@ def _request_memory_bytes(config: BrokerConfig) -> int:
 
 def _logs_requests() -> bool:
     return LEVELS[level_of(REQUESTS)] <= LEVELS["DEBUG"]
-
-
-def _dispatch_of(node: Node) -> Dispatch:
-    holds, extend = node.cluster.holds, node.cluster.extend_dispatch
-    logs = _logs_requests()
-    if holds is None and not logs and extend is None:
-        return Dispatch(node)
-    usual: type[Dispatch] = Dispatch
-    if holds is not None and logs:
-        from ..requests.request_log import MeasuredLoggedDispatch as usual
-    elif holds is not None:
-        from ..requests.measured_dispatch import MeasuredDispatch as usual
-    elif logs:
-        from ..requests.request_log import LoggedDispatch as usual
-    return (usual if extend is None else cast("type[Dispatch]", extend(usual))).of(node)
 
 
 def _bound(listener: Listener) -> socket.socket:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
@@ -40,6 +40,20 @@ class DelayedClose(Disconnect):
         super().__init__(why)
         self.frame = frame
         self.delay_ms = delay_ms
+
+
+class WholeAnswer(Disconnect):
+    """Send these bytes as the answer, in place of one that the handler returns.
+
+    Args:
+        data: the answer, with its size.
+        body: what a client reads from it; None if it cannot read the answer.
+    """
+
+    def __init__(self, data: bytearray, body: Mapping[str, object] | None = None) -> None:
+        super().__init__("a fault has made the answer")
+        self.data = data
+        self.body = body
 
 
 class ConnectionInfo:

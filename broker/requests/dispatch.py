@@ -9,10 +9,10 @@ received them. Requests and answers with very many elements are decoded and enco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.decoding import TooManyElements
@@ -31,7 +31,7 @@ from ..log_output import Log
 from ..scheduling.large_requests import MOST_ELEMENTS
 from ..scheduling.large_values import free_in_steps
 from .api import APIS, Api
-from .context import ConnectionInfo, Context, Disconnect
+from .context import ConnectionInfo, Context, Disconnect, WholeAnswer
 from .handler import Body, Handler
 from .served_apis import HANDLERS
 
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 
 # A whole frame, or one in pieces that are written one after another; None for no answer.
 Answer = bytearray | Pieces | None
+Serve: TypeAlias = Callable[
+    [memoryview, ConnectionInfo], tuple[Context, Answer | asyncio.Future[Answer]]
+]
+Handle: TypeAlias = Callable[[Context, object], Coroutine[object, None, Body | None]]
+Layer: TypeAlias = Callable[["Dispatch"], None]
 
 # Handlers that may wait long; other large requests must not wait for them. Their decoded requests
 # are not much larger than the encoded ones. Fetch calls `release` itself when it waits.
@@ -72,25 +77,38 @@ def _first_api(api_key: ApiKey) -> Api:
 
 
 class Dispatch:
-    """Answers the requests of all connections of one node."""
+    """Answers the requests of all connections of one node.
 
-    logs_requests: ClassVar = False
-    __slots__ = ("_events", "_node", "_versions")
+    Args:
+        layers: put functions of their own around `serve` and `handle`, the first innermost.
 
-    def __init__(self, node: Node) -> None:
+    Attributes:
+        serve: answers one request, at once or by a future: gives its context and its answer. Raises
+            Malformed if it cannot be read or is not served, and Disconnect if it failed and its
+            answer cannot carry the error; the connection must be closed after both.
+        handle: the coroutine of the handler of a request, which gives the body of the answer.
+    """
+
+    __slots__ = ("_events", "_node", "_versions", "handle", "serve")
+
+    def __init__(self, node: Node, layers: Iterable[Layer] = ()) -> None:
         self._node = node
         self._events = node.events
         self._versions = {
             int(key): (key, max(served.lowest, served.closed_below), served.highest)
             for key, served in HANDLERS.items()
         }
+        self.serve: Serve = self._serve
+        self.handle: Handle = self._call_handler
+        for layer in layers:
+            layer(self)
 
-    @classmethod
-    def of(cls, node: Node) -> Dispatch:
-        """A dispatch of this class for a node."""
-        return cls(node)
+    @property
+    def node(self) -> Node:
+        """The node whose requests it answers."""
+        return self._node
 
-    def _header_of(self, frame: memoryview) -> tuple[ApiKey, RequestHeader]:
+    def header_of(self, frame: memoryview) -> tuple[ApiKey, RequestHeader]:
         """The API and header of a frame.
 
         Raises:
@@ -134,16 +152,10 @@ class Dispatch:
         quotas = self._node.quotas
         return 0 if quotas is None else quotas.connect(host, self._node.clock.live.monotonic_ms())
 
-    def serve(
+    def _serve(
         self, frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
-        """Answer one request, at once or by a future.
-
-        Raises:
-            Malformed: the request cannot be read or is not served; the connection must be closed.
-            Disconnect: the request failed, and its answer cannot carry the error.
-        """
-        key, header = self._header_of(frame)
+        key, header = self.header_of(frame)
         _, version, correlation_id, client_id, _ = header
         context = Context(key, version, correlation_id, client_id, connection)
         if self._events.tell is not None:
@@ -195,12 +207,14 @@ class Dispatch:
 
     def _handle(self, context: Context, request: object) -> Answer | asyncio.Future[Answer]:
         try:
-            handling = self._handling(context, request)
+            handling = self.handle(context, request)
             waited_for = handling.send(None)
         except StopIteration as done:
             body = done.value
         except Refused as refused:
             return _refusal(context, refused)
+        except WholeAnswer as whole:
+            return whole.data
         except Disconnect:
             raise
         except Exception as bug:
@@ -217,8 +231,10 @@ class Dispatch:
         except Exception as bug:
             return _unexpected(context, bug)
 
-    def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
-        """The coroutine of the handler, with its guard and quotas if there are any."""
+    def _call_handler(
+        self, context: Context, request: object
+    ) -> Coroutine[object, None, Body | None]:
+        """Call the handler, with its guard and quotas if there are any."""
         declared = APIS.get(context.api_key) or _first_api(context.api_key)
         handler = declared.handler
         if self._node.authorizer is not None:
@@ -246,7 +262,7 @@ class Dispatch:
         if context.api_key in _WAITING:
             context.release()
         try:
-            return await self._later(context, self._handling(context, request))
+            return await self._later(context, self.handle(context, request))
         finally:
             self._node.workers.start(partial(free_in_steps, request))
 
@@ -262,6 +278,8 @@ class Dispatch:
                 encoded = await self._node.workers.run(partial(_large_answer, context, body))
         except Refused as refused:
             encoded = _refusal(context, refused)
+        except WholeAnswer as whole:
+            encoded = whole.data
         except Disconnect:
             raise
         except Exception as bug:

@@ -1,4 +1,4 @@
-"""A dispatch that times and counts requests, for `ottla serve --metrics`."""
+"""Times and counts requests, for `ottla serve --metrics`."""
 
 from __future__ import annotations
 
@@ -10,43 +10,31 @@ from ...protocol.api_keys import ApiKey
 from .dispatch import Answer, Dispatch
 
 if TYPE_CHECKING:
-    from ..node import Node
     from ..runtime.request_metrics import RequestMetrics
     from ..scheduling.holds import Holds
     from .context import ConnectionInfo, Context
 
 
-class MeasuredDispatch(Dispatch):
-    """Counts in `holds` the time until a request is answered or waits.
+def measure_requests(holds: Holds, dispatch: Dispatch) -> None:
+    """Count in `holds` the time until a request is answered or waits.
 
     The rest of a request that waits is a task with the name of the API, which the loop times. The
     node's `request_metrics` count the request and its answer.
     """
+    node, serve = dispatch.node, dispatch.serve
+    names = {int(key): key.name for key in ApiKey}
 
-    __slots__ = ("_holds", "_names")
-
-    def __init__(self, node: Node, holds: Holds) -> None:
-        super().__init__(node)
-        self._holds = holds
-        self._names = {int(key): key.name for key in ApiKey}
-
-    @classmethod
-    def of(cls, node: Node) -> MeasuredDispatch:
-        """A dispatch of this class for a node whose time is measured."""
-        assert node.cluster.holds is not None
-        return cls(node, node.cluster.holds)
-
-    def serve(
-        self, frame: memoryview, connection: ConnectionInfo
+    def measure_and_serve(
+        frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
-        metrics = self._node.request_metrics
+        metrics = node.request_metrics
         received_s = 0.0 if metrics is None else metrics.now_s()
         key, size_bytes = int.from_bytes(frame[:2], "big"), len(frame)
-        begun = self._holds.begin()
+        begun = holds.begin()
         try:
-            context, reply = super().serve(frame, connection)
+            context, reply = serve(frame, connection)
         finally:
-            self._holds.end(begun, self._names.get(key, "unknown API"))
+            holds.end(begun, names.get(key, "unknown API"))
         if metrics is not None:
             metrics.received(key, context.version, size_bytes)
             if isinstance(reply, asyncio.Future):
@@ -54,6 +42,8 @@ class MeasuredDispatch(Dispatch):
             else:
                 metrics.answered(key, received_s, _size_of(reply))
         return context, reply
+
+    dispatch.serve = measure_and_serve
 
 
 def _answered_later(

@@ -1,14 +1,14 @@
-"""Dispatch with lines about each request, for `kafka.request.logger` at DEBUG or TRACE.
+"""Lines about each request, for `kafka.request.logger` at DEBUG or TRACE.
 
 DEBUG has a line for each answer, with the time that it took; TRACE one for each request, too, and
-the fields of both. The sockets use this dispatch only while the logger has one of these levels
+the fields of both. A dispatch has this layer only while the logger has one of these levels
 (`NodeSockets`), so that a request without these lines costs nothing more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import ClassVar, Final
+from typing import Final
 
 from ...protocol.errors import Refused
 from ..log_names import LEVELS
@@ -16,27 +16,24 @@ from ..log_output import Log
 from .context import Context, Disconnect
 from .dispatch import Dispatch
 from .handler import Body
-from .measured_dispatch import MeasuredDispatch
 from .request_fields import shown
 
 _log = Log("requests")
 _TRACE: Final = LEVELS["TRACE"]
 
 
-class LoggedDispatch(Dispatch):
-    """Logs each request and its answer."""
+def log_requests(dispatch: Dispatch) -> None:
+    """Log each request and its answer."""
+    handle, now_s = dispatch.handle, dispatch.node.clock.live.monotonic_s
 
-    logs_requests: ClassVar = True
-    __slots__ = ()
-
-    def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
+    def log_and_handle(context: Context, request: object) -> Coroutine[object, None, Body | None]:
         if _log.lowest <= _TRACE:
             _log.trace("request", **_named(context), request=shown(request))
-        began_s = self._node.clock.live.monotonic_s()
-        return self._logged(context, super()._handling(context, request), began_s)
+        began_s = now_s()
+        return finish_and_log(context, handle(context, request), began_s)
 
-    async def _logged(
-        self, context: Context, handling: Coroutine[object, None, Body | None], began_s: float
+    async def finish_and_log(
+        context: Context, handling: Coroutine[object, None, Body | None], began_s: float
     ) -> Body | None:
         fields: dict[str, object] = {}
         try:
@@ -51,15 +48,11 @@ class LoggedDispatch(Dispatch):
             raise
         finally:
             handling.close()
-            took_ms = (self._node.clock.live.monotonic_s() - began_s) * 1000
+            took_ms = (now_s() - began_s) * 1000
             _log.debug("answer", **_named(context), took_ms=round(took_ms, 3), **fields)
         return body
 
-
-class MeasuredLoggedDispatch(LoggedDispatch, MeasuredDispatch):
-    """Logs, and times for the metrics page."""
-
-    __slots__ = ()
+    dispatch.handle = log_and_handle
 
 
 def _named(context: Context) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ import pytest
 
 from ottla.broker.kafka_metrics import collect_kafka
 from ottla.broker.metrics import Metrics, collect
-from ottla.broker.requests.measured_dispatch import MeasuredDispatch
+from ottla.broker.requests.dispatch import Dispatch
+from ottla.broker.requests.measured_dispatch import measure_requests
 from ottla.broker.scheduling import turns
 from ottla.broker.scheduling.holds import Holds
 from ottla.protocol.api_keys import ApiKey
@@ -46,7 +48,7 @@ async def samples(*nodes: Any) -> Samples:
 
 def measured(it: OneNode) -> OneNode:
     Metrics([it.node])
-    it._dispatch = MeasuredDispatch(it.node, Holds(it.clock.monotonic_s))
+    it._dispatch = Dispatch(it.node, [partial(measure_requests, Holds(it.clock.monotonic_s))])
     return it
 
 
@@ -123,7 +125,7 @@ async def test_a_request_that_is_not_served_is_not_counted(tmp_path: Path) -> No
 @in_virtual_time
 async def test_without_the_page_no_request_is_counted(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
-        it._dispatch = MeasuredDispatch(it.node, Holds(it.clock.monotonic_s))
+        it._dispatch = Dispatch(it.node, [partial(measure_requests, Holds(it.clock.monotonic_s))])
         await it.ask(ApiKey.LIST_GROUPS, 4)
         assert it.node.request_metrics is None
 

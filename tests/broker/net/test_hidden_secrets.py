@@ -11,9 +11,10 @@ import json
 import unicodedata
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -22,10 +23,10 @@ from ottla.broker import log_output
 from ottla.broker.kafka_metrics import collect_kafka
 from ottla.broker.log_names import REQUESTS
 from ottla.broker.metrics import collect
-from ottla.broker.requests.dispatch import Dispatch
-from ottla.broker.requests.request_log import LoggedDispatch
+from ottla.broker.requests.dispatch import Dispatch, Layer
+from ottla.broker.requests.request_log import log_requests
 from ottla.client import properties as client_properties
-from ottla.lab.dispatch import with_lab
+from ottla.lab.dispatch import act_on_requests
 from ottla.lab.state import LabState
 from ottla.metadata.scram import keys_of
 from ottla.security import jaas, key_stores, plain, scram
@@ -109,13 +110,13 @@ class Scene:
         self.heard, self.seen = Heard(), list[str]()
         node = self.door.it.node
         node.events.add(self.heard)
-        node.cluster.lab = self.lab = LabState(node.events, node.clock)
+        self.lab = LabState(node.events, node.clock)
         self.trace_file = directory / "trace.jsonl"
         self.lab.tracer.start(file=self.trace_file)
 
     def client(self) -> Client:
-        traced = cast("type[Dispatch]", with_lab(LoggedDispatch))
-        return self.door.connect(traced.of(self.door.it.node))
+        layers: list[Layer] = [log_requests, partial(act_on_requests, self.lab)]
+        return self.door.connect(Dispatch(self.door.it.node, layers))
 
     async def ask(self, client: Client, *asks: Ask | Raw) -> Any:
         """The last answer; all are seen."""

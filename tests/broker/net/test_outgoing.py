@@ -82,15 +82,15 @@ class SlowPeer(Peer):
         self.transport.high_water_bytes = 0
         dispatch = self.connection._dispatch
         assert isinstance(dispatch, Dispatch)
-        serve = type(dispatch).serve
+        serve = dispatch.serve
 
-        def answer_from_files(_: Any, frame: memoryview, info: Any) -> Any:
-            context, reply = serve(dispatch, frame, info)
+        def answer_from_files(frame: memoryview, info: Any) -> Any:
+            context, reply = serve(frame, info)
             if context.correlation_id >= 100:
                 reply = self.later or answer(context.correlation_id, *self.files)
             return context, reply
 
-        monkeypatch.setattr(type(dispatch), "serve", answer_from_files)
+        dispatch.serve = answer_from_files
 
     def reads(self) -> None:
         """All that was written."""

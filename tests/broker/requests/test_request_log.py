@@ -10,8 +10,9 @@ import pytest
 
 from ottla.broker import log_output
 from ottla.broker.log_names import REQUESTS
+from ottla.broker.requests.dispatch import Dispatch
 from ottla.broker.requests.request_fields import MOST_CHARACTERS, MOST_ELEMENTS, shown
-from ottla.broker.requests.request_log import LoggedDispatch
+from ottla.broker.requests.request_log import log_requests
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
@@ -31,7 +32,7 @@ def log(log_lines: LogLines) -> LogLines:
 
 
 def logged(it: OneNode) -> OneNode:
-    it._dispatch = LoggedDispatch(it.node)
+    it._dispatch = Dispatch(it.node, [log_requests])
     return it
 
 

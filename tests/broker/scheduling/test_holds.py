@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.metrics import Metrics, collect
-from ottla.broker.requests.measured_dispatch import MeasuredDispatch
+from ottla.broker.requests.dispatch import Dispatch
+from ottla.broker.requests.measured_dispatch import measure_requests
 from ottla.broker.scheduling.holds import BUCKETS_S, LIMIT_S, Holds, work_of
 from ottla.broker.scheduling.measured_loop import MeasuredLoop
 from ottla.broker.scheduling.turns import set_slice_s
@@ -155,7 +156,7 @@ async def test_an_unnamed_task_has_the_name_of_its_coroutine() -> None:
 async def test_a_request_is_counted_with_the_name_of_its_api(tmp_path: Path) -> None:
     holds = Holds(partial(next, count(0.0, LONG_S)))  # each piece is a long one
     async with one_node(tmp_path) as it:
-        dispatch = MeasuredDispatch(it.node, holds)
+        dispatch = Dispatch(it.node, [partial(measure_requests, holds)])
         dispatch.serve(memoryview(it.frame(ApiKey.API_VERSIONS, 0)), it.connection)
         with pytest.raises(Malformed):
             dispatch.serve(memoryview(b"\x7f\xff\0\0\0\0\0\0"), it.connection)
