@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture site apis message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -143,6 +143,12 @@ site: .venv/.installed-docs ## run: docs/ as a site in .cache/site; a link that 
 .venv/.installed-docs: .venv/.installed
 	@$(PY) -m pip install -q -c constraints.txt -e '.[docs]'
 	@touch $@
+
+# Needs Maven. The diff is what the release changes.
+schemas: .venv/.installed ## run: protocol/schemas/ and the stubs, from a release of Kafka (KAFKA=4.4.0)
+	@[ -n "$(KAFKA)" ] || { echo "name a release: make schemas KAFKA=4.4.0" >&2; exit 1; }
+	@$(PY) -m tools.kafka_schemas $(KAFKA)
+	@$(PY) -m tools.message_types
 
 message-types: .venv/.installed ## run: protocol/api_types/, from the schemas of messages and records
 	@$(PY) -m tools.message_types

@@ -8,7 +8,7 @@ from typing import Final
 from ..protocol.batch import NO_TIMESTAMP, BatchHeader, Bytes
 from ..protocol.control import read_marker
 from ..protocol.errors import Malformed, Refused
-from ..protocol.messages import decode_data
+from ..protocol.messages import decode_data, decode_offset_key
 from ..protocol.records import records_in
 from .coordinator import DEAD, STATE_TOPIC, STATES
 from .rows import ABORT, COMMIT, UNREADABLE, Batch, CoordinatorRecord, OffsetRecord
@@ -116,7 +116,7 @@ def offset_records(partition: int, header: BatchHeader, data: Bytes) -> Iterator
         if key is None or int.from_bytes(key[:2], "big") not in _OFFSET_KEYS:
             continue
         try:
-            named = decode_data("OffsetCommitKey", key)
+            named = decode_offset_key(key)
             committed = -1 if value is None else decode_data("OffsetCommitValue", value).offset
         except Malformed:
             continue

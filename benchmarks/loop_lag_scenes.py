@@ -273,7 +273,7 @@ def use_offsets(bench: Bench) -> None:
     bench.call("AddOffsetsToTxn", 3, {**mine, "group_id": "first"})
     first = [{"name": BIG, "partitions": [{"partition_index": 0, "committed_offset": 0}]}]
     bench.call("TxnOffsetCommit", 3, {
-        **mine, "group_id": "first", "generation_id": -1, "member_id": "",
+        **mine, "group_id": "first", "generation_id_or_member_epoch": -1, "member_id": "",
         "topics": first})  # fmt: skip
     bench.call("EndTxn", 3, {**mine, "committed": True})
     bench.call("OffsetDelete", 0, {"group_id": "first", "topics": [
@@ -294,7 +294,7 @@ def transaction(bench: Bench, every: list[dict[str, Any]], *, committed: bool) -
             "v3_and_below_topics": [{"name": BIG, "partitions": [*range(MANY)]}]})  # fmt: skip
     bench.call("AddOffsetsToTxn", 3, {**mine, "group_id": "g"})
     request(bench, f"TxnOffsetCommit, 10,000, {result}", "TxnOffsetCommit", 3, {
-        **mine, "group_id": "g", "generation_id": -1, "member_id": "",
+        **mine, "group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "",
         "topics": [{"name": BIG, "partitions": every}]})  # fmt: skip
     request(bench, f"DescribeTransactions, 10,000, {result}", "DescribeTransactions", 0,
             {"transactional_ids": [producer.transactional_id]})  # fmt: skip

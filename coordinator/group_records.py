@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ..protocol.errors import Malformed
 from ..protocol.lazy_dataclass import dataclass
-from ..protocol.messages import decode_data, encode_data
+from ..protocol.messages import decode_data, decode_offset_key, encode_data
 from ..protocol.varints import unsigned
 from .group_kinds import GROUP_KINDS, KindRecord
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..protocol.api_types.records import (
         GroupMetadataValue,
         GroupMetadataValueFields,
+        LegacyOffsetCommitKey,
         MemberMetadataFields,
         OffsetCommitKey,
         OffsetCommitValue,
@@ -147,7 +148,7 @@ def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
         raise Malformed("a key without its version")
     (kind,) = struct.unpack_from(">h", key)
     if kind in OFFSET_KEY_VERSIONS:
-        named = decode_data("OffsetCommitKey", key)
+        named = decode_offset_key(key)
         if value is None:
             return OffsetRemoved(named.group, named.topic, named.partition)
         return _committed(named, decode_data("OffsetCommitValue", value))
@@ -203,7 +204,9 @@ def _offset_value(record: OffsetCommitted) -> bytes:
     )
 
 
-def _committed(key: OffsetCommitKey, value: OffsetCommitValue) -> OffsetCommitted:
+def _committed(
+    key: OffsetCommitKey | LegacyOffsetCommitKey, value: OffsetCommitValue
+) -> OffsetCommitted:
     return OffsetCommitted(
         key.group,
         key.topic,

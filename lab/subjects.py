@@ -123,15 +123,12 @@ class Subjects(NamedTuple):
 def kinds_of(api_key: ApiKey) -> frozenset[str]:
     """What requests of an API can name: fields of `Subjects`."""
     found = set(_FURTHER_KINDS.get(api_key, ()))
-    fields = [*codec.message_class(api_key, "Request")._struct._fields]
+    fields = [*codec.message_class(api_key, "Request")._struct.fields.values()]
     while fields:
         field = fields.pop()
         if field.name in _KIND_OF_FIELD:
             found.add(_KIND_OF_FIELD[field.name])
-        if field.is_struct_array():
-            fields += field.array_of._fields
-        elif field.is_struct():
-            fields += field._fields
+        fields += field.fields.values()
     if "topics" not in found:
         found.discard("partitions")
     return frozenset(found)

@@ -154,6 +154,7 @@ class RegisterBrokerRecord(MetadataRecord):
     in_controlled_shutdown: bool = False
     log_dirs: tuple[UUID, ...] = ()
     is_migrating_zk_broker: bool = False
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,7 @@ class BrokerRegistrationChangeRecord(MetadataRecord):
     fenced: int = 0
     in_controlled_shutdown: int = 0
     log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +332,7 @@ _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     ClearElrRecord: (28, 0),
 }
 _TYPES: Final = {number: kind for kind, (number, _) in _WRITTEN.items()}
-# The codec has no structs without fields; these records consist of empty tagged fields.
+# These records consist of empty tagged fields.
 _EMPTY: Final = frozenset({NoOpRecord, EndTransactionRecord, AbortTransactionRecord})
 
 

@@ -1,15 +1,12 @@
-"""Kafka's messages as classes, each made from its schema at first use.
+"""Kafka's messages and records as classes, each made from its schema at first use.
 
-The schemas and objects are kafka-python's. Its message classes are not used: they come a dozen per
-module, and making all of them would cost more than the rest of a broker's start. `kafka_schemas.py`
-loads what is used of the library, without its clients.
+A class holds what the codec knows of its message: the fields, and its versions. `decoding.py` makes
+its objects, `encoding.py` takes dicts.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -17,21 +14,45 @@ from . import encoding
 from .api_keys import ApiKey
 from .decoding import Decoder, compiled
 from .encoding import Encoder
-
-_COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
+from .schema_reader import (
+    Definition,
+    Field,
+    class_of_struct,
+    key_number,
+    read_definition,
+    versions,
+)
 
 # Bit fields of authorized operations, which are sets here.
 _WITH_OPERATIONS: Final = frozenset(
     {"MetadataResponse", "DescribeClusterResponse", "DescribeGroupsResponse"}
 )
 
+# Fields that only versions had which Kafka 4 has dropped, and captures of older clients have: the
+# structs around a field, the name of the field behind it (None: it is the last), and itself.
+_DROPPED: Final[Mapping[str, tuple[tuple[str, ...], str | None, Definition]]] = {
+    "DescribeConfigsResponse": (
+        ("Results", "Configs"), "ConfigSource",
+        {"name": "IsDefault", "type": "bool", "versions": "0"},
+    ),
+    "ListOffsetsRequest": (
+        ("Topics", "Partitions"), None,
+        {"name": "MaxNumOffsets", "type": "int32", "versions": "0", "default": "1"},
+    ),
+    "ListOffsetsResponse": (
+        ("Topics", "Partitions"), None,
+        {"name": "OldStyleOffsets", "type": "[]int64", "versions": "0"},
+    ),
+    "OffsetCommitRequest": (
+        ("Topics", "Partitions"), "CommittedMetadata",
+        {"name": "CommitTimestamp", "type": "int64", "versions": "1", "default": "-1"},
+    ),
+}  # fmt: skip
+
 
 def api_name(api_key: ApiKey) -> str:
     """The API's name as Kafka spells it: `ApiKey.ADD_PARTITIONS_TO_TXN` is `AddPartitionsToTxn`."""
     return "".join(word.capitalize() for word in api_key.name.split("_"))
-
-
-_made: dict[str, Any] = {}
 
 
 def message_class(api_key: ApiKey, kind: str) -> Any:
@@ -43,80 +64,47 @@ def message_class(api_key: ApiKey, kind: str) -> Any:
     Raises:
         FileNotFoundError: the API has no schema.
     """
-    name = api_name(api_key) + kind
-    if name not in _made:
-        from .kafka_schemas import DIRECTORY
-
-        try:
-            schema = _read_schema(f"{DIRECTORY}/{name}.json")
-        except FileNotFoundError:
-            schema = _own_schema(name)
-        if name in _WITH_OPERATIONS:
-            _as_set(schema["fields"])
-        _made[name] = _class_from(schema)
-    return _made[name]
+    return data_class(api_name(api_key) + kind)
 
 
+@cache
 def data_class(name: str) -> Any:
-    """The class of a record's key or value, from `schemas/NAME.json`; cached.
+    """The class of a message, or of a record's key or value, from `schemas/NAME.json`; cached.
 
     Raises:
         FileNotFoundError: no such schema exists.
     """
-    if name not in _made:
-        _made[name] = _class_from(_own_schema(name))
-    return _made[name]
+    definition = read_definition(name)
+    if name in _WITH_OPERATIONS:
+        _as_set(definition["fields"])
+    if name in _DROPPED:
+        _add_dropped(definition["fields"], *_DROPPED[name])
+    number = key_number(definition)
+    made: Any = class_of_struct(name, Field(definition, number))
+    made.valid_versions = versions(definition["validVersions"], number)
+    made.flexible_versions = versions(definition["flexibleVersions"], number)
+    return made
 
 
-def _own_schema(name: str) -> dict[str, Any]:
-    from . import schemas
-
-    return _read_schema(f"{schemas.__path__[0]}/{name}.json")
-
-
-def _read_schema(path: str) -> dict[str, Any]:
-    """The content of a schema's file.
-
-    kafka-python's `load_json` causes deprecation warnings on Python 3.11 and 3.12, which fail the
-    tests of a project that turns warnings into errors.
-    """
-    with open(path, encoding="utf-8") as file:
-        schema: dict[str, Any] = json.loads(_COMMENT.sub("", file.read()))
-    if common := {each["name"]: each["fields"] for each in schema.get("commonStructs", [])}:
-        _add_common(schema["fields"], common)
-    return schema
-
-
-def _add_common(fields: list[dict[str, Any]], common: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Give the fields that name a common struct the fields of that struct, at any depth."""
-    for field in fields:
-        if "fields" not in field and (found := common.get(field["type"].removeprefix("[]"))):
-            field["fields"] = found
-        _add_common(field.get("fields", []), common)
-
-
-def _as_set(fields: list[dict[str, Any]]) -> None:
+def _as_set(fields: Iterable[Definition]) -> None:
     for field in fields:
         if field["name"].endswith("AuthorizedOperations"):
             field |= {"name": "authorized_operations", "type": "bitfield"}
-        _as_set(field.get("fields", []))
+        _as_set(field.get("fields", ()))
 
 
-def _class_from(schema: dict[str, Any]) -> Any:
-    """A class whose objects have the schema's fields; the class itself has only the versions."""
-    from .kafka_schemas import BaseField, DataContainer, StructField
-
-    own = {
-        "_struct": StructField(schema),
-        "valid_versions": BaseField.parse_versions(schema["validVersions"]),
-        "flexible_versions": BaseField.parse_versions(schema["flexibleVersions"]),
-    }
-    return type(DataContainer)(schema["name"], (DataContainer,), own)
+def _add_dropped(
+    fields: list[Definition], structs: Iterable[str], behind: str | None, dropped: Definition
+) -> None:
+    for struct in structs:
+        fields = next(field["fields"] for field in fields if field["name"] == struct)
+    names = [field["name"] for field in fields]
+    fields.insert(len(names) if behind is None else names.index(behind), dropped)
 
 
 def is_flexible(cls: Any, version: int) -> bool:
     """Whether a message has tagged fields and compact lengths in a version (KIP-482)."""
-    lowest, highest = cls.flexible_versions or (0, -1)
+    lowest, highest = cls.flexible_versions
     return bool(lowest <= version <= highest)
 
 

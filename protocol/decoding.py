@@ -1,9 +1,6 @@
 """Decodes bytes to the codec's objects, as strictly as Kafka's generated readers.
 
-For each message and version it generates and compiles a function from kafka-python's schema
-objects. The library's own decoders are made for clients, which trust their broker: they accept a
-cut string, accept null where the schema forbids it, and copy the rest of the message at tagged
-fields.
+For each message and version it generates and compiles a function from the fields of the schema.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ from typing import Any, Final
 
 from .errors import Malformed
 from .limits import MAX_TEXT_BYTES, MAY_GROW_BYTES, check_text
+from .schema_reader import Field
 from .varints import read_unsigned
 
 Decoder = Callable[..., tuple[Any, int]]
@@ -49,11 +47,11 @@ def skip_tagged_fields(data: memoryview, position: int) -> int:
         raise Malformed(f"a header has more than {MOST_IN_A_HEADER} tagged fields") from None
 
 
-def compiled(message: Any, version: int, cls: Any, *, flexible: bool) -> Decoder:
+def compiled(message: Field, version: int, cls: Any, *, flexible: bool) -> Decoder:
     """A function from data and a position to a message and the position behind it.
 
     Args:
-        message: the schema object of the message (a StructField of the library).
+        message: the schema of the message, a struct.
         cls: the class of the decoded objects.
 
     The function takes an optional list of one number and subtracts the elements of all arrays from
@@ -88,7 +86,7 @@ class _Source:
         decode: Decoder = self._names["decode"]
         return decode
 
-    def write_value(self, field: Any) -> None:
+    def write_value(self, field: Field) -> None:
         """Decode one field alone: the value of a tagged field."""
         if field.is_struct() and field.nullable_for_version_q(self._version):
             # Null is 0 here, and -1 where the field has no tag.
@@ -98,13 +96,12 @@ class _Source:
         else:
             self._write(field, "item")
 
-    def write_struct(self, field: Any, cls: Any, target: str) -> None:
+    def write_struct(self, field: Field, cls: Any, target: str) -> None:
         made = target if target.isidentifier() else self._variable("item")
         self._line(f"{made} = new({self._constant(cls)})")
         self._line(f"{made}._version = {self._version}")
-        self._line(f"{made}.tags = {made}.unknown_tags = None")
         present = [inner for inner in field.fields.values() if inner.for_version_q(self._version)]
-        run: list[Any] = []
+        run: list[Field] = []
         for inner in present:
             if inner.tagged_field_q(self._version):
                 continue
@@ -124,12 +121,12 @@ class _Source:
         if made != target:
             self._line(f"{target} = {made}")
 
-    def _alone(self, field: Any) -> Decoder:
+    def _alone(self, field: Field) -> Decoder:
         source = _Source(self._version, flexible=True)
         source.write_value(field)
         return source.function()
 
-    def _write_run(self, fields: list[Any], made: str) -> None:
+    def _write_run(self, fields: list[Field], made: str) -> None:
         """Read neighbouring fields of fixed size together."""
         if not fields:
             return
@@ -138,7 +135,7 @@ class _Source:
         self._line(f"{targets}, = {self._constant(layout.unpack_from)}(data, pos)")
         self._line(f"pos += {layout.size}")
 
-    def _write(self, field: Any, target: str) -> None:
+    def _write(self, field: Field, target: str) -> None:
         if field.is_array():
             self._write_array(field, target)
         elif field.is_struct():
@@ -151,7 +148,7 @@ class _Source:
         else:
             self._write_simple(field, field.type_str, target, field.name)
 
-    def _write_simple(self, field: Any, kind: str, target: str, name: str) -> None:
+    def _write_simple(self, field: Field | None, kind: str, target: str, name: str) -> None:
         match kind:
             case "string":
                 length = self._length(field, target, name, "h")
@@ -178,11 +175,11 @@ class _Source:
                 self._line(f"{target}, = {self._constant(layout.unpack_from)}(data, pos)")
                 self._line(f"pos += {layout.size}")
 
-    def _write_array(self, field: Any, target: str) -> None:
+    def _write_array(self, field: Field, target: str) -> None:
         count = self._length(field, target, field.name, "i")
         # As in Kafka: each element has at least one byte, so the count is wrong.
         self._line(f"elif {count} > size - pos: raise Malformed('{field.name} is cut')")
-        kind = None if field.is_struct_array() else field.array_of.type_str
+        kind = None if field.is_struct_array() else field.element_type
         if kind in _FORMATS:
             layout = _FORMATS[kind]
             width = struct.calcsize(layout)
@@ -216,7 +213,7 @@ class _Source:
         self._line(f"  left[0] -= {count}")
         self._line("  if left[0] < 0: raise TooManyElements")
 
-    def _length(self, field: Any, target: str, name: str, layout: str) -> str:
+    def _length(self, field: Field | None, target: str, name: str, layout: str) -> str:
         """Read a length and open an `if` for null. `field` is None: null is not allowed."""
         length = self._variable("length")
         if self._flexible:

@@ -1,8 +1,7 @@
 """Encodes dicts to bytes by the codec's schemas.
 
-For each message and version it generates and compiles a function from kafka-python's schema
-objects. The library's own encoders need an object of each struct first, which took half the time of
-a small answer. Neighbouring fields of fixed size are packed together.
+For each message and version it generates and compiles a function from the fields of the schema.
+Neighbouring fields of fixed size are packed together.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from .limits import MAX_TEXT_BYTES
+from .schema_reader import Field
 from .varints import unsigned
 
 Body = Mapping[str, Any]
@@ -31,11 +31,11 @@ _CUT: Final = b"..."
 _UTF8_BYTES: Final = 4  # of a character, at most
 
 
-def compiled(message: Any, version: int, *, flexible: bool, unknown: bytes = b"") -> Encoder:
+def compiled(message: Field, version: int, *, flexible: bool, unknown: bytes = b"") -> Encoder:
     """A function from a dict and a bytearray, to which it appends the message.
 
     Args:
-        message: the schema object of the message (a StructField of the library).
+        message: the schema of the message, a struct.
         unknown: a tagged field, with its tag and size, for each struct of a flexible message; its
             tag is higher than all known ones.
 
@@ -97,7 +97,7 @@ class _Source:
         encode: Encoder = self._names["encode"]
         return encode
 
-    def write_struct(self, field: Any, body: str) -> None:
+    def write_struct(self, field: Field, body: str) -> None:
         """Write the fields of a struct; `body` is the variable of its dict."""
         names, get = self._constant(frozenset(field.fields)), self._variable("get")
         self._line(f"if not {body}.keys() <= {names}: no_field({body}, {names}, {field.name!r})")
@@ -108,9 +108,9 @@ class _Source:
                 self._write_field(field, inner, get)
         if self._flexible:
             tagged = [inner for inner in present if inner.tagged_field_q(self._version)]
-            self._write_tagged(field, tagged, body)
+            self._write_tagged(field, sorted(tagged, key=lambda inner: inner.tag or 0), body)
 
-    def _write_field(self, struct_field: Any, field: Any, get: str) -> None:
+    def _write_field(self, struct_field: Field, field: Field, get: str) -> None:
         default = None if field.is_struct() else field.default
         taken = f"{get}({field.name!r}, {self._literal(default)})"
         if not field.is_array() and not field.is_struct() and field.type_str in _FORMATS:
@@ -124,7 +124,7 @@ class _Source:
             self._line(f"if {value} is None: null({why!r}, {self._version})")
         self.write_value(field, value, may_be_null=may_be_null)
 
-    def write_value(self, field: Any, value: str, *, may_be_null: bool) -> None:
+    def write_value(self, field: Field, value: str, *, may_be_null: bool) -> None:
         """Write a variable that holds the value of a field, which is not null unless it may be."""
         if field.is_array():
             self._write_array(field, value, may_be_null=may_be_null)
@@ -136,7 +136,7 @@ class _Source:
             is_message = field.name.endswith(_MESSAGE)
             self._write_sized(field.type_str, value, may_be_null=may_be_null, is_message=is_message)
 
-    def _write_inner(self, field: Any, value: str, *, may_be_null: bool) -> None:
+    def _write_inner(self, field: Field, value: str, *, may_be_null: bool) -> None:
         if not may_be_null:
             self.write_struct(field, value)
             return
@@ -165,14 +165,14 @@ class _Source:
         if may_be_null:
             self._dedent()
 
-    def _write_array(self, field: Any, value: str, *, may_be_null: bool) -> None:
+    def _write_array(self, field: Field, value: str, *, may_be_null: bool) -> None:
         if may_be_null:
             self._flush()
             self._line(f"if {value} is None: {self._null_length('i')}")
             self._line("else:")
             self._indent += " "
         self._write_length(value, "i")
-        kind = None if field.is_struct_array() else field.array_of.type_str
+        kind = None if field.is_struct_array() else field.element_type
         if kind in _FORMATS:
             self._line(f"if {value}: array(out, {kind!r}, {value})")
         else:
@@ -204,7 +204,7 @@ class _Source:
             return "out.append(0)"
         return f"out += {self._constant(struct.pack('>' + layout, -1))}"
 
-    def _write_tagged(self, struct_field: Any, fields: list[Any], body: str) -> None:
+    def _write_tagged(self, struct_field: Field, fields: list[Field], body: str) -> None:
         if not fields or self._is_in_tag:
             if self._unknown:
                 self._flush()
@@ -221,6 +221,7 @@ class _Source:
             has_length = field.is_array() or field.type_str in _WITH_LENGTH
             default = None if field.is_struct() else field.default
             may_be_null = is_nullable or not has_length
+            assert field.tag is not None
             tag = unsigned(field.tag)
             known.append(_Tagged(field.name, tag, default, may_be_null, source.function()))
         names = self._constant(frozenset(field.name for field in fields))

@@ -19,13 +19,14 @@ from .errors import Malformed
 from .limits import MAX_TEXT_BYTES, MAY_GROW_BYTES
 
 if TYPE_CHECKING:
-    from .api_types.records import DecodeData
+    from .api_types.records import DecodeData, LegacyOffsetCommitKey, OffsetCommitKey
 
 _HEADER: Final = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
 _ANSWER: Final = struct.Struct(">ii")  # size, correlation id
 _START: Final = bytes(_ANSWER.size)
 _FLEXIBLE_START: Final = bytes(_ANSWER.size + 1)  # with no tagged fields
 _VERSION: Final = struct.Struct(">h")
+_LEGACY_OFFSET_KEY: Final = _VERSION.pack(0)
 
 
 class RequestHeader(NamedTuple):
@@ -228,7 +229,7 @@ def _with_overloads(function: Callable[[str, Bytes], Any]) -> DecodeData:
 
 @_with_overloads
 def decode_data(name: str, data: Bytes) -> Any:
-    """The object in a record's key or value, with `.version` and the fields in snake case.
+    """The object in a record's key or value, with the fields in snake case.
 
     Raises:
         Malformed: it is cut, or the schema does not have its version.
@@ -244,3 +245,14 @@ def decode_data(name: str, data: Bytes) -> Any:
     if position > len(view):
         raise Malformed(f"{name} ends early")
     return item
+
+
+def decode_offset_key(data: Bytes) -> OffsetCommitKey | LegacyOffsetCommitKey:
+    """The key of a committed offset, by either of the numbers that it has in logs.
+
+    Raises:
+        Malformed: it is cut, or another record's.
+    """
+    if bytes(data[:2]) == _LEGACY_OFFSET_KEY:
+        return decode_data("LegacyOffsetCommitKey", data)
+    return decode_data("OffsetCommitKey", data)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 from ..security.unsecured_login import unsecured_token
+
+# Of kafka-python 3, 2.1 to 2.3, and 2.0.
+_OF_KAFKA_PYTHON: Final = ("kafka.net.sasl.oauth", "kafka.sasl.oauth", "kafka.oauth.abstract")
 
 
 def token_now(user: str) -> str:
@@ -36,11 +41,18 @@ def of_aiokafka(user: str) -> Any:
 
 
 def of_kafka_python(user: str) -> Any:
-    """The `sasl_oauth_token_provider` of kafka-python 3."""
-    from kafka.net.sasl.oauth import AbstractTokenProvider
+    """The `sasl_oauth_token_provider` of kafka-python."""
 
-    class Provider(AbstractTokenProvider):  # type: ignore[misc]  # it has no types
+    class Provider(_base_of_kafka_python()):  # type: ignore[misc]  # it has no types
         def token(self) -> str:
             return token_now(user)
 
     return Provider()
+
+
+def _base_of_kafka_python() -> Any:
+    """The library's abstract class, which each of its releases has in another module."""
+    for name in _OF_KAFKA_PYTHON:
+        with suppress(ModuleNotFoundError):
+            return import_module(name).AbstractTokenProvider
+    raise ModuleNotFoundError("kafka-python is not installed, or has no tokens", name="kafka")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import kafka.coordinator.consumer
 from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.api_message import ApiMessage
 
@@ -31,3 +32,8 @@ def library_class(key: ApiKey, kind: str) -> Any:
         return make(name, (ApiMessage,), {})
     except FileNotFoundError:
         return make(name, (ApiMessage,), {}, load_json=schemas)
+
+
+def library_record(name: str) -> Any:
+    """The class of the consumer protocol's metadata or assignment."""
+    return getattr(kafka.coordinator.consumer, name)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ottla.broker.requests.api import Served
 from ottla.broker.requests.served_apis import HANDLERS
-from ottla.protocol import api_types, codec, schemas
+from ottla.protocol import api_types, codec
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.schemas import DIRECTORY
 
 FOLDER: Final = Path(str(api_types.__file__)).parent
 RECORDS: Final = "records"
@@ -99,14 +99,15 @@ def _api(api_key: ApiKey, served: Served) -> str:
 
 
 def _records() -> str:
+    classes = {path.stem: codec.data_class(path.stem) for path in Path(DIRECTORY).glob("*.json")}
     names = sorted(
-        path.name.removesuffix(".json")
-        for path in files(schemas).iterdir()
-        if path.name.endswith(".json") and not path.name.endswith(("Request.json", "Response.json"))
+        name
+        for name, cls in classes.items()
+        if cls._struct.fields and not name.endswith(("Request", "Response", "Header"))
     )
     messages = []
     for name in names:
-        cls = codec.data_class(name)
+        cls = classes[name]
         messages.append(Message(name, cls._struct, cls.valid_versions, read=True))
         written = Message(name, cls._struct, cls.valid_versions, read=False, suffix="Fields")
         messages.append(written)
@@ -225,7 +226,7 @@ class _Classes:
             is_optional = is_top and field.name in _OPTIONAL_AT_TOP
             if not message.read and (is_optional or not _is_required(field, served, versions)):
                 text = f"NotRequired[{text}]"
-            lines.append(f"    {field.name}: {text}{note}")
+            lines += _assigned(field.name, text, note)
         if len(lines) == 1:
             lines[0] += " ..."
         assert self.by_name.setdefault(name, lines) == lines, f"two structs are named {name}"
@@ -238,7 +239,7 @@ class _Classes:
             inner = message.name + text if text in self._ambiguous else text
             text = self.add(message, inner, field, served)
         else:
-            simple = field.array_of.type_str if field.is_array() else text
+            simple = field.element_type or text
             text = (_READ if message.read else _WRITTEN)[simple]
         if field.is_array():
             text = f"Sequence[{text}]" if message.read else f"list[{text}]"
@@ -250,6 +251,14 @@ def _read_only(name: str, text: str, note: str) -> list[str]:
     if len(line) <= _WIDTH:
         return [line]
     return [f"    def {name}(", "        self,", f"    ) -> {text}: ...{note}"]
+
+
+def _assigned(name: str, text: str, note: str) -> list[str]:
+    line = f"    {name}: {text}{note}"
+    if len(line) <= _WIDTH:
+        return [line]
+    outer, _, inner = text.partition("[")
+    return [f"    {name}: {outer}[", f"        {inner.removesuffix(']')}", f"    ]{note}"]
 
 
 def _is_struct(field: Any) -> bool:
@@ -281,7 +290,7 @@ def _is_nullable(field: Any, served: Versions, versions: Versions) -> bool:
 def _is_required(field: Any, served: Versions, versions: Versions) -> bool:
     """Whether a dict without a field is an error, rather than one that means the default."""
     return not (
-        field._json.get("default") is not None
+        field.has_default
         or field.tag is not None
         or served != versions
         or _is_nullable(field, served, versions)

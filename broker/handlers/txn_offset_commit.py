@@ -51,7 +51,8 @@ async def txn_offset_commit(
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
         producer = Producer(request.producer_id, request.producer_epoch)
-        member = ClaimedMember(request.member_id, request.generation_id, request.group_instance_id)
+        generation = request.generation_id_or_member_epoch
+        member = ClaimedMember(request.member_id, generation, request.group_instance_id)
         try:
             if not request.group_id:
                 raise Refused(Code.INVALID_GROUP_ID)

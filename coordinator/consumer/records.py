@@ -22,8 +22,12 @@ if TYPE_CHECKING:
         ConsumerGroupCurrentMemberAssignmentValue,
         ConsumerGroupMemberMetadataValue,
         ConsumerGroupMemberMetadataValueFields,
-        TopicPartitions,
-        TopicPartitionsFields,
+    )
+    from ...protocol.api_types.records import (
+        ConsumerGroupCurrentMemberAssignmentValueTopicPartitions as TopicPartitions,
+    )
+    from ...protocol.api_types.records import (
+        ConsumerGroupCurrentMemberAssignmentValueTopicPartitionsFields as TopicPartitionsFields,
     )
 
 _ZERO_ID: Final = uuid.UUID(int=0)
@@ -224,7 +228,7 @@ def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
         case ResolvedRegex():
             fields = {
                 "topics": sorted(record.topics),
-                "metadata_version": record.version,
+                "version": record.version,
                 "timestamp": record.timestamp_ms,
             }
             return _encoded(Kind.REGEX, record.group_id, record.regex, fields)
@@ -346,6 +350,6 @@ _DECODERS: Final[dict[Kind, Callable[[str, str, Any], ConsumerRecord]]] = {
     ),
     Kind.CURRENT_MEMBER: _current,
     Kind.REGEX: lambda group, regex, value: ResolvedRegex(
-        group, regex, frozenset(value.topics), value.metadata_version, value.timestamp
+        group, regex, frozenset(value.topics), value.version, value.timestamp
     ),
 }

@@ -61,7 +61,7 @@ class PartitionData(TypedDict):
     acknowledge_error_code: int
     acknowledge_error_message: NotRequired[str | None]
     current_leader: LeaderIdAndEpoch
-    records: NotRequired[Bytes | Unread | None]
+    records: Bytes | Unread
     acquired_records: list[AcquiredRecords]
 
 class ShareFetchableTopicResponse(TypedDict):

@@ -24,7 +24,7 @@ class TxnOffsetCommitRequest(Protocol):
     group_id: str
     producer_id: int
     producer_epoch: int
-    generation_id: int  # 3+
+    generation_id_or_member_epoch: int  # 3+
     member_id: str  # 3+
     group_instance_id: str | None  # 3+
     topics: Sequence[TxnOffsetCommitRequestTopic]

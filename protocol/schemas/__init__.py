@@ -1,1 +1,5 @@
-"""Schemas of records, in Kafka's JSON format, for what the codec library lacks."""
+"""Kafka's schemas of messages and records, a file each; `make schemas` writes them."""
+
+from typing import Final
+
+DIRECTORY: Final[str] = __path__[0]

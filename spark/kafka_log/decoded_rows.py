@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...protocol.batch import TRANSACTIONAL
 from ...protocol.errors import Malformed, Refused
-from ...protocol.messages import decode_data
+from ...protocol.messages import decode_data, decode_offset_key
 from .columns import rows_to_batch
 from .fates import FATES, NO_FATE
 from .schemas import Level
@@ -105,7 +105,7 @@ def _offset(key: bytes | None, value: bytes | None, row: Row) -> None:
         _group(version, key, value, row)
         return
     row["kind"] = "offset"
-    named = decode_data("OffsetCommitKey", key)
+    named = decode_offset_key(key)
     row |= {
         "group_id": named.group,
         "topic": named.topic,

@@ -51,7 +51,7 @@ async def committed(it: OneNode, *, commit: bool = True) -> dict[str, Any]:
     topics = [{"name": "orders", "partitions": [part]}]
     await it.ask(
         ApiKey.TXN_OFFSET_COMMIT, 3,
-        transactional_id="shop", group_id="readers", generation_id=-1, member_id="",
+        transactional_id="shop", group_id="readers", generation_id_or_member_epoch=-1, member_id="",
         topics=topics, **owner,
     )  # fmt: skip
     ended = await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=commit, **owner)

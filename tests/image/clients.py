@@ -10,18 +10,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from .engine import IMAGE, Failed, call
 
 TIMEOUT_S = 20.0
-# kafka-python is in the image, because Ottla's codec uses its schemas.
 INSIDE = """
-import sys
-from kafka import KafkaConsumer, KafkaProducer
-servers, topic, value = sys.argv[1:]
-producer = KafkaProducer(bootstrap_servers=servers)
-producer.send(topic, value.encode()).get(timeout=20)
-producer.close()
-consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest",
-                         group_id=topic, consumer_timeout_ms=20000)
-print("read", next(consumer).value.decode())
-consumer.close(autocommit=False)
+servers=$0 topic=$1 value=$2
+ottla topics create "$topic" -b "$servers"
+ottla produce "$topic" "$value" -b "$servers"
+echo "read $(ottla consume "$topic" --values -b "$servers")"
 """
 
 
@@ -63,7 +56,7 @@ def use_from_inside(bootstrap_servers: str, options: list[str]) -> None:
         Failed: the record does not come back.
     """
     value = str(uuid4())
-    words = ["run", "--rm", "--network=host", *options, IMAGE, "python3", "-c", INSIDE]
+    words = ["run", "--rm", "--network=host", *options, IMAGE, "sh", "-c", INSIDE]
     said = call(*words, bootstrap_servers, f"inside-{value}", value)
     if f"read {value}" not in said:
         raise Failed(f"a client in a container at {bootstrap_servers} says:\n{said}")

@@ -208,7 +208,7 @@ def nullable_places(
         if inner.is_struct_array():
             for index, element in enumerate(values[inner.name]):
                 yield from nullable_places(inner, version, element, (*here, index))
-        elif inner.is_array() and inner.array_of.type_str == "string":
+        elif inner.is_array() and inner.element_type == "string":
             yield (*here, 1), False
         elif inner.is_struct():
             yield from nullable_places(inner, version, values[inner.name], here)

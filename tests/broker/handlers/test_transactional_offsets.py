@@ -33,7 +33,7 @@ async def commit_offsets(one: OneNode, producer: dict[str, int], version: int) -
     }
     return await one.ask(
         ApiKey.TXN_OFFSET_COMMIT, version, transactional_id="shop", group_id="books",
-        generation_id=-1, member_id="", group_instance_id=None,
+        generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
         topics=[{"name": "orders", "partitions": [partition]}], **producer,
     )  # fmt: skip
 

@@ -197,7 +197,7 @@ def test_an_unknown_api_or_a_newer_version_appears_with_its_size() -> None:
             [
                 talk.raw_request(150, 0, 0, body),
                 talk.raw_request(ApiKey.FETCH, 40, 1, body),
-                talk.raw_request(ApiKey.PUSH_TELEMETRY, 0, 2, body),
+                talk.raw_request(ApiKey.ENVELOPE, 0, 2, body),
                 talk.raw_request(ApiKey.METADATA, 9, 3, body),
             ]
         )
@@ -211,7 +211,7 @@ def test_an_unknown_api_or_a_newer_version_appears_with_its_size() -> None:
     assert said == [
         ("ApiKey150", f"an unknown API, {size} bytes"),
         ("Fetch", f"version 40 is newer than 18, {size} bytes"),
-        ("PushTelemetry", f"its fields are not known, {size} bytes"),
+        ("Envelope", f"its fields are not known, {size} bytes"),
         ("Metadata", f"broken, {size} bytes"),
     ]
     assert len(told(events, "answer")) == 4

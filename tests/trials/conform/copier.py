@@ -74,7 +74,7 @@ def send_offset(client: Client, transaction: OpenTransaction, offset: int) -> No
         body = member | {"generation_id_or_member_epoch": -1}
         client.ask(ApiKey.OFFSET_COMMIT, body, node_id=found.node_id, version=8)
         return
-    body = identity | member | {"generation_id": -1}
+    body = identity | member | {"generation_id_or_member_epoch": -1}
     answer = client.ask(ApiKey.TXN_OFFSET_COMMIT, body, node_id=found.node_id, version=3)
     assert answer.topics[0].partitions[0].error_code == 0
 
