@@ -20,6 +20,9 @@ def add(app: typer.Typer) -> None:
 
 
 def _audit(
+    directory: Annotated[
+        str, typer.Argument(metavar="[DIR]", help="Data directory, as by --data-dir.")
+    ] = "",
     data_dir: Annotated[
         str, typer.Option("--data-dir", metavar="DIR", help="Data directory, Ottla's or Kafka's.")
     ] = "",
@@ -69,8 +72,9 @@ def _audit(
     It needs Spark: pip install 'ottla[spark]'. Exit status 1 if a rule is broken, 2 if the audit
     cannot run.
     """
-    if bool(data_dir) == bool(bootstrap):
-        raise CannotRun("audit: expected --data-dir DIR or --bootstrap HOST:PORT")
+    if sum(map(bool, (directory, data_dir, bootstrap))) != 1:
+        raise CannotRun("audit: expected one of DIR, --data-dir DIR and --bootstrap HOST:PORT")
+    data_dir = data_dir or directory
     if bool(input_topic) != bool(output_topic):
         raise CannotRun("audit: --input and --output belong together")
     check_writable("audit --json", Path(json_file) if json_file not in {"", "-"} else None)

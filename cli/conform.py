@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..client.cluster_client import ErrorAnswer, NoAnswer
 from ..console.options import CannotRun
 from ..console.tables import Table, print_json, print_line, print_table
 from ..trace.events import BrokenTrace, Event
@@ -175,9 +174,7 @@ def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
 
     Raises CannotRun.
     """
-    from ..testing.broker import BrokerFailed
-    from ..trials.conform.program import NoProgram
-    from ..trials.conform.running import run_scenario
+    from ..trials.conform.running import CANNOT_RUN, run_scenario
     from ..trials.process_groups import ending_with_command
 
     chosen = _chosen(patterns)
@@ -187,7 +184,7 @@ def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
         for each in chosen:
             try:
                 results.append(run_scenario(each, plan))
-            except (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
+            except CANNOT_RUN as failed:
                 raise CannotRun(f"conform, scenario {each.name}: {failed}") from None
             if results[-1].does_not_work:
                 break

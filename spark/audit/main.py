@@ -96,8 +96,12 @@ def copy_of(
     Args:
         checkpoint: of a streaming query, whose committed batches are the end of the input.
     """
-    if checkpoint and (group or not input_topic):
-        raise AuditFailed("--checkpoint needs --input; its end is by --group or --checkpoint")
+    if checkpoint and group:
+        raise AuditFailed("the input ends by --group or --checkpoint, not by both")
+    if checkpoint and not input_topic:
+        raise AuditFailed(
+            "--checkpoint is the end of a comparison: it needs --input TOPIC and --output TOPIC"
+        )
     if not input_topic or not output_topic:
         return None
     try:

@@ -67,7 +67,8 @@ class KafkaExactlyOnce(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """The writer of `df.write`."""
         if overwrite:
-            raise ValueError(f"{FORMAT}: no topic is overwritten: use mode('append')")
+            # Spark refuses its default mode with a text that names Append and Overwrite.
+            raise ValueError(f'{FORMAT} appends, and overwrites no topic: use .mode("append")')
         options = _checked(self.options, schema)
         run_id = uuid.uuid4().hex
         return BatchWriter(options, schema, Origin(options.write_id or run_id, run_id))

@@ -72,6 +72,10 @@ class TaskWriter:
         except BaseException:  # also of a task that Spark kills: readers do not wait for a timeout
             self._abort()
             raise
+        finally:
+            # The producer has callbacks of this object: its threads and connections would last, and
+            # look for brokers that are gone, until the garbage collector finds both.
+            self._producer = None
 
     def _write(self, rows: Iterable[OutgoingRow], task: int) -> Task | None:
         digests: list[int] = []

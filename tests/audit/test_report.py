@@ -158,7 +158,9 @@ def test_plots_of_no_transactions_are_texts() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([], "expected --data-dir DIR or --bootstrap HOST:PORT"),
+        ([], "expected one of DIR, --data-dir DIR and --bootstrap HOST:PORT"),
+        (["a", "--data-dir", "b"], "expected one of DIR, --data-dir DIR and --bootstrap"),
+        (["a", "--checkpoint", "b"], "it needs --input TOPIC and --output TOPIC"),
         (["--data-dir", "not-there"], "not-there: No such file or directory"),
         (["--data-dir", ".", "--input", "a"], "--input and --output belong together"),
         (["--bootstrap", "127.0.0.1:1"], "127.0.0.1:1"),

@@ -3,7 +3,7 @@
 `--client NAME` and `--scenario PATTERN`, each any number of times, choose among them; `--pages DIR`
 gets a page for each client, `--traces DIR` its traces; `--record` writes what
 docs/reference/clients.md is made of. Exit status 1 if a client breaks a rule, or fails, where
-known_violations.toml does not say so.
+known_violations.toml does not say so; 2 if a scenario cannot be run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ottla.trials.conform.html_report import as_html
 from ottla.trials.conform.known_violations import FILE
-from ottla.trials.conform.running import Plan, run_scenario
+from ottla.trials.conform.running import CANNOT_RUN, Plan, run_scenario
 from ottla.trials.conform.scenarios import scenarios_named
 from ottla.trials.conform.text_report import print_scenarios
 
@@ -44,7 +44,13 @@ def main() -> int:
             continue
         traces = given.traces / name if given.traces else None
         plan = Plan(command, timeout_s=TIMEOUT_S, traces=traces, left_out=client.left_out)
-        results = [run_scenario(each, plan) for each in scenarios_named(given.scenario)]
+        results = []
+        for scenario in scenarios_named(given.scenario):
+            try:
+                results.append(run_scenario(scenario, plan))
+            except CANNOT_RUN as failed:
+                say(f"{name}, scenario {scenario.name}: {failed}")
+                return 2
         say(f"\n{name}")
         print_scenarios(results)
         if given.pages is not None:

@@ -10,17 +10,17 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from ...client.admin.offsets import LATEST, partition_offsets
-from ...client.cluster_client import Client
+from ...client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
-from ...testing.broker import Ottla
+from ...testing.broker import BrokerFailed, Ottla
 from ...trace.events import Event
 from ...trace.reader import read_trace
 from .copy_rules import WORKS, Copied, judge_copy, judge_position, judge_work, judge_wrong_values
 from .findings import Finding, Result
 from .judging import is_named, judge_trace, rules_named
 from .known_violations import ClientNames, with_known
-from .program import Program, ended, filled
+from .program import NoProgram, Program, ended, filled
 from .scenarios import GROUP, INPUT, OUTPUT, TRANSACTIONAL_ID, LabFault, Scenario
 from .watching import RUNNER, Watch
 
@@ -33,6 +33,8 @@ _STUCK: Final = 20
 # A program that never reads on gets its late records after this time; heartbeats take up to 5 s.
 _PATIENCE_S: Final = 10.0
 Faults = list[tuple[LabFault, int]]
+CANNOT_RUN: Final = (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError)
+"""What ends a scenario without a verdict; the text is one line."""
 
 
 class Plan(NamedTuple):
@@ -75,7 +77,7 @@ class _Run(NamedTuple):
 
 
 def run_scenario(scenario: Scenario, plan: Plan) -> Result:
-    """Run a program in a scenario. Raises NoProgram, BrokerFailed, NoAnswer."""
+    """Run a program in a scenario. Raises one of CANNOT_RUN."""
     with (
         TemporaryDirectory(prefix="ottla-conform-") as scratch,
         Ottla(nodes=scenario.nodes, settings=_SETTINGS) as broker,

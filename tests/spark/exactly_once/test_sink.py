@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 from collections.abc import Iterator
@@ -263,6 +264,36 @@ def test_a_failed_task_aborts_its_transaction_at_once(ottla: Ottla) -> None:
     with pytest.raises(InterruptedError):
         TaskWriter(batches.options, name).write(rows(), task=0)
     assert batches.open_ids() == []
+
+
+def test_a_producer_ends_with_its_task_and_leaves_its_transaction_open(ottla: Ottla) -> None:
+    def producers() -> int:
+        return sum(isinstance(each, Producer) for each in gc.get_objects())
+
+    batches = Batches(ottla)
+    before = producers()
+    gc.disable()  # threads and connections do not wait for it
+    try:
+        written = batches.task("a", 0, 1)
+        assert producers() == before
+    finally:
+        gc.enable()
+    assert batches.open_ids() == [written.transaction.transactional_id]
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_batch_write_appends_and_the_refusal_of_another_mode_says_so(
+    ottla: Ottla, mode: str
+) -> None:
+    schema = StructType([StructField("value", StringType())])
+    options = {"kafka.bootstrap.servers": ottla.bootstrap_servers, "topic": Topics(ottla).target}
+    if mode == "append":
+        KafkaExactlyOnce(options).writer(schema, overwrite=False)
+        return
+    with pytest.raises(
+        ValueError, match=r'appends, and overwrites no topic: use .mode\("append"\)'
+    ):
+        KafkaExactlyOnce(options).writer(schema, overwrite=True)
 
 
 def test_an_abort_ends_the_transactions_of_its_run_that_did_not_report(ottla: Ottla) -> None:
