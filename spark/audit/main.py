@@ -1,6 +1,6 @@
 """`ottla audit` and `spark-submit`: options, session, audit, output, exit status.
 
-`spark-submit ... audit_main.py --data-dir DIR` runs it on a cluster; `python -m
+`spark-submit .../spark/audit/main.py --data-dir DIR` runs it on a cluster; `python -m
 ottla.spark.audit.main` does the same. Exit status: 0 no findings, 1 findings, 2 it could not run.
 """
 
