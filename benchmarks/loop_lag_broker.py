@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import selectors
+import signal
 import sys
 import threading
 import time
@@ -126,6 +128,7 @@ def _run(serving: Coroutine[Any, Any, int]) -> int:
         def listen() -> None:
             for _ in sys.stdin:
                 loop.call_soon_threadsafe(loop.report)
+            os.kill(os.getpid(), signal.SIGTERM)  # the bench is gone, perhaps without its `stop`
 
         threading.Thread(target=listen, daemon=True).start()
         return runner.run(serving)

@@ -24,6 +24,7 @@ from ottla.trials.diff.final_state import FinalState
 from ottla.trials.diff.ids import Ids, Translation
 from ottla.trials.diff.journal import Journal
 from ottla.trials.diff.messages import Request, read_request
+from ottla.trials.diff.replay import alone_s
 from ottla.trials.diff.sides import CLOSED, SILENT, Outcome, SideConnection
 from ottla.trials.diff.waits import WAITS, Wait, different_moments
 
@@ -100,6 +101,13 @@ def test_moments_differ_if_one_side_alone_waits(
     asked: Request, after_s: tuple[float, float], texts: tuple[str, str] | None
 ) -> None:
     assert different_moments(asked, after_s) == texts
+
+
+def test_a_replayed_fetch_that_ends_soon_is_not_overtaken() -> None:
+    fetches = [request(ApiKey.FETCH, 12, {"max_wait_ms": limit}) for limit in (500, 60_000)]
+    soon_s, long_s = map(alone_s, fetches)
+    assert soon_s > 10 * long_s
+    assert alone_s(request(ApiKey.JOIN_GROUP, 5, {"rebalance_timeout_ms": 100})) == long_s
 
 
 def test_each_api_that_waits_is_one() -> None:
