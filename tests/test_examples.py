@@ -57,6 +57,7 @@ def run(command: list[str], directory: Path, timeout_s: float) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(SPARK_TIMEOUT_S + 20)
 @pytest.mark.parametrize(
     "example",
@@ -75,6 +76,7 @@ def test_a_python_example_runs(
         assert missing_step(printed, example.output) is None, printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", examples("sh"))
 def test_the_commands_of_a_shell_example_run(
     example: Example, readers_broker: RunningBroker, tmp_path: Path

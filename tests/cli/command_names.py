@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from typer.main import get_command
 
 from ottla.cli.app import COMMANDS, made
 
 
+@functools.cache
 def commands() -> list[tuple[str, ...]]:
     """The words of each command that runs something."""
     found: list[tuple[str, ...]] = []
