@@ -307,3 +307,44 @@ def session__long_poll(broker: Broker) -> Any:
     started = time.monotonic()
     answer = session.fetch(min_bytes=1, max_wait_ms=500)
     return [answer, 0.4 <= time.monotonic() - started < 1.5]
+
+
+@case
+def session__order_of_partitions(broker: Broker) -> Any:
+    """A partition answered with data moves to the end: with little room, each has its turn."""
+    topic = broker.topic(4)
+    for partition in (3, 1, 0, 2):
+        for _ in range(2):
+            broker.produce(topic, batch(), partition)
+    session = (0, 0)
+    wanted = {partition: 0 for partition in (2, 0, 3, 1)}
+    changes: Iterable[tuple[Topic, int, int]] = [(topic, each, 0) for each in wanted]
+    out = []
+    for epoch in range(1, 8):
+        answer = broker.fetch_raw(changes, session=session, max_bytes=1)
+        session = (answer["session_id"], epoch)
+        rows = [
+            [part["partition_index"], len(batches_in(part["records"]))]
+            for part in partitions_of(answer)
+        ]
+        out.append(rows)
+        read = [partition for partition, count in rows if count]
+        for partition in read:
+            wanted[partition] += 1
+        changes = [(topic, partition, wanted[partition]) for partition in read]
+    return out
+
+
+@case
+def session__missing_partition_appears(broker: Broker) -> Any:
+    """A partition that a session has named is read once it exists."""
+    topic = broker.topic(1)
+    session = Session(broker)
+    out = [session.fetch([(topic, 0, 0), (topic, 1, 0)]), session.fetch()]
+    grown = {"name": topic, "count": 2, "assignments": None}
+    broker.call(
+        "CreatePartitions", 3, {"topics": [grown], "timeout_ms": 10_000, "validate_only": False}
+    )
+    broker.produce(topic, batch(), 1)
+    out += [session.fetch(), session.fetch([(topic, 1, 1)]), session.fetch()]
+    return out
