@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import venv
 import zipfile
 from pathlib import Path
 
@@ -43,6 +44,26 @@ def test_brokers_answer(ottla, ottla_broker, number):
         host, port = each.bootstrap_servers.split(":")
         socket.create_connection((host, int(port)), timeout=10).close()
     ottla_broker.restart()
+"""
+
+BESIDE_KAFKA_PYTHON = """
+import kafka
+from ottla.testing import Ottla
+from ottla.testing.token_providers import of_kafka_python
+
+with Ottla() as broker:
+    broker.produce("orders", ["a broom"])
+    producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    producer.send("orders", b"a pan").get(20)
+    producer.close()
+    consumer = kafka.KafkaConsumer(
+        "orders", bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest",
+        consumer_timeout_ms=20_000,
+    )
+    assert [next(consumer).value for _ in range(2)] == [b"a broom", b"a pan"]
+    consumer.close()
+assert of_kafka_python("alice").token()
+print(kafka.__version__)
 """
 
 
@@ -86,7 +107,10 @@ def test_the_wheel_contains_the_package_alone(wheel: Path) -> None:
     metadata = f"{wheel.name.split('-py3-')[0]}.dist-info"
     assert {name.split("/")[0] for name in names} == {"ottla", metadata}
     kinds = {Path(name).suffix for name in names if name.startswith("ottla/")}
-    assert kinds == {".py", ".pyi", ".json", ".toml", ".typed", ".js", ".mjs", ".go", ".java"}
+    assert kinds == {".py", ".pyi", ".json", ".toml", ".typed", ".js", ".mjs", ".go", ".java", ""}
+    assert [name for name in names if not Path(name).suffix and name.startswith("ottla/")] == [
+        "ottla/protocol/schemas/NOTICE"
+    ]
     about = {name.removeprefix(f"{metadata}/") for name in names if name.startswith(metadata)}
     assert about == {
         *("METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
@@ -109,7 +133,7 @@ def test_the_source_distribution_contains_sources_and_documents(
         *("constraints.txt", "pyproject.toml"),
     }
     kinds = {Path(name).suffix for name in names if "/" in name and "examples/" not in name}
-    data = {".json", ".toml", ".typed", ".md", ".svg"}
+    data = {".json", ".toml", ".typed", ".md", ".svg", ""}
     assert kinds == {".py", ".pyi", ".js", ".mjs", ".go", ".java"} | data
 
 
@@ -135,3 +159,35 @@ def test_a_project_with_packages_of_the_same_names_uses_the_fixtures(
     )
     assert done.returncode == 0, done.stdout
     assert "5 passed" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("version", ["2.0.2", "2.2.21", "3.0.0"])
+def test_the_wheel_works_beside_any_version_of_kafka_python(
+    version: str, wheel: Path, tmp_path: Path
+) -> None:
+    """The packages come from the registry."""
+    if version == "2.0.2" and sys.version_info >= (3, 12):
+        pytest.skip("kafka-python 2.0.2 cannot be imported by Python 3.12")
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    install = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    constraints = ["-c", str(_constraints_but_kafka_python(tmp_path))]
+    subprocess.run([*install, *constraints, str(wheel), f"kafka-python=={version}"], check=True)
+    done = subprocess.run(
+        [str(python), "-c", BESIDE_KAFKA_PYTHON],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{version}\n"), done.stderr
+
+
+def _constraints_but_kafka_python(directory: Path) -> Path:
+    """The versions of all other packages, which were tried together."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    path = directory / "constraints.txt"
+    path.write_text("\n".join(each for each in lines if not each.startswith("kafka-python")))
+    return path
