@@ -6,6 +6,7 @@ node is always in sync, and a record in the metadata log is enough to change a l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -37,10 +38,10 @@ from .scheduling.turns import measure_slices_by
 from .scheduling.workers import Workers
 from .settings.config import BrokerConfig
 from .upkeep.background import Background
-from .upkeep.directory_watch import DirectoryWatch
+from .upkeep.directory_watch import DirectoryWatch, log_gone
 from .upkeep.metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .upkeep.removals import Removals
-from .variants import USUAL
+from .variants import USUAL, Variants
 
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
@@ -64,6 +65,10 @@ class Cluster:
         cluster_id: the id that the directory's cluster must have; None for any.
         files: the operations on files; None: the operating system's.
         limits: of the work that is done at once.
+        variants: parts that a test may replace.
+        holds: measures how long work holds the event loop; None if that is not measured.
+        on_directory_gone: called once, with its path, when the data directory is removed; None
+            logs it.
 
     Attributes:
         nodes: by id, running or not; the directory belongs to the first one.
@@ -71,9 +76,7 @@ class Cluster:
         directory_watch: detects that the data directory is removed.
         peers: addresses, HOST:PORT, from which nodes are connecting to each other.
         workers: threads for long work that needs no state of the broker.
-        holds: how long work holds the event loop; None if it is not measured.
         long_work: checks large batches in steps between requests.
-        variants: parts that a test may replace.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -89,6 +92,9 @@ class Cluster:
         cluster_id: str | None = None,
         files: Files | None = None,
         limits: WorkLimits = WORK_LIMITS,
+        variants: Variants = USUAL,
+        holds: Holds | None = None,
+        on_directory_gone: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -98,8 +104,8 @@ class Cluster:
         self.limits = limits
         self.fetch_waits = FetchWaits(limits.awaited_partitions)
         self.loading = Loading(limits)
-        self.holds: Holds | None = None
-        self.variants = USUAL
+        self.holds = holds
+        self.variants = variants
         self.workers = Workers()
         self.large_requests = LargeRequests()
         self.long_work = LongWork(self.workers)
@@ -126,13 +132,11 @@ class Cluster:
         self.log_directory.set_on_start_moved(
             lambda log: self.fetch_waits.changed(log.topic, log.partition)
         )
-        self.controller = Controller(
-            self.catalog, metadata_log, self.log_directory, node_id=config.node_id, config=config,
-            clock=clock, limits=limits,
-        )  # fmt: skip
-        self.controller.events = self.events
         self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
-        self.controller.on_decided = self._snapshots.decided
+        self.controller = Controller(
+            self.catalog, metadata_log, self.log_directory, config=config, clock=clock,
+            limits=limits, events=self.events, on_decided=self._snapshots.decided,
+        )  # fmt: skip
         self.controller.bootstrap()
         self.controller.topic_logs.open_all()
         with suppress(OSError):  # the next save of states tries again
@@ -146,7 +150,9 @@ class Cluster:
             self.log_directory, config, clock,
             flushes=self.flushes, removals=self.removals, loading=self.loading,
         )  # fmt: skip
-        self.directory_watch = DirectoryWatch(self.log_directory, clock)
+        self.directory_watch = DirectoryWatch(
+            self.log_directory, clock, on_directory_gone or log_gone
+        )
         self._runs = False
         self._balancing: Timer | None = None
         self._jump_watch: Timer | None = None

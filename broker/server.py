@@ -20,6 +20,7 @@ from ..metadata.catalog import ResourceType
 from ..metadata.features import is_served
 from ..protocol.errors import Malformed, Refused
 from .clock import Clock, SystemClock
+from .cluster import Cluster
 from .log_output import Log, drain_output, write_error, write_output
 from .loop_faults import log_loop_faults
 from .net.listening import listen_on
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     import socket
 
     from ..storage.files import Files
-    from .cluster import Cluster
     from .metrics import Metrics
 
 _log = Log("nodes")
@@ -147,10 +147,9 @@ def serve(
         given_now = {**config.given, "log.dirs": str(directory)}
         config = BrokerConfig(given_now, config.source, config.login_sections)
     try:
-        server = _Server(config, directory, is_temporary, cluster_id)
-        server.on_ready = on_ready
-        server.clock = stage.clock or server.clock
-        server.variants = stage.variants
+        server = _Server(
+            config, directory, is_temporary, cluster_id, stage=stage, on_ready=on_ready
+        )
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         if metrics is None:
             return uvloop.run(running)
@@ -218,15 +217,22 @@ class _Server:
     """The nodes and their sockets."""
 
     def __init__(
-        self, config: BrokerConfig, directory: Path, is_temporary: bool, cluster_id: str | None
+        self,
+        config: BrokerConfig,
+        directory: Path,
+        is_temporary: bool,
+        cluster_id: str | None,
+        *,
+        stage: Stage = _USUAL_STAGE,
+        on_ready: Callable[[Ready], None] = print_ready,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
         self._directory = directory
         self._is_temporary = is_temporary
-        self.on_ready: Callable[[Ready], None] = print_ready
-        self.clock: Clock = SystemClock()
-        self.variants = USUAL
+        self._on_ready = on_ready
+        self._clock = stage.clock or SystemClock()
+        self._variants = stage.variants
         self._cluster: Cluster | None = None
 
     async def run(
@@ -248,7 +254,7 @@ class _Server:
             from .settings.node_configs import configs_of
 
             configs = configs_of(self._config, nodes)
-        clock = self.clock
+        clock = self._clock
         log_loop_faults(loop, clock)
         # Whatever can fail outside of the data directory comes first: such a start changes nothing.
         doors = [NodeSockets(config, clock) for config in configs]
@@ -262,9 +268,13 @@ class _Server:
                 control.listen()
             files = None if control is None else control.files
             path, cluster_id = self._directory, self._cluster_id
-            first = Node(configs[0], path, clock, cluster_id=cluster_id, files=files)
-            first.cluster.holds = getattr(loop, "holds", None)
-            served = self._nodes(first, configs, doors)
+            self._cluster = cluster = Cluster(
+                configs[0], path, clock, cluster_id=cluster_id, files=files,
+                variants=self._variants, holds=getattr(loop, "holds", None),
+                on_directory_gone=_halt,
+            )  # fmt: skip
+            first, *others = [Node(each, path, clock, cluster=cluster) for each in configs]
+            served = dict(zip([first, *others], doors, strict=True))
             page = None if listening is None else _metrics_page(served, listening)
             await self._begin(served, control)
             garbage.start()
@@ -290,21 +300,9 @@ class _Server:
         _log.info("the broker has stopped")
         return 0
 
-    def _nodes(
-        self, first: Node, configs: list[BrokerConfig], doors: list[NodeSockets]
-    ) -> dict[Node, NodeSockets]:
-        """All nodes, with their sockets."""
-        self._cluster = cluster = first.cluster
-        cluster.variants = self.variants
-        others = [
-            Node(config, self._directory, self.clock, cluster=cluster) for config in configs[1:]
-        ]
-        return dict(zip([first, *others], doors, strict=True))
-
     async def _begin(self, served: dict[Node, NodeSockets], control: Control | None) -> None:
         for node, door in served.items():
             node.register(door.advertised)
-            node.cluster.directory_watch.on_gone = _halt
         for node in served:
             node.begin()
         for node, door in served.items():
@@ -348,7 +346,7 @@ class _Server:
         self, served: dict[Node, NodeSockets], ready_file: Path | None, control: Control | None
     ) -> None:
         """Call `on_ready`, and write the ready file."""
-        for name in self.variants.names:
+        for name in self._variants.names:
             write_error(f"ottla: rehearses a bug of Kafka: {name}\n")
         addresses = {node.node_id: door.address for node, door in served.items()}
         cluster_id = next(iter(served)).cluster_id
@@ -356,7 +354,7 @@ class _Server:
             addresses, self._directory, self._is_temporary, cluster_id,
             control=None if control is None else control.address,
         )  # fmt: skip
-        self.on_ready(ready)
+        self._on_ready(ready)
         if ready_file is not None:
             # A reader of the file must never see half of it.
             unfinished = _unfinished(ready_file)

@@ -75,8 +75,10 @@ class Controller:
     """Makes all changes of the catalog.
 
     Args:
-        node_id: the node that needs producer ids and whose dynamic settings count.
+        config: of the node whose dynamic settings count.
         new_id: creates topic ids.
+        events: the stream of events, for decisions; None: without observers.
+        on_decided: called after a decision is appended and replayed.
 
     Attributes:
         topic_logs: the logs of the topics, kept in line with the catalog.
@@ -84,8 +86,6 @@ class Controller:
         on_partitions_created: called with the changed topic and the first new index.
         on_configs_changed: called with the type and name of the resource.
         on_leaders_changed: called with a topic whose leaders or in-sync replicas have changed.
-        on_decided: called after a decision is appended and replayed.
-        events: the stream of events, for decisions; without observers until set.
     """
 
     def __init__(
@@ -94,11 +94,12 @@ class Controller:
         metadata_log: MetadataLog,
         directory: LogDirectory,
         *,
-        node_id: int,
         config: BrokerConfig,
         clock: Clock,
         new_id: Callable[[], UUID] = random_topic_id,
         limits: WorkLimits = WORK_LIMITS,
+        events: Events | None = None,
+        on_decided: Callable[[], None] = _no_hook,
     ) -> None:
         self.catalog = catalog
         self.topic_logs = TopicLogs(catalog, directory, config, clock, limits)
@@ -107,13 +108,11 @@ class Controller:
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
         self.on_configs_changed: list[Callable[[int, str], None]] = []
         self.on_leaders_changed: list[Callable[[Topic], None]] = []
-        self.on_decided: Callable[[], None] = _no_hook
-        self.events = Events()
+        self._on_decided = on_decided
+        self._events = Events() if events is None else events
         self._metadata_log = metadata_log
         self._directory = directory
-        self._node_id = node_id
-        self._config = config
-        self._clock = clock
+        self._node_id, self._config, self._clock = config.node_id, config, clock
         self._new_id = new_id
         self._batch_records = limits.metadata_batch_records
 
@@ -130,11 +129,11 @@ class Controller:
         offset = self._metadata_log.append(records, now_ms=now_ms, framed=framed)
         self.catalog.replay_batch(records, offset)
         self._emit_appended()
-        if self.events.tell is not None:
+        if self._events.tell is not None:
             from ..events import MetadataDecisionAppended
 
-            self.events.tell(MetadataDecisionAppended(offset, tuple(records)))
-        self.on_decided()
+            self._events.tell(MetadataDecisionAppended(offset, tuple(records)))
+        self._on_decided()
         log_moves()
         for topic_id in dict.fromkeys(record.topic_id for record in moved):
             topic = self.catalog.topic_by_id(topic_id)
@@ -151,11 +150,11 @@ class Controller:
 
     def _emit_appended(self) -> None:
         """Emit the event of an append to the metadata log."""
-        if self.events.tell is not None:
+        if self._events.tell is not None:
             from ..events import RecordsAppended
 
             end_offset = self._metadata_log.end_offset
-            self.events.tell(RecordsAppended(CLUSTER_METADATA, 0, end_offset))
+            self._events.tell(RecordsAppended(CLUSTER_METADATA, 0, end_offset))
 
     def _commit_each(self, records: Iterable[MetadataRecord]) -> None:
         """Append independent changes in batches of limited size.
@@ -549,7 +548,7 @@ class Controller:
             except OSError as failed:
                 raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
             self._emit_appended()
-            self.on_decided()
+            self._on_decided()
         self._commit(records)
 
     @property

@@ -34,17 +34,17 @@ class DirectoryWatch:
     Args:
         directory: the data directory.
         clock: the time.
-
-    Attributes:
         on_gone: called once, with the directory's path, when it is removed.
     """
 
-    def __init__(self, directory: LogDirectory, clock: Clock) -> None:
+    def __init__(
+        self, directory: LogDirectory, clock: Clock, on_gone: Callable[[str], None]
+    ) -> None:
         self._clock = clock
         self._directory = directory
         self._next = 0
         self._timer: Timer | None = None
-        self.on_gone: Callable[[str], None] = _log_gone
+        self._on_gone = on_gone
 
     def start(self) -> None:
         """Start; needs a running event loop."""
@@ -59,7 +59,7 @@ class DirectoryWatch:
     def look(self) -> bool:
         """Check once; return whether the directory exists."""
         if not self._directory.exists():
-            self.on_gone(self._directory.path)
+            self._on_gone(self._directory.path)
             return False
         some = list(islice(self._directory.logs(), self._next, self._next + LOGS_IN_A_LOOK))
         self._next = self._next + LOGS_IN_A_LOOK if len(some) == LOGS_IN_A_LOOK else 0
@@ -91,5 +91,5 @@ def _look_at(log: PartitionLog) -> None:
     )
 
 
-def _log_gone(path: str) -> None:
+def log_gone(path: str) -> None:
     _log.error("the data directory was removed or replaced while the broker runs", directory=path)

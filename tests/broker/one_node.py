@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.broker.clock import SystemClock
+from ottla.broker.cluster import Cluster
 from ottla.broker.node import Node
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import Answer, Dispatch
@@ -48,10 +49,15 @@ class OneNode:
         *,
         files: Files | None = None,
         limits: WorkLimits = WORK_LIMITS,
+        on_directory_gone: Callable[[str], None] | None = None,
     ) -> None:
         self.clock = LoopClock()
-        config = BrokerConfig.from_settings(settings)
-        self.node = Node(config, directory, clock or self.clock, files=files, limits=limits)
+        config, clock = BrokerConfig.from_settings(settings), clock or self.clock
+        cluster = Cluster(
+            config, directory, clock,
+            files=files, limits=limits, on_directory_gone=on_directory_gone,
+        )  # fmt: skip
+        self.node = Node(config, directory, clock, cluster=cluster)
         self.node.start([Listener("PLAINTEXT", "broker", 9092)])
         self.connection: ConnectionInfo = connection_info()
         self._dispatch = Dispatch(self.node)

@@ -102,13 +102,13 @@ class Unlucky(Control):
 def test_a_start_that_fails_late_closes_the_directory(tmp_path: Path, step: str) -> None:
     directory = tmp_path / "data"
     made = Unlucky if step == "the control" else Control
-    started = server._Server(BrokerConfig.from_settings(FREE), directory, False, None)
 
     def fail(_: server.Ready) -> None:
         raise RuntimeError("can't start new thread")
 
-    if step == "the ready line":
-        started.on_ready = fail
+    on_ready = fail if step == "the ready line" else server.print_ready
+    settings = BrokerConfig.from_settings(FREE)
+    started = server._Server(settings, directory, False, None, on_ready=on_ready)
     if step == "the ready file":
         (tmp_path / "ready").mkdir()
     running = started.run(

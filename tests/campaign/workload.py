@@ -70,17 +70,17 @@ class World:
         metadata_log.replay_into(self.catalog)
         ids = count(len(self.catalog.topics) + 1)
         self.metadata_log = metadata_log
+        self.events = Events()
         self.controller = Controller(
-            self.catalog, metadata_log, self.directory, node_id=1, config=CONFIG, clock=self.clock,
+            self.catalog, metadata_log, self.directory, config=CONFIG, clock=self.clock,
+            events=self.events,
             new_id=lambda: UUID(bytes=Random(f"{self.time_ms} {next(ids)}").randbytes(16)),
         )  # fmt: skip
         self.controller.bootstrap()
         self.controller.topic_logs.open_all()
         self.directory.permit_saves()
         self.controller.register_broker(1, [HERE])
-        self.events = Events()
         self.events.on_change = self._update_observers
-        self.controller.events = self.events
         self.groups: Shard[Groups] | None = None
         self.transactions: Shard[Transactions] | None = None
         self.refresh()

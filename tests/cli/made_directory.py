@@ -27,9 +27,7 @@ def made(path: Path) -> LogDirectory:
     catalog = Catalog()
     metadata_log = MetadataLog.open(directory, now_ms=NOW_MS)
     settings = BrokerConfig.from_settings({"offsets.topic.num.partitions": "1"})
-    controller = Controller(
-        catalog, metadata_log, directory, node_id=1, config=settings, clock=StillClock()
-    )
+    controller = Controller(catalog, metadata_log, directory, config=settings, clock=StillClock())
     controller.bootstrap()
     controller.register_broker(1, [EndPoint("PLAINTEXT", "localhost", 9092)])
     controller.create_topic("orders", partitions=2)

@@ -39,7 +39,7 @@ class Life:
         numbers = count(1000 + self.catalog.last_offset)
         self.controller = Controller(
             self.catalog, self.metadata_log, self.directory,
-            node_id=1, config=self.config, clock=StillClock(),
+            config=self.config, clock=StillClock(),
             new_id=lambda: UUID(int=next(numbers)),
         )  # fmt: skip
         self.controller.bootstrap()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from ottla.broker.upkeep.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK, DirectoryWatch
+from ottla.broker.upkeep.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
@@ -22,21 +22,16 @@ BATCH = bytes(build([(None, b"v")], timestamp_ms=START_MS))
 
 
 @asynccontextmanager
-async def one_harmed_node(directory: Path) -> AsyncIterator[OneNode]:
+async def one_harmed_node(
+    directory: Path, on_directory_gone: Callable[[str], None] | None = None
+) -> AsyncIterator[OneNode]:
     """A node that cannot be closed well."""
-    it = OneNode(directory, {})
+    it = OneNode(directory, {}, on_directory_gone=on_directory_gone)
     try:
         yield it
     finally:
         with pytest.raises(OSError, match="was not closed cleanly"):
             it.node.close()
-
-
-def watch_of(it: OneNode) -> tuple[DirectoryWatch, list[str]]:
-    """The node's, and the paths that it says are gone."""
-    watch, gone = it.node.cluster.directory_watch, list[str]()
-    watch.on_gone = gone.append
-    return watch, gone
 
 
 async def produced(it: OneNode, topic: str) -> Code:
@@ -54,9 +49,9 @@ async def test_a_removed_directory_is_noticed_at_the_next_check_and_logged_once(
     tmp_path: Path, how: str
 ) -> None:
     data = tmp_path / "data"
-    async with one_harmed_node(data) as it:
+    gone: list[str] = []
+    async with one_harmed_node(data, gone.append) as it:
         it.topic("orders")
-        _, gone = watch_of(it)
         await asyncio.sleep(3 * INTERVAL_S)
         assert not gone
         data.rename(tmp_path / "away") if how == "renamed" else shutil.rmtree(data)
@@ -90,8 +85,9 @@ async def test_nothing_is_made_in_a_directory_that_is_gone(tmp_path: Path) -> No
 async def test_a_removed_file_stops_appends_to_its_partition_only(
     tmp_path: Path, what: str, log_lines: LogLines
 ) -> None:
-    async with one_harmed_node(tmp_path) as it:
-        watch, gone = watch_of(it)
+    gone: list[str] = []
+    async with one_harmed_node(tmp_path, gone.append) as it:
+        watch = it.node.cluster.directory_watch
         for topic in ("harmed", "well"):
             it.topic(topic)
             assert await produced(it, topic) is Code.NONE
@@ -115,7 +111,7 @@ async def test_all_logs_are_looked_at_in_turn(tmp_path: Path) -> None:
         it.topic("many", count)
         for partition in range(count):
             it.append("many", b"v", partition=partition)
-        watch, _ = watch_of(it)
+        watch = it.node.cluster.directory_watch
         (tmp_path / f"many-{count - 1}/{0:020d}.log").unlink()
         for _ in range(2):
             assert watch.look()

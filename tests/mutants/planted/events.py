@@ -155,7 +155,7 @@ MUTANTS: Final = (
     Mutant(
         "decisions-of-the-controller-emit-no-event",
         "broker/runtime/controller.py",
-        "self.events.tell(MetadataDecisionAppended(offset, tuple(records)))",
+        "self._events.tell(MetadataDecisionAppended(offset, tuple(records)))",
         "pass",
         _WRONG_EVENTS,
         _LOG_EVENTS,
@@ -163,7 +163,7 @@ MUTANTS: Final = (
     Mutant(
         "appends-to-the-metadata-log-emit-no-event",
         "broker/runtime/controller.py",
-        "self.events.tell(RecordsAppended(CLUSTER_METADATA, 0, end_offset))",
+        "self._events.tell(RecordsAppended(CLUSTER_METADATA, 0, end_offset))",
         "pass",
         _WRONG_EVENTS,
         _LOG_EVENTS,
@@ -171,8 +171,8 @@ MUTANTS: Final = (
     Mutant(
         "the-controller-has-a-stream-of-its-own",
         "broker/cluster.py",
-        "self.controller.events = self.events",
-        "pass",
+        "events=self.events, on_decided",
+        "on_decided",
         _WRONG_EVENTS,
         _LOG_EVENTS,
     ),
