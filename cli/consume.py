@@ -17,7 +17,8 @@ import typer
 
 from ..client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
 from ..client.cluster_client import Client, ErrorAnswer, check
-from ..client.record_reader import Fate, ReadRecord, RecordReader
+from ..client.fates import Fate
+from ..client.record_reader import ReadRecord, RecordReader
 from ..console.options import CannotRun
 from ..console.tables import (
     format_time,

@@ -261,10 +261,27 @@ class Client:
                 return int(each.leader_id)
         raise ErrorAnswer(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{partition}")
 
+    def partitions(self, topic: str, *, may_create: bool = False) -> list[int]:
+        """The partitions of a topic, sorted. Raises ErrorAnswer if it does not exist.
+
+        Args:
+            may_create: the broker creates a missing topic, if its settings allow it.
+        """
+        (found,) = self.metadata([topic], may_create=may_create)
+        check(found.error_code, topic)
+        return sorted(each.partition_index for each in found.partitions)
+
     def transaction_coordinator(self, transactional_id: str) -> int:
         """The node that coordinates a transactional id. Raises ErrorAnswer."""
-        body = {"key_type": _TRANSACTION, "coordinator_keys": [transactional_id]}
-        (found,) = self.ask(ApiKey.FIND_COORDINATOR, body).coordinators
-        check(found.error_code, f"the coordinator of {transactional_id}")
-        self.brokers[found.node_id] = (found.host, found.port)
-        return int(found.node_id)
+        (node_id,) = self.transaction_coordinators([transactional_id])
+        return node_id
+
+    def transaction_coordinators(self, transactional_ids: Sequence[str]) -> dict[int, list[str]]:
+        """The transactional ids by the node that coordinates them. Raises ErrorAnswer."""
+        body = {"key_type": _TRANSACTION, "coordinator_keys": list(transactional_ids)}
+        found: dict[int, list[str]] = {}
+        for each in self.ask(ApiKey.FIND_COORDINATOR, body).coordinators:
+            check(each.error_code, f"the coordinator of {each.key}")
+            self.brokers[each.node_id] = (each.host, each.port)
+            found.setdefault(each.node_id, []).append(each.key)
+        return found

@@ -11,18 +11,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from ..protocol.api_keys import ApiKey
 from ..protocol.batch import BatchHeader, headers_in
-from ..protocol.control import read_marker
 from ..protocol.errors import Code, Refused
 from ..protocol.records import Header, records_in
 from .admin.offsets import EARLIEST, Isolation, partition_offsets
 from .cluster_client import Client, ErrorAnswer, check
+from .fates import AbortedTransactions, Fate, Markers
+from .log_batches import fetch, marker_in
 
-_FETCH_BYTES: Final = 1 << 20
 _RETRY_S: Final = 0.05
 _PATIENCE_S: Final = 30.0
 _MOVED: Final = frozenset(
@@ -35,15 +33,6 @@ _MOVED: Final = frozenset(
         Code.REPLICA_NOT_AVAILABLE,
     }
 )
-
-
-class Fate(StrEnum):
-    """The result of a record's transaction; PLAIN: the record is not transactional."""
-
-    PLAIN = "plain"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-    OPEN = "open"
 
 
 class ReadRecord(NamedTuple):
@@ -72,19 +61,11 @@ class _Position:
 
     Attributes:
         scanned: the offset up to which `markers` is complete.
-        markers: offset and commit of each marker, by producer id, in the order of offsets.
     """
 
     offset: int
     scanned: int = -1
-    markers: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
-
-    def fate(self, header: BatchHeader) -> Fate:
-        """The fate of a transactional batch behind the last stable offset."""
-        for offset, commit in self.markers.get(header.producer_id, ()):
-            if offset > header.base_offset:
-                return Fate.COMMITTED if commit else Fate.ABORTED
-        return Fate.OPEN
+    markers: Markers = field(default_factory=Markers)
 
 
 class RecordReader:
@@ -141,42 +122,21 @@ class RecordReader:
         records: list[ReadRecord] = []
         for leader, led in by_leader.items():
             wait_ms = 0 if records else max_wait_ms // len(by_leader)
-            for answer in self._fetched(leader, led, self._isolation, wait_ms):
+            for answer in self._fetch(leader, led, self._isolation, wait_ms):
                 records += self._taken(leader, answer)
         return records
 
-    def _fetched(
+    def _fetch(
         self, leader: int, partitions: Iterable[int], isolation: Isolation, wait_ms: int
     ) -> list[Any]:
-        asked = [
-            {
-                "partition": partition,
-                "fetch_offset": self._positions[partition].offset,
-                "partition_max_bytes": _FETCH_BYTES,
-            }
-            for partition in partitions
-        ]
-        return self._exchanged(leader, asked, isolation, wait_ms)
-
-    def _exchanged(
-        self, leader: int, asked: list[dict[str, int]], isolation: Isolation, wait_ms: int
-    ) -> list[Any]:
-        known = self._client.known_leader_epoch
-        places = [
-            {**each, "current_leader_epoch": known(self._topic, each["partition"])}
-            for each in asked
-        ]
-        body = {
-            "max_wait_ms": wait_ms,
-            "min_bytes": 1,
-            "max_bytes": _FETCH_BYTES * max(1, len(asked)),
-            "isolation_level": isolation,
-            "topics": [{"topic": self._topic, "partitions": places}],
-            "forgotten_topics_data": [],
-        }
-        answer = self._client.ask(ApiKey.FETCH, body, node_id=leader)
-        check(answer.error_code, self._topic)
-        return [each for topic in answer.responses for each in topic.partitions]
+        return fetch(
+            self._client,
+            self._topic,
+            {partition: self._positions[partition].offset for partition in partitions},
+            node_id=leader,
+            isolation=isolation,
+            max_wait_ms=wait_ms,
+        )
 
     def _taken(self, leader: int, answer: Any) -> list[ReadRecord]:
         """The records of one partition's answer; the position moves behind them."""
@@ -238,23 +198,21 @@ class RecordReader:
         position = self._positions[answer.partition_index]
         decided = answer
         if self._isolation == Isolation.READ_UNCOMMITTED:
-            (decided,) = self._fetched(
-                leader, [answer.partition_index], Isolation.READ_COMMITTED, 0
-            )
+            (decided,) = self._fetch(leader, [answer.partition_index], Isolation.READ_COMMITTED, 0)
             check(decided.error_code, f"{self._topic}-{answer.partition_index}")
         stable = decided.last_stable_offset
         if batches[-1][1].last_offset >= stable:
             self._scan(leader, answer.partition_index, max(stable, position.scanned))
-        aborted = _Aborted(decided.aborted_transactions or ())
+        aborted = AbortedTransactions(decided.aborted_transactions or ())
         fates = []
         for at, header in batches:
             if header.is_control:
-                aborted.pass_marker(header, data, at)
+                aborted.pass_marker(header, commits=marker_in(data, at, header))
                 fates.append(Fate.PLAIN)
             elif not header.is_transactional:
                 fates.append(Fate.PLAIN)
             elif header.base_offset >= stable:
-                fates.append(position.fate(header))
+                fates.append(position.markers.fate(header))
             else:
                 fates.append(Fate.ABORTED if aborted.has(header) else Fate.COMMITTED)
         return fates
@@ -263,42 +221,15 @@ class RecordReader:
         """Collect the markers from an offset to the end of the log."""
         position, offset = self._positions[partition], start
         while True:
-            asked = {
-                "partition": partition,
-                "fetch_offset": offset,
-                "partition_max_bytes": _FETCH_BYTES,
-            }
-            (answer,) = self._exchanged(leader, [asked], Isolation.READ_UNCOMMITTED, 0)
+            (answer,) = fetch(self._client, self._topic, {partition: offset}, node_id=leader)
             check(answer.error_code, f"{self._topic}-{partition}")
             data = bytes(answer.records or b"")
             found = list(headers_in(data))
             for at, header in found:
-                marker = read_marker(data, at, header) if header.is_control else None
-                if marker is not None and header.base_offset >= offset:
-                    ends = position.markers.setdefault(header.producer_id, [])
-                    ends.append((header.base_offset, marker.commit))
+                commits = marker_in(data, at, header)
+                if commits is not None and header.base_offset >= offset:
+                    position.markers.add(header, commits=commits)
             if not found:
                 position.scanned = offset
                 return
             offset = found[-1][1].next_offset
-
-
-class _Aborted:
-    """The producers whose transactions at the current offset are aborted (CompletedFetch)."""
-
-    def __init__(self, transactions: Iterable[Any]) -> None:
-        self._coming = sorted(
-            ((each.first_offset, each.producer_id) for each in transactions), reverse=True
-        )
-        self._now: set[int] = set()
-
-    def has(self, header: BatchHeader) -> bool:
-        while self._coming and self._coming[-1][0] <= header.last_offset:
-            self._now.add(self._coming.pop()[1])
-        return header.producer_id in self._now
-
-    def pass_marker(self, header: BatchHeader, data: bytes, at: int) -> None:
-        self.has(header)
-        marker = read_marker(data, at, header)
-        if marker is not None and not marker.commit:
-            self._now.discard(header.producer_id)

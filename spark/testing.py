@@ -34,9 +34,13 @@ try:
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(without(missing, __name__), name=missing.name) from None
 
+from ..client.admin.offsets import EARLIEST, LATEST, partition_offsets
+from ..client.cluster_client import Client
 from ..client.properties import security_of
+from ..client.record_reader import RecordReader
+from ..client.retries import patiently
+from .exactly_once.cluster import sink_client
 from .exactly_once.producer_settings import JAVA_DEFAULTS
-from .exactly_once.wire import EARLIEST, LATEST, Wire, patiently
 from .kafka_log.progress import offsets_in
 
 if TYPE_CHECKING:
@@ -94,21 +98,22 @@ def _settings(bootstrap_servers: Bootstrap) -> Mapping[str, Any]:
     )
 
 
-def _wire(bootstrap_servers: Bootstrap) -> Wire:
+def _client(bootstrap_servers: Bootstrap) -> Client:
     settings = _settings(bootstrap_servers)
-    return Wire(settings[_SERVERS], security_of(settings))
+    return sink_client(settings[_SERVERS], security_of(settings))
+
+
+def _offsets(client: Client, topic: str, time_ms: int) -> dict[int, int]:
+    """The offset of each partition at a time, also while brokers restart."""
+    partitions = patiently(partial(client.partitions, topic))
+    times_ms = dict.fromkeys(partitions, time_ms)
+    return patiently(partial(partition_offsets, client, topic, times_ms))
 
 
 def end_offsets(bootstrap_servers: Bootstrap, *topics: str) -> Offsets:
     """The offset after the last record of each partition."""
-    with _wire(bootstrap_servers) as wire:
-        return {
-            topic: {
-                partition: patiently(partial(wire.offset, topic, partition, LATEST))
-                for partition in patiently(partial(wire.partitions, topic))
-            }
-            for topic in topics
-        }
+    with _client(bootstrap_servers) as client:
+        return {topic: _offsets(client, topic, LATEST) for topic in topics}
 
 
 def topic(spark: SparkSession, bootstrap_servers: Bootstrap, name: str) -> DataFrame:
@@ -117,34 +122,22 @@ def topic(spark: SparkSession, bootstrap_servers: Bootstrap, name: str) -> DataF
     The column `fate` is "committed", "aborted", "open", or "plain" for a record without a
     transaction. The driver reads the records, so the topic should be small.
     """
-    rows: list[list[Any]] = []
-    with _wire(bootstrap_servers) as wire:
-        for partition in patiently(lambda: wire.partitions(name)):
-            rows += _records(wire, name, partition)
-    return spark.createDataFrame([tuple(row) for row in rows], _SCHEMA)
+    with _client(bootstrap_servers) as client:
+        rows = patiently(lambda: list(_records(client, name)))
+    in_order = sorted(rows, key=lambda row: (row[3], row[4]))  # by partition and offset
+    return spark.createDataFrame(in_order, _SCHEMA)
 
 
-def _records(wire: Wire, name: str, partition: int) -> list[list[Any]]:
-    """The rows of a partition; each marker decides the fate of its producer's open rows."""
-    start = patiently(lambda: wire.offset(name, partition, EARLIEST))
-    end = patiently(lambda: wire.offset(name, partition, LATEST))
-    rows: list[list[Any]] = []
-    open_rows: dict[int, list[list[Any]]] = {}
-    for header, commits, records in wire.batches(name, partition, start, end):
-        if commits is not None:
-            for row in open_rows.pop(header.producer_id, ()):
-                row[-1] = "committed" if commits else "aborted"
-        for record in records:
-            moment = datetime.fromtimestamp(record.timestamp_ms / 1000, UTC)
-            fate = "open" if header.is_transactional else "plain"
-            row = [
-                record.key, record.value, name, partition, record.offset, moment,
-                list(record.headers), header.producer_id, header.producer_epoch, fate,
-            ]  # fmt: skip
-            rows.append(row)
-            if header.is_transactional:
-                open_rows.setdefault(header.producer_id, []).append(row)
-    return rows
+def _records(client: Client, name: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of all partitions."""
+    ends = _offsets(client, name, LATEST)
+    reader = RecordReader(client, name, _offsets(client, name, EARLIEST))
+    for record in reader.read_to(ends):
+        moment = datetime.fromtimestamp(record.timestamp_ms / 1000, UTC)
+        yield (
+            record.key, record.value, name, record.partition, record.offset, moment,
+            list(record.headers), record.producer_id, record.producer_epoch, record.fate.value,
+        )  # fmt: skip
 
 
 class _Progress(StreamingQueryListener):

@@ -69,19 +69,33 @@ def list_transactions(
 ) -> list[Transaction]:
     """The transactional ids of all coordinators that match every filter, sorted."""
     every = []
-    for node_id in client.brokers:
-        body = {"state_filters": list(states), "producer_id_filters": []}
-        answer = client.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
-        check(answer.error_code, f"node {node_id}")
-        if answer.unknown_state_filters:
-            raise ErrorAnswer(Code.INVALID_REQUEST, f"no state {answer.unknown_state_filters[0]}")
-        ids = [each.transactional_id for each in answer.transaction_states]
+    for node_id, ids in list_transactional_ids(client, states).items():
         wanted = [each for each in ids if re.search(pattern, each)]
         every += describe_transactions(client, wanted, node_id) if wanted else []
     now_ms = time.time_ns() // 1_000_000
     if longer_than_ms >= 0:
         every = [each for each in every if (each.open_ms(now_ms) or -1) > longer_than_ms]
     return sorted(every, key=lambda each: each.transactional_id)
+
+
+def list_transactional_ids(client: Client, states: Sequence[str] = ()) -> dict[int, list[str]]:
+    """The transactional ids of each node that coordinates them.
+
+    Args:
+        states: only ids in these states; empty: all.
+
+    Raises:
+        ErrorAnswer: there is no such state, or a coordinator loads or moves.
+    """
+    found = {}
+    for node_id in client.brokers:
+        body = {"state_filters": list(states), "producer_id_filters": []}
+        answer = client.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
+        check(answer.error_code, f"node {node_id}")
+        if answer.unknown_state_filters:
+            raise ErrorAnswer(Code.INVALID_REQUEST, f"no state {answer.unknown_state_filters[0]}")
+        found[node_id] = [each.transactional_id for each in answer.transaction_states]
+    return found
 
 
 def describe_transactions(

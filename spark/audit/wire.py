@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Final
 
 from ...audit import whole
 from ...client.admin.offsets import EARLIEST, LATEST, partition_offsets
 from ...client.cluster_client import Client, ErrorAnswer, NoAnswer, check
+from ...client.log_batches import fetch
 from ...client.properties import ClientProperties
 from ...client.security import UNSECURED
 from ...protocol.api_keys import ApiKey
@@ -173,23 +174,13 @@ def _behind(data: bytes, position: int, offset: int) -> int:
 
 
 def _fetched(client: Client, part: LogPart, offset: int) -> bytes:
-    asked: dict[str, Any] = {
-        "partition": part.partition,
-        "fetch_offset": offset,
-        "partition_max_bytes": _FETCH_BYTES,
-    }
-    body = {
-        "max_wait_ms": 0,
-        "min_bytes": 0,
-        "max_bytes": _FETCH_BYTES,
-        "isolation_level": 0,
-        "topics": [{"topic": part.topic, "partitions": [asked]}],
-        "forgotten_topics_data": [],
-    }
-    leader = client.known_leader(part.topic, part.partition)
-    answer = client.ask(ApiKey.FETCH, body, node_id=leader)
-    check(answer.error_code, part.topic)
-    (topic,) = answer.responses
-    (partition,) = topic.partitions
+    (partition,) = fetch(
+        client,
+        part.topic,
+        {part.partition: offset},
+        node_id=client.known_leader(part.topic, part.partition),
+        partition_bytes=_FETCH_BYTES,
+        with_epoch=False,  # the client may be older than a restart of the broker
+    )
     check(partition.error_code, f"{part.topic}-{part.partition}")
     return bytes(partition.records or b"")

@@ -7,13 +7,22 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from ...client.admin.cluster import api_versions, features
+from ...client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
+from ...client.admin.transactions import describe_transactions, fence, list_transactional_ids
+from ...client.cluster_client import Client, ErrorAnswer, check
+from ...client.fates import Markers
+from ...client.log_batches import log_batches
+from ...client.retries import patiently
+from ...client.security import UNSECURED, ClientSecurity
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from .fates import Described, Fate
 from .tasks import Headers, Span, Task, TransactionKey, row_digest
-from .wire import EARLIEST, LATEST, Refusal, Wire, check, patiently
 
 _PAUSE_S: Final = 0.005
+_ANSWER_S: Final = 15.0
+_CLIENT_ID: Final = "ottla-sink"
 _IN_PREPARATION: Final = frozenset({"PrepareCommit", "PrepareAbort"})
 _BUMPS_EPOCHS: Final = 2  # transaction.version (KIP-890)
 _LAST_OF_VERSION_1: Final = 4
@@ -34,15 +43,51 @@ class LoggedRow(NamedTuple):
         return row_digest(self.topic, self.key, self.value, self.headers)
 
 
+def sink_client(bootstrap_servers: str, security: ClientSecurity = UNSECURED) -> Client:
+    """A client of the sink, which connects at its first request.
+
+    Args:
+        bootstrap_servers: HOST:PORT, with commas between them.
+
+    Raises:
+        ValueError: an address has another form.
+    """
+    return Client.to(
+        bootstrap_servers,
+        timeout_s=_ANSWER_S,
+        security=security,
+        client_id=_CLIENT_ID,
+        connects=False,
+    )
+
+
+def offset_at(
+    client: Client, topic: str, partition: int, time_ms: int, *, stable: bool = False
+) -> int:
+    """The offset at a time, LATEST or EARLIEST, also while brokers restart (`patiently`).
+
+    Args:
+        stable: LATEST is the last stable offset.
+
+    Raises:
+        ErrorAnswer, NoAnswer: see `patiently`.
+    """
+    isolation = Isolation.READ_COMMITTED if stable else Isolation.READ_UNCOMMITTED
+    times_ms = {partition: time_ms}
+    return patiently(lambda: partition_offsets(client, topic, times_ms, isolation=isolation))[
+        partition
+    ]
+
+
 class Cluster:
     """The transactions of a cluster.
 
     Every method repeats its requests while brokers restart (`patiently`), and raises the last
-    error afterwards: Refusal or OSError.
+    error afterwards: ErrorAnswer or NoAnswer.
     """
 
-    def __init__(self, wire: Wire) -> None:
-        self.wire = wire
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._end_version: int | None = None
 
     def describe(self, transactional_ids: Collection[str]) -> Mapping[str, Described]:
@@ -53,16 +98,11 @@ class Cluster:
         found: dict[str, Described] = {}
         if not transactional_ids:
             return found
-        for node_id, ids in self.wire.coordinators(transactional_ids).items():
-            body = {"transactional_ids": ids}
-            answer = self.wire.ask(ApiKey.DESCRIBE_TRANSACTIONS, body, node_id=node_id)
-            for each in answer.transaction_states:
-                if each.error_code == Code.TRANSACTIONAL_ID_NOT_FOUND:
-                    continue
-                check(each.error_code, each.transactional_id)
-                ends_ms = each.transaction_start_time_ms + each.transaction_timeout_ms
+        for node_id, ids in self._client.transaction_coordinators(transactional_ids).items():
+            for each in describe_transactions(self._client, ids, node_id):
+                ends_ms = each.started_ms + each.timeout_ms
                 found[each.transactional_id] = Described(
-                    each.transaction_state,
+                    each.state,
                     each.producer_id,
                     each.producer_epoch,
                     left_ms=ends_ms - time.time_ns() // 1_000_000,
@@ -75,14 +115,14 @@ class Cluster:
         name = transaction.transactional_id
 
         def end() -> None:
-            (node_id,) = self.wire.coordinators([name])
+            node_id = self._client.transaction_coordinator(name)
             version = self._version_of_end(node_id)
-            answer = self.wire.ask(ApiKey.END_TXN, body, node_id=node_id, version=version)
+            answer = self._client.ask(ApiKey.END_TXN, body, node_id=node_id, version=version)
             check(answer.error_code, name)
 
         try:
             patiently(end)
-        except Refusal as refused:
+        except ErrorAnswer as refused:
             if refused.code not in (
                 Code.INVALID_TXN_STATE, Code.INVALID_PRODUCER_EPOCH, Code.PRODUCER_FENCED,
                 Code.INVALID_PRODUCER_ID_MAPPING,
@@ -92,13 +132,10 @@ class Cluster:
     def _version_of_end(self, node_id: int) -> int:
         """The version of EndTxn: 5 raises the epoch, which fences the task's producer."""
         if self._end_version is None:
-            body = {"client_software_name": "ottla", "client_software_version": "1"}
-            answer = self.wire.ask(ApiKey.API_VERSIONS, body, node_id=node_id)
-            levels = {each.name: each.max_version_level for each in answer.finalized_features or ()}
-            newest = {each.api_key: each.max_version for each in answer.api_keys}
+            levels = {each.name: each.finalized or 0 for each in features(self._client, node_id)[1]}
+            _, newest = api_versions(self._client, node_id)[ApiKey.END_TXN]
             bumps = (
-                levels.get("transaction.version", 0) >= _BUMPS_EPOCHS
-                and newest[ApiKey.END_TXN] >= _OF_VERSION_2
+                levels.get("transaction.version", 0) >= _BUMPS_EPOCHS and newest >= _OF_VERSION_2
             )
             self._end_version = _OF_VERSION_2 if bumps else _LAST_OF_VERSION_1
         return self._end_version
@@ -114,19 +151,7 @@ class Cluster:
 
     def fence(self, transactional_id: str) -> None:
         """Abort the open transaction of an id and fence its producer (InitProducerId)."""
-        body = {
-            "transactional_id": transactional_id,
-            "transaction_timeout_ms": 10_000,
-            "producer_id": -1,
-            "producer_epoch": -1,
-        }
-
-        def init() -> None:
-            (node_id,) = self.wire.coordinators([transactional_id])
-            answer = self.wire.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id)
-            check(answer.error_code, transactional_id)
-
-        patiently(init)
+        patiently(lambda: fence(self._client, transactional_id, timeout_ms=10_000))
 
     def open_ids(self, *, may_begin: bool = False) -> list[str]:
         """All transactional ids that have an open transaction.
@@ -138,41 +163,40 @@ class Cluster:
         return patiently(lambda: self._in_states(states))
 
     def _in_states(self, states: list[str]) -> list[str]:
-        found: list[str] = []
-        body = {"state_filters": states, "producer_id_filters": []}
-        for node_id in self.wire.node_ids():
-            answer = self.wire.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
-            check(answer.error_code, f"node {node_id}")
-            found += [each.transactional_id for each in answer.transaction_states]
-        return sorted(found)
+        self._client.connect()
+        by_node = list_transactional_ids(self._client, states)
+        return sorted(each for ids in by_node.values() for each in ids)
 
     def fate_in_log(self, task: Task) -> Fate:
         """The fate by the first marker behind the records of the task."""
         for span in task.spans:
             try:
                 return self._fate_in(span, task.transaction.producer_id)
-            except Refusal as refused:
+            except ErrorAnswer as refused:
                 if refused.code != Code.OFFSET_OUT_OF_RANGE:
                     raise
         return Fate.UNKNOWN
 
     def _fate_in(self, span: Span, producer_id: int) -> Fate:
         topic, partition, first, last = span
-        start = patiently(lambda: self.wire.offset(topic, partition, EARLIEST))
+        start = offset_at(self._client, topic, partition, EARLIEST)
         if first < start:
-            raise Refusal(Code.OFFSET_OUT_OF_RANGE, f"{topic}-{partition}")
-        end = patiently(lambda: self.wire.offset(topic, partition, LATEST))
-        for batch in self.wire.batches(topic, partition, first, end):
-            is_its_own = batch.header.producer_id == producer_id
-            if is_its_own and batch.header.base_offset > last and batch.commits is not None:
-                return Fate.COMMITTED if batch.commits else Fate.ABORTED
+            raise ErrorAnswer(Code.OFFSET_OUT_OF_RANGE, f"{topic}-{partition}")
+        end = offset_at(self._client, topic, partition, LATEST)
+        markers = Markers()
+        for batch in log_batches(self._client, topic, partition, first, end):
+            if batch.commits is not None:
+                markers.add(batch.header, commits=batch.commits)
+                found = Fate(markers.fate_behind(producer_id, last))
+                if found is not Fate.OPEN:
+                    return found
         return Fate.OPEN
 
     def rows(self, task: Task) -> Iterator[LoggedRow]:
         """The records of a task, whatever the fate of its transaction."""
         producer = (task.transaction.producer_id, task.transaction.producer_epoch)
         for topic, partition, first, last in task.spans:
-            for batch in self.wire.batches(topic, partition, first, last + 1):
+            for batch in log_batches(self._client, topic, partition, first, last + 1):
                 if (batch.header.producer_id, batch.header.producer_epoch) == producer:
                     for record in batch.records:
                         yield LoggedRow(topic, partition, record.key, record.value, record.headers)

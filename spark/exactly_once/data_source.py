@@ -20,14 +20,15 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from ...client.security import Unauthenticated
+from ...client.cluster_client import ErrorAnswer, LoginFailed, NoAnswer
+from ...client.retries import patiently
 from ..threads import use_in_this_thread
 from .checkpoint import query_id_in
+from .cluster import sink_client
 from .driver import Driver, Origin
 from .options import SinkOptions
 from .task_writer import OutgoingRow, TaskWriter
 from .tasks import Task
-from .wire import Refusal, Wire, patiently
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -215,23 +216,23 @@ def _check_brokers(options: SinkOptions) -> None:
             topic is not there.
     """
     servers, topic = options.bootstrap_servers, options.topic
-    with Wire(servers, options.security()) as wire:
+    with sink_client(servers, options.security()) as client:
         try:
-            wire.node_ids()
-        except Unauthenticated as wrong:
-            raise ValueError(f"{FORMAT}: {servers}: {wrong}") from None
-        except (OSError, Refusal):
+            client.connect()
+        except LoginFailed as wrong:
+            raise ValueError(f"{FORMAT}: {servers}: {wrong.failed}") from None
+        except NoAnswer:
             return
         if topic is None:
             return
         try:  # as a producer asks: a broker with auto.create.topics.enable makes the topic
-            patiently(lambda: wire.partitions(topic, creates=True), _TOPIC_S)
-        except Refusal as refused:
+            patiently(lambda: client.partitions(topic, may_create=True), _TOPIC_S)
+        except ErrorAnswer as refused:
             raise ValueError(
                 f"{FORMAT}: the option topic={topic} cannot be written at {servers}"
                 f" (kafka.bootstrap.servers): {refused}"
             ) from None
-        except OSError:
+        except NoAnswer:
             return
 
 

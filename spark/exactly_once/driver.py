@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaException
 
-from .cluster import Cluster
+from ...client.cluster_client import ErrorAnswer, NoAnswer
+from .cluster import Cluster, sink_client
 from .decisions import (
     Action,
     Describe,
@@ -29,7 +30,6 @@ from .options import SinkOptions
 from .steps import Step, reached
 from .task_writer import OutgoingRow, TaskWriter
 from .tasks import Task
-from .wire import Refusal, Wire
 from .write_ahead_log import WriteAheadLog
 
 _log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Driver:
         self._reach(Step.COMMIT_CALLED)
         try:
             self._commit()
-        except (KafkaException, Refusal, OSError) as trouble:
+        except (KafkaException, ErrorAnswer, NoAnswer) as trouble:
             raise self._unreachable("commit", trouble) from trouble
 
     def _unreachable(self, does: str, trouble: Exception) -> SinkFailed:
@@ -98,9 +98,9 @@ class Driver:
         )
 
     def _commit(self) -> None:
-        with Wire(self._options.bootstrap_servers, self._options.security()) as wire:
-            cluster = Cluster(wire)
-            log = WriteAheadLog(self._options, self._origin.query_id, wire)
+        with sink_client(self._options.bootstrap_servers, self._options.security()) as client:
+            cluster = Cluster(client)
+            log = WriteAheadLog(self._options, self._origin.query_id, client)
             view = View(
                 self._origin.query_id,
                 self._batch_id,
@@ -128,17 +128,17 @@ class Driver:
         Spark also calls this after a commit() that failed or was interrupted: a decided batch is
         finished. What is left open here is ended by the next commit().
         """
-        with Wire(self._options.bootstrap_servers, self._options.security()) as wire:
+        with sink_client(self._options.bootstrap_servers, self._options.security()) as client:
             try:
-                wire.node_ids()
-            except (OSError, Refusal) as trouble:
+                client.connect()
+            except NoAnswer as trouble:
                 _log.warning("%s", self._unreachable("abort", trouble))
                 return
-            log = WriteAheadLog(self._options, self._origin.query_id, wire)
+            log = WriteAheadLog(self._options, self._origin.query_id, client)
             logged = log.read()
             waiting = () if logged is None or logged.is_done else logged.tasks
             decided = {each.transaction.transactional_id for each in waiting}
-            cluster = Cluster(wire)
+            cluster = Cluster(client)
             for each in waiting:
                 cluster.commit(each.transaction)
             names = [each.transaction.transactional_id for each in self._reported]

@@ -10,12 +10,17 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from ...client.admin.offsets import EARLIEST, LATEST
+from ...client.cluster_client import Client, ErrorAnswer
+from ...client.fates import Fate, Markers
+from ...client.log_batches import log_batches
+from ...client.retries import patiently
 from ...protocol.errors import Code
+from .cluster import offset_at
 from .names import driver_id
 from .options import SinkOptions
 from .steps import Step, reached
 from .tasks import Batch, batch_of, records_of
-from .wire import EARLIEST, LATEST, Refusal, Wire, patiently
 
 _ANSWER_S: Final = 60.0
 _TIMEOUT_MS: Final = 10_000  # a dead driver holds the log back for no longer than this
@@ -37,13 +42,13 @@ class WriteAheadLog:
     The constructor fences all earlier drivers of the query and aborts what they were writing.
 
     Raises:
-        KafkaException, Refusal, OSError: the log cannot be reached.
+        KafkaException, ErrorAnswer, NoAnswer: the log cannot be reached.
     """
 
-    def __init__(self, options: SinkOptions, query_id: str, wire: Wire) -> None:
+    def __init__(self, options: SinkOptions, query_id: str, client: Client) -> None:
         self._options = options
         self._query_id = query_id
-        self._wire = wire
+        self._client = client
         self._topic = options.wal_topic
         count = len(self._partitions())
         self._partition = crc32(query_id.encode()) % count
@@ -54,9 +59,9 @@ class WriteAheadLog:
     def read(self) -> Batch | None:
         """The last batch of the query. Raises ValueError if a part of it is missing."""
         topic, partition = self._topic, self._partition
-        end = patiently(lambda: self._wire.offset(topic, partition, LATEST))
+        end = offset_at(self._client, topic, partition, LATEST)
         self._wait_for_stable(end)
-        low = patiently(lambda: self._wire.offset(topic, partition, EARLIEST))
+        low = offset_at(self._client, topic, partition, EARLIEST)
         reach = _NEWEST
         while True:
             start = max(low, end - reach)
@@ -99,12 +104,12 @@ class WriteAheadLog:
 
         def partitions() -> list[int]:
             try:
-                return self._wire.partitions(self._topic)
-            except Refusal as refused:
+                return self._client.partitions(self._topic)
+            except ErrorAnswer as refused:
                 if refused.code != Code.UNKNOWN_TOPIC_OR_PARTITION:
                     raise
             self._create()
-            return self._wire.partitions(self._topic)
+            return self._client.partitions(self._topic)
 
         return patiently(partitions)
 
@@ -126,11 +131,7 @@ class WriteAheadLog:
         Those of other queries take milliseconds; one of a driver that died times out.
         """
         topic, partition = self._topic, self._partition
-
-        def stable() -> int:
-            return patiently(lambda: self._wire.offset(topic, partition, LATEST, stable=True))
-
-        while stable() < end:
+        while offset_at(self._client, topic, partition, LATEST, stable=True) < end:
             # Fetch waits for half a second if there is nothing new.
             self._producer.poll(0.01)
 
@@ -139,17 +140,13 @@ class WriteAheadLog:
 
         A transaction that began before `start` is read in part; its marker is behind `start`.
         """
-        batches = list(self._wire.batches(self._topic, self._partition, start, end))
-        aborted: set[int] = set()
-        ends: dict[int, bool] = {}
-        for number in range(len(batches) - 1, -1, -1):
-            header = batches[number].header
-            if header.is_control:
-                ends[header.producer_id] = batches[number].commits is True
-            elif header.is_transactional and not ends.get(header.producer_id, False):
-                aborted.add(number)
-        for number, batch in enumerate(batches):
-            if number not in aborted:
+        batches = list(log_batches(self._client, self._topic, self._partition, start, end))
+        markers = Markers()
+        for batch in batches:
+            if batch.commits is not None:
+                markers.add(batch.header, commits=batch.commits)
+        for batch in batches:
+            if markers.fate(batch.header) in (Fate.PLAIN, Fate.COMMITTED):
                 for record in batch.records:
                     if record.key is not None and record.offset >= start:
                         yield record.key, record.value

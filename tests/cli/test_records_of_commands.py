@@ -14,7 +14,8 @@ import pytest
 
 from ottla.__main__ import main
 from ottla.cli.record_format import format_of
-from ottla.client.record_reader import Fate, ReadRecord
+from ottla.client.fates import Fate
+from ottla.client.record_reader import ReadRecord
 from ottla.testing import Ottla
 
 Run = Callable[..., str]

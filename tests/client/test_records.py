@@ -11,9 +11,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
 from ottla.client.cluster_client import Client, ErrorAnswer, NoAnswer
+from ottla.client.fates import Fate
 from ottla.client.record_batch import OutgoingRecord, partition_of
 from ottla.client.record_producer import OpenTransaction, Stored, produce
-from ottla.client.record_reader import Fate, ReadRecord, RecordReader
+from ottla.client.record_reader import ReadRecord, RecordReader
 from ottla.protocol.addresses import read_addresses
 from ottla.protocol.batch import Compression
 from ottla.testing import running_broker

@@ -18,7 +18,9 @@ from typing import Final
 
 from confluent_kafka import Consumer, TopicPartition
 
-from ottla.spark.exactly_once.wire import EARLIEST, LATEST, Wire, patiently
+from ottla.client.admin.offsets import EARLIEST, LATEST
+from ottla.client.cluster_client import Client
+from ottla.spark.exactly_once.cluster import offset_at, sink_client
 from ottla.spark.testing import Offsets, end_offsets, produce
 
 from ..spark.exactly_once.copying import STAYS_OPEN, Copy
@@ -245,9 +247,9 @@ def _in_a_thread(function: Callable[[threading.Event], None]) -> Iterator[None]:
 def difference(bootstrap_servers: str, topic: str, values: list[str]) -> str | None:
     """What a reader with read_committed finds that is not the input; None if it is equal."""
     ends = end_offsets(bootstrap_servers, topic)
-    with Wire(bootstrap_servers) as wire:
-        _wait_until_stable(wire, ends)
-        found = Counter(_committed(bootstrap_servers, wire, ends))
+    with sink_client(bootstrap_servers) as client:
+        _wait_until_stable(client, ends)
+        found = Counter(_committed(bootstrap_servers, client, ends))
     expected = Counter(values)
     lost, extra = expected - found, found - expected
     if not lost and not extra:
@@ -258,19 +260,18 @@ def difference(bootstrap_servers: str, topic: str, values: list[str]) -> str | N
     )
 
 
-def _wait_until_stable(wire: Wire, ends: Offsets) -> None:
+def _wait_until_stable(client: Client, ends: Offsets) -> None:
     """Wait until no transaction is open; one of a process that outlived its driver times out."""
     deadline = time.monotonic() + _STABLE_S
     for topic, partitions in ends.items():
         for partition, end in partitions.items():
-            stable = partial(wire.offset, topic, partition, LATEST, stable=True)
-            while patiently(stable) < end:
+            while offset_at(client, topic, partition, LATEST, stable=True) < end:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{topic}-{partition}: a transaction stays open")
                 time.sleep(_PAUSE_S * 10)
 
 
-def _committed(bootstrap_servers: str, wire: Wire, ends: Offsets) -> Iterator[str]:
+def _committed(bootstrap_servers: str, client: Client, ends: Offsets) -> Iterator[str]:
     """The values that librdkafka reads with read_committed."""
     consumer = Consumer(
         {
@@ -282,7 +283,7 @@ def _committed(bootstrap_servers: str, wire: Wire, ends: Offsets) -> Iterator[st
         }
     )
     places = [
-        TopicPartition(topic, partition, wire.offset(topic, partition, EARLIEST))
+        TopicPartition(topic, partition, offset_at(client, topic, partition, EARLIEST))
         for topic, partitions in ends.items()
         for partition, end in partitions.items()
         if end

@@ -22,7 +22,7 @@ from ottla.spark.session import session
 
 from ..spark.exactly_once.copying import Copy, StoppedQuery
 
-_RAISED: Final = re.compile(r"\w(Exception|Error|Failed|Driver|Refusal|NotWritten)\b:")
+_RAISED: Final = re.compile(r"\w(Exception|Error|Failed|Driver|Answer|NotWritten)\b:")
 
 
 def main(master: str, log: str) -> None:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from ...client.record_reader import Fate, ReadRecord
+from ...client.fates import Fate
+from ...client.record_reader import ReadRecord
 from .findings import Breach, Finding
 
 _CONTRACT: Final = "docs/how-to/conform.md: the contract of the program"

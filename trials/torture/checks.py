@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ...client.record_reader import Fate, ReadRecord
+from ...client.fates import Fate
+from ...client.record_reader import ReadRecord
 
 Transform = Callable[[list[ReadRecord]], Iterable[bytes | str]]
 SPECS: Final = "copy, key, count, /REGEX/, MODULE:FUNCTION or FILE.py:FUNCTION"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-from ottla.spark.exactly_once.cluster import Cluster
+from ottla.spark.exactly_once.cluster import Cluster, sink_client
 from ottla.spark.exactly_once.names import is_task_of
-from ottla.spark.exactly_once.wire import Wire
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,8 +111,8 @@ class Copy:
                 raise StoppedQuery(self._after_stop(str(query.id)))
 
     def _after_stop(self, query_id: str) -> str:
-        with Wire(self.bootstrap) as wire:
-            found = Cluster(wire).open_ids()
+        with sink_client(self.bootstrap) as client:
+            found = Cluster(client).open_ids()
         left = [each for each in found if is_task_of(each, _PREFIX, query_id)]
         return f"{STAYS_OPEN}: {', '.join(left)}" if left else "stopped in order"
 

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, Producer
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ottla.client.record_batch import partition_of
-from ottla.spark.exactly_once.cluster import Cluster
+from ottla.spark.exactly_once.cluster import Cluster, sink_client
 from ottla.spark.exactly_once.data_source import KafkaExactlyOnce
 from ottla.spark.exactly_once.driver import Driver, Origin, SinkFailed
 from ottla.spark.exactly_once.names import is_task_of
@@ -22,7 +22,6 @@ from ottla.spark.exactly_once.options import SinkOptions
 from ottla.spark.exactly_once.steps import Step
 from ottla.spark.exactly_once.task_writer import NotWritten, OutgoingRow, TaskWriter
 from ottla.spark.exactly_once.tasks import Batch, Task
-from ottla.spark.exactly_once.wire import Wire
 from ottla.spark.exactly_once.write_ahead_log import ReplacedDriver, WriteAheadLog
 from ottla.spark.testing import assert_exactly_once, kill_in_batch, produce, topic
 from ottla.testing import Ottla
@@ -119,22 +118,22 @@ class Batches:
 
     def decide(self, batch_id: int, *tasks: Task) -> None:
         """A driver that dies after the decision."""
-        with Wire(self.broker.bootstrap_servers) as wire:
-            log = WriteAheadLog(self.options, self.query_id, wire)
+        with sink_client(self.broker.bootstrap_servers) as client:
+            log = WriteAheadLog(self.options, self.query_id, client)
             log.write(Batch(self.query_id, batch_id, tasks))
 
     def commit(self, task: Task) -> None:
-        with Wire(self.broker.bootstrap_servers) as wire:
-            Cluster(wire).commit(task.transaction)
+        with sink_client(self.broker.bootstrap_servers) as client:
+            Cluster(client).commit(task.transaction)
 
     def lose(self, task: Task) -> None:
         """End a transaction as its timeout would."""
-        with Wire(self.broker.bootstrap_servers) as wire:
-            Cluster(wire).fence(task.transaction.transactional_id)
+        with sink_client(self.broker.bootstrap_servers) as client:
+            Cluster(client).fence(task.transaction.transactional_id)
 
     def open_ids(self) -> list[str]:
-        with Wire(self.broker.bootstrap_servers) as wire:
-            found = Cluster(wire).open_ids()
+        with sink_client(self.broker.bootstrap_servers) as client:
+            found = Cluster(client).open_ids()
         prefix, query_id = self.options.prefix, self.query_id
         return [each for each in found if is_task_of(each, prefix, query_id)]
 
@@ -410,8 +409,8 @@ def test_a_producer_of_a_task_connects_at_once_and_is_asked_for_little(ottla: Ot
 def test_a_replaced_driver_cannot_decide(ottla: Ottla) -> None:
     batches = Batches(ottla)
     task = batches.task("a", 0, 1)
-    with Wire(ottla.bootstrap_servers) as wire:
-        earlier = WriteAheadLog(batches.options, batches.query_id, wire)
+    with sink_client(ottla.bootstrap_servers) as client:
+        earlier = WriteAheadLog(batches.options, batches.query_id, client)
         batches.driver("b", 0, batches.task("b", 0, 1)).commit()
         with pytest.raises(ReplacedDriver):
             earlier.write(Batch(batches.query_id, 0, (task,)))
@@ -464,8 +463,8 @@ def test_a_query_that_stops_in_a_batch_leaves_no_transaction_open(
     with ottla_broker.faults.expect("hold", point="after", match=answers) as fault:
         query = write.option("checkpointLocation", str(tmp_path)).start()
         fault.wait_fired(timeout_s=60)
-        with Wire(servers) as wire:
-            cluster = Cluster(wire)
+        with sink_client(servers) as client:
+            cluster = Cluster(client)
             assert query.id in " ".join(cluster.open_ids())
             query.stop()
             assert cluster.open_ids() == []

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ottla.client import Client
+from ottla.client.fates import Fate
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import OpenTransaction
-from ottla.client.record_reader import Fate, ReadRecord, RecordReader
+from ottla.client.record_reader import ReadRecord, RecordReader
 from ottla.protocol.api_keys import ApiKey
 
 GROUP = 0  # the key type in FindCoordinator

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ottla.client.record_reader import Fate, ReadRecord
+from ottla.client.fates import Fate
+from ottla.client.record_reader import ReadRecord
 from ottla.trials.conform.copy_rules import Copied, judge_copy, judge_position, judge_work
 from ottla.verdict.rules.rule import Status
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.client.record_reader import Fate, ReadRecord
+from ottla.client.fates import Fate
+from ottla.client.record_reader import ReadRecord
 from ottla.trials.torture.checks import (
     ABORTED_READ,
     LOST,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ottla.client.record_reader import Fate, ReadRecord
+from ottla.client.fates import Fate
+from ottla.client.record_reader import ReadRecord
 from ottla.trace.events import Event, event_of
 from ottla.trials.torture.ledger import judge_ledger
 
