@@ -6,13 +6,13 @@ import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Annotated, Any, Final
+from typing import IO, Annotated, Final
 
 import typer
 
 from ..console.options import CannotRun
 from ..console.tables import plural, print_error, print_json, print_line
-from ..trace.events import BrokenTrace
+from ..trace.events import BrokenTrace, Event, fields_of
 from ..trace.reader import read_trace
 from .shared_options import AsJson, Subcommands, about
 
@@ -81,8 +81,8 @@ def _opened(out: Path, source: Path) -> IO[str]:
     return out.open("w", encoding="utf-8")
 
 
-def _write(file: IO[str], event: dict[str, Any]) -> None:
-    file.write(json.dumps(event, default=str, ensure_ascii=False) + "\n")
+def _write(file: IO[str], event: Event) -> None:
+    file.write(json.dumps(fields_of(event), default=str, ensure_ascii=False) + "\n")
 
 
 def _parquet(

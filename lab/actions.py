@@ -72,7 +72,7 @@ class Site:
 
     def fired(self, rule: Rule) -> None:
         """Note in the trace that a rule acts."""
-        self.lab.traced(rule, self.number or None)
+        self.lab.traced(rule, self.number)
 
     def closed(self, rule: Rule) -> DelayedClose:
         """What closes the connection without an answer."""

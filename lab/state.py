@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from ..broker.requests.handler import Body
+from ..trace.events import Fault
 from .faults import Faults, Rule
 from .rules import shown
 from .trace import Tracer
@@ -38,12 +39,13 @@ class LabState:
         self._tasks: dict[asyncio.Task[Body | None], int] = {}
         self.kills: Counter[int] = Counter()
 
-    def traced(self, rule: Rule, cause: int | None = None, **fields: object) -> None:
+    def traced(self, rule: Rule, cause: int = 0, node_id: int | None = None) -> None:
         """Note in the trace that a rule acts."""
+        action = shown(rule.spec)["action"]
+        name = rule.spec.name
         self.tracer.add(
-            "fault", cause=cause, id=rule.number, name=rule.spec.name,
-            action=shown(rule.spec)["action"], **fields,
-        )  # fmt: skip
+            Fault(cause=cause, id=rule.number, name=name, action=action, node_id=node_id)
+        )
 
     def node_killed(self, node_id: int) -> None:
         """End what a node still did for clients that are gone: it is dead."""

@@ -1,8 +1,7 @@
 """The trace: each request and answer, and what they changed, as events with sequence numbers.
 
-Events are dicts that become JSON lines. They have `seq`, `at_ms` (wall time), `kind`, and mostly
-`cause`: the `seq` of the request in whose steps they happened; work of timers has none. Values are
-bounded in size, and secrets never appear (`broker/requests/request_fields.py`).
+Events are the structs of `trace/events.py`, which become JSON lines; work of timers has no `cause`.
+Values are bounded in size, and secrets never appear (`broker/requests/request_fields.py`).
 """
 
 from __future__ import annotations
@@ -21,10 +20,16 @@ from ..broker.clock import Clock
 from ..broker.event_stream import Events
 from ..broker.log_output import Log
 from ..protocol.errors import Refused
+from ..trace.events import Answer, Event, Request, fields_of, value_of
 from ..trace.wildcards import fits
 from .rules import RING
 from .sights import api_name, name_of_key
-from .trace_events import answer_fields, as_fields, is_traced_with_its_request, request_fields
+from .trace_events import (
+    answer_fields,
+    is_traced_with_its_request,
+    request_fields,
+    traced_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -33,13 +38,14 @@ if TYPE_CHECKING:
     from ..broker.requests.context import ConnectionInfo, Context
     from ..protocol.messages import RequestHeader
 
-Event = dict[str, Any]
+Line = dict[str, Any]
 MOST_AT_ONCE: Final = 10_000
 _A_SLICE: Final = 1000
 _BEGIN: Final = b'{"seq": '
 _MOST_STATES: Final = 10_000
 _Result = TypeVar("_Result")
 _log = Log("events")
+_as_json: Final = json.JSONEncoder(default=str, ensure_ascii=False).encode
 
 
 class Tracer:
@@ -128,24 +134,22 @@ class Tracer:
         """Forget the events in memory; sequence numbers go on."""
         self._ring.clear()
 
-    def add(self, kind: str, *, cause: int | None = None, **fields: object) -> int:
+    def add(self, event: Event) -> int:
         """Add an event; return its sequence number, 0 if the trace is off.
 
         Args:
-            cause: the number of its request; None for the request that runs now, if there is one.
+            event: gets its number and time here. If it has no cause, that is the request that runs
+                now, if there is one.
         """
         if not self.is_on:
             return 0
-        self._last += 1
-        event: Event = {"seq": self._last, "at_ms": self._clock.now_ms(), "kind": kind}
-        cause = self.cause if cause is None else cause
-        if cause is not None:
-            event["cause"] = cause
-        event |= fields
+        self._last = event.seq = self._last + 1
+        event.at_ms = self._clock.now_ms()
+        event.cause = event.cause or self.cause or 0
         self._ring.append(event)
         if self._file is not None:
             try:
-                self._file.write(json.dumps(event, default=str, ensure_ascii=False) + "\n")
+                self._file.write(_as_json(fields_of(event)) + "\n")
             except OSError as failed:
                 _log.error(
                     "the file of the trace cannot be written and is given up",
@@ -158,11 +162,14 @@ class Tracer:
         """Add a decoded request; return its number."""
         connection = context.connection
         self.cause = None
+        fields = request_fields(context.api_key, request)
         return self.add(
-            "request", node_id=node.node_id, connection=connection.id,
-            listener=connection.listener.name, principal=context.principal.text,
-            client_id=context.client_id, api=api_name(context.api_key), version=context.version,
-            correlation_id=context.correlation_id, request=request_fields(context.api_key, request),
+            Request(
+                node_id=node.node_id, connection=connection.id, listener=connection.listener.name,
+                principal=context.principal.text, client_id=context.client_id,
+                api=api_name(context.api_key), version=context.version,
+                correlation_id=context.correlation_id, fields=fields,
+            )
         )  # fmt: skip
 
     def unreadable(
@@ -172,35 +179,36 @@ class Tracer:
         self.cause = None
         api = name_of_key(header.api_key)
         number = self.add(
-            "request", node_id=node.node_id, connection=connection.id,
-            listener=connection.listener.name, principal=None, client_id=header.client_id, api=api,
-            version=header.api_version, correlation_id=header.correlation_id, request={},
-            undecoded=why,
+            Request(
+                node_id=node.node_id, connection=connection.id, listener=connection.listener.name,
+                client_id=header.client_id, api=api, version=header.api_version,
+                correlation_id=header.correlation_id, undecoded=why,
+            )
         )  # fmt: skip
-        self.add("answer", cause=number, api=api, took_us=0, unanswered="the connection is closed")
+        self.add(Answer(cause=number, api=api, took_us=0, unanswered="the connection is closed"))
 
     def answer(self, number: int, context: Context, body: object, began_s: float) -> None:
         """Add the answer to a request, or that there is none (acks=0)."""
-        fields = {} if body is None else {"response": answer_fields(context.api_key, body)}
-        self._answered(number, context, began_s, fields)
+        response = None if body is None else answer_fields(context.api_key, body)
+        self._add_answer(number, context, began_s, Answer(response=response))
 
     def ended(self, number: int, context: Context, ended: BaseException, began_s: float) -> None:
         """Add that a request got an error instead of a body, or that its connection is closed."""
         if isinstance(ended, Refused):
-            self._answered(number, context, began_s, {"error": ended.code.name})
+            answer = Answer(error=ended.code.name)
         else:
-            self._answered(number, context, began_s, {"unanswered": str(ended) or "cancelled"})
+            answer = Answer(unanswered=str(ended) or "cancelled")
+        self._add_answer(number, context, began_s, answer)
 
-    def _answered(
-        self, number: int, context: Context, began_s: float, fields: dict[str, object]
-    ) -> None:
-        took_us = round((self._clock.live.monotonic_s() - began_s) * 1_000_000)
-        api = api_name(context.api_key)
-        self.add("answer", cause=number or None, api=api, took_us=took_us, **fields)
+    def _add_answer(self, number: int, context: Context, began_s: float, answer: Answer) -> None:
+        answer.took_us = round((self._clock.live.monotonic_s() - began_s) * 1_000_000)
+        answer.api = api_name(context.api_key)
+        answer.cause = number
+        self.add(answer)
 
     async def find(
         self, *, after: int = 0, limit: int = MOST_AT_ONCE, **wanted: object
-    ) -> tuple[list[Event], int]:
+    ) -> tuple[list[Line], int]:
         """Events in memory after a sequence number; of many, in slices beside other requests.
 
         Args:
@@ -208,13 +216,13 @@ class Tracer:
                 found by the fields of the request.
 
         Returns:
-            The events, and the number to continue after.
+            The lines of the events, and the number to continue after.
         """
         # Numbers have no gaps, so what is before them is skipped without a look.
         seen = min(max(after - (self._last - len(self._ring)), 0), len(self._ring))
         last, events = self._last, list(islice(self._ring, 0 if wanted else seen, None))
         holds = [_holds(name, value) for name, value in wanted.items()]
-        found: list[Event] = []
+        found: list[Line] = []
         requests: set[int] = set()
         reached = after
         for number, event in enumerate(events):
@@ -222,14 +230,14 @@ class Tracer:
                 await asyncio.sleep(0)
             if len(found) == limit:
                 return found, reached
-            is_request = event["kind"] == "request"
+            is_request = isinstance(event, Request)
             is_wanted = all(hold(event) for hold in holds)
             if is_wanted and is_request:
-                requests.add(event["seq"])
-            if event["seq"] > after:
-                reached = event["seq"]
-                if is_wanted or event.get("cause") in requests:
-                    found.append(event)
+                requests.add(event.seq)
+            if event.seq > after:
+                reached = event.seq
+                if is_wanted or event.cause in requests:
+                    found.append(fields_of(event))
         return found, max(reached, last)
 
     async def caused(self, number: int, running: Coroutine[Any, Any, _Result]) -> _Result:
@@ -240,10 +248,8 @@ class Tracer:
         return result
 
     def _observe(self, event: object) -> None:
-        if is_traced_with_its_request(event):
-            return
-        kind, fields = as_fields(event, self._before)
-        self.add(kind, **fields)  # type: ignore[arg-type]  # none is named `cause`
+        if not is_traced_with_its_request(event):
+            self.add(traced_event(event, self._before))
 
     def _before(self, transactional_id: str, state: str) -> str | None:
         """The state that a transactional id had before this one, if the trace saw it."""
@@ -299,11 +305,11 @@ def _is_trace(file: Path) -> bool:
 def _holds(name: str, wanted: object) -> Callable[[Event], bool]:
     """Whether an event has a value; a text is a pattern."""
     if not isinstance(wanted, str):
-        return lambda event: event.get(name) == wanted
+        return lambda event: value_of(event, name) == wanted
     fitting = fits(wanted)
 
     def holds(event: Event) -> bool:
-        value = event.get(name)
+        value = value_of(event, name)
         return isinstance(value, str) and fitting(value)
 
     return holds

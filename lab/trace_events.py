@@ -1,8 +1,7 @@
-"""The events of the broker as fields of the trace: JSON values only."""
+"""The events of the broker as events of the trace, which have JSON values only."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from itertools import islice, takewhile
@@ -10,7 +9,6 @@ from typing import Any, Final
 
 from ..broker.events import (
     DecisionAppended,
-    DecisionRefused,
     MetadataDecisionAppended,
     RequestAnswered,
     RequestReceived,
@@ -22,13 +20,13 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.batch import HEADER_SIZE, MAGIC, BatchHeader, Bytes, headers_in, read_header
 from ..protocol.errors import Malformed
 from ..storage.reads import FileRange
+from ..trace.events import Decision, Event, MetadataDecision, kind_named, new_event
 
 Before = Callable[[str, str], "str | None"]
 MOST_CHARACTERS: Final = 20_000
 MOST_ELEMENTS: Final = 1000
 MOST_BATCHES: Final = 100
 """Of the records of one partition in one request or answer."""
-_WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def is_traced_with_its_request(event: object) -> bool:
@@ -36,35 +34,32 @@ def is_traced_with_its_request(event: object) -> bool:
     return isinstance(event, RequestReceived | RequestAnswered)
 
 
-def as_fields(event: Any, before: Before) -> tuple[str, dict[str, object]]:
-    """The kind of an event, and its fields.
+def traced_event(event: Any, before: Before) -> Event:
+    """An event of the broker as one of the trace.
 
     Args:
         event: one of `broker/events.py` or `storage/file_events.py`, which are NamedTuples.
         before: the state that a transactional id had before its new one; it takes both.
     """
     if isinstance(event, DecisionAppended):
-        return "decision", _decision(event, before)
-    if isinstance(event, DecisionRefused):
-        fields = _plain(event._asdict())
-        return "decision_refused", {**fields, "code": event.code.name}
+        return _decision(event, before)
     if isinstance(event, MetadataDecisionAppended):
-        return "metadata_decision", {
-            "base_offset": event.base_offset,
-            "records": [_record(record) for record in event.records[:100]],
-            "count": len(event.records),
-        }
-    return _WORD.sub("_", type(event).__name__).lower(), _plain(event._asdict())
+        return MetadataDecision(
+            base_offset=event.base_offset,
+            records=[_record(record) for record in event.records[:100]],
+            count=len(event.records),
+        )
+    return new_event({"kind": kind_named(type(event).__name__), **_plain(event._asdict())})
 
 
-def request_fields(api_key: ApiKey, request: Any) -> object:
+def request_fields(api_key: ApiKey, request: Any) -> dict[str, Any]:
     """The fields of a decoded request; a Produce has also the headers of its batches.
 
     A topic of a batch is its name, or its id in Kafka's base64. A batch of another format than
     v2 has no other fields.
     """
-    fields = shown(request, MOST_CHARACTERS, MOST_ELEMENTS)
-    if api_key is ApiKey.PRODUCE and isinstance(fields, dict):
+    fields = _shown(request)
+    if api_key is ApiKey.PRODUCE:
         fields["batches"] = [
             {"topic": topic.name or shown(topic.topic_id), "partition": partition.index, **batch}
             for topic in request.topic_data[:MOST_ELEMENTS]
@@ -74,17 +69,17 @@ def request_fields(api_key: ApiKey, request: Any) -> object:
     return fields
 
 
-def answer_fields(api_key: ApiKey, body: Any) -> object:
+def answer_fields(api_key: ApiKey, body: Any) -> dict[str, Any]:
     """The fields of the body of an answer; a Fetch has also the headers of its batches.
 
     An answer to SyncGroup has also the partitions of the assignment, if it can be read.
     """
-    fields = shown(body, MOST_CHARACTERS, MOST_ELEMENTS)
-    if api_key is ApiKey.SYNC_GROUP and isinstance(fields, dict):
+    fields = _shown(body)
+    if api_key is ApiKey.SYNC_GROUP:
         assigned = _assigned(body)
         if assigned is not None:
             fields["assigned"] = assigned
-    if api_key is ApiKey.FETCH and isinstance(fields, dict):
+    if api_key is ApiKey.FETCH:
         fields["batches"] = [
             {
                 "topic": _field(topic, "topic") or shown(_field(topic, "topic_id")),
@@ -95,6 +90,12 @@ def answer_fields(api_key: ApiKey, body: Any) -> object:
             for partition in _field(topic, "partitions")[:MOST_ELEMENTS]
             for batch in _batches(_field(partition, "records"))
         ]
+    return fields
+
+
+def _shown(message: object) -> dict[str, Any]:
+    fields = shown(message, MOST_CHARACTERS, MOST_ELEMENTS)
+    assert isinstance(fields, dict)
     return fields
 
 
@@ -152,19 +153,19 @@ def _headers(records: Bytes | FileRange) -> Iterator[BatchHeader]:
         yield header
 
 
-def _decision(event: DecisionAppended, before: Before) -> dict[str, object]:
+def _decision(event: DecisionAppended, before: Before) -> Decision:
     records = event.outcome.records
-    return {
-        "node_id": event.node_id,
-        "topic": event.topic,
-        "partition": event.partition,
-        "by_timer": event.by_timer,
-        "count": len(records),
-        "records": [
+    return Decision(
+        node_id=event.node_id,
+        topic=event.topic,
+        partition=event.partition,
+        by_timer=event.by_timer,
+        count=len(records),
+        records=[
             _transaction(record, before) if isinstance(record, Transaction) else _record(record)
             for record in records[:100]
         ],
-    }
+    )
 
 
 def _transaction(record: Transaction, before: Before) -> dict[str, object]:

@@ -28,6 +28,7 @@ class BrokenTrace(Exception):
     """A file is no trace; the text names the line."""
 
 
+@cache
 def kind_named(name: str) -> str:
     """The kind of the events of a class: `records_appended` for RecordsAppended."""
     return _WORD.sub("_", name).lower()
@@ -221,7 +222,7 @@ class LeadersChanged(_Known, kw_only=True):
     """
 
     topic: str
-    leaders: list[tuple[int, int]]
+    leaders: list[list[int]]
 
 
 class Other(Event, kw_only=True):
@@ -261,44 +262,60 @@ def kind_of(event: Event) -> str:
 
 def fields_of(event: Event) -> dict[str, Any]:
     """The object of an event's line; messages in it are not copied."""
-    found: dict[str, Any] = {"seq": event.seq, "at_ms": event.at_ms, "kind": kind_of(event)}
-    if event.cause:
-        found["cause"] = event.cause
-    if isinstance(event, Other):
-        return found | event.fields
-    names, values_of = _own_fields(type(event))
-    found.update(zip(names, values_of(event), strict=True))
+    names, values_of = _shape(type(event))
+    found = dict(zip(names, values_of(event), strict=True))
+    if not event.cause:
+        del found["cause"]
     for name in event.LEFT_OUT:
         if found[name] is None:
             del found[name]
+    if isinstance(event, Other):
+        found |= found.pop("fields")
     return found
 
 
+def value_of(event: Event, name: str) -> object:
+    """What a field of an event's line has; None if it lacks the field."""
+    if name == "kind":
+        return kind_of(event)
+    if isinstance(event, Other) and name in event.fields:
+        return event.fields[name]
+    return getattr(event, name, None) if name in event.__struct_encode_fields__ else None
+
+
 @cache
-def _own_fields(kind: type[Event]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
-    """The names of a kind's own fields in a line, and what gets their values."""
+def _shape(kind: type[Event]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
+    """The names of a kind's fields in the order of a line, and what gets their values."""
     common = len(Event.__struct_fields__)
-    return kind.__struct_encode_fields__[common:], attrgetter(*kind.__struct_fields__[common:])
+    head = ("seq", "at_ms", "kind", "cause")
+    if kind is Other:
+        return (*head, "fields"), attrgetter(*head, "fields")
+    names = (*head, *kind.__struct_encode_fields__[common:])
+    own = kind.__struct_fields__[common:]
+    return names, attrgetter("seq", "at_ms", "__struct_config__.tag", "cause", *own)
 
 
 def event_of(fields: object) -> Event:
     """The event of a line's object; its messages are not copied. Raises BrokenTrace."""
-    try:
-        if not isinstance(fields, dict):
-            raise BrokenTrace("no object")
-        event: Event
-        if fields.get("kind") in KINDS:
-            event = msgspec.convert(fields, KnownEvent)
-        else:
-            own = {name: value for name, value in fields.items() if name not in OF_ALL}
-            event = msgspec.convert(
-                {name: fields[name] for name in OF_ALL & fields.keys()} | {"fields": own}, Other
-            )
-    except (msgspec.ValidationError, TypeError) as wrong:
-        raise BrokenTrace(str(wrong)) from None
+    event = new_event(fields)
     if event.seq < 1:
         raise BrokenTrace("no number")
     return event
+
+
+def new_event(fields: object) -> Event:
+    """The event of an object that has `kind` and its fields, and needs no number. As `event_of`."""
+    try:
+        if not isinstance(fields, dict):
+            raise BrokenTrace("no object")
+        kind = KINDS.get(fields.get("kind", ""), Other)
+        if kind is Other:
+            own = {name: value for name, value in fields.items() if name not in OF_ALL}
+            fields = {name: fields[name] for name in OF_ALL & fields.keys()} | {"fields": own}
+        # By the struct of the kind: msgspec inspects a union again in each call.
+        return msgspec.convert(fields, kind)
+    except (msgspec.ValidationError, TypeError) as wrong:
+        raise BrokenTrace(str(wrong)) from None
 
 
 def events_of(lines: Iterable[object]) -> Iterator[Event]:

@@ -223,7 +223,7 @@ def _decision(event: Decision) -> str:
     return by + ", ".join(told) + (f" and {more} more" if more > 0 else "")
 
 
-def _leaders(topic: str, leaders: list[tuple[int, int]]) -> str:
+def _leaders(topic: str, leaders: list[list[int]]) -> str:
     """The partitions whose leader epoch is above the lowest one; all if there is no difference."""
     lowest = min((epoch for _, epoch in leaders), default=0)
     moved = [(index, *each) for index, each in enumerate(leaders) if each[1] > lowest]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
+from ...trace.events import Event
 from .broker_nodes import NAMING, BrokerNodes
 from .capture_files import packets_of
 from .connections import Connections, skipped_lines
 from .conversation import Shared
 from .frame_cutter import Room
 from .segments import knows, segment_of
-
-Event = dict[str, Any]
 
 
 class Summary(NamedTuple):
@@ -42,7 +41,7 @@ def read_capture(
     has them from the first answer on that names them.
 
     Args:
-        tell: takes an event, whose values are those of JSON.
+        tell: takes an event.
         ports: of brokers; none: they are found.
         room: the memory for large frames.
 
@@ -51,10 +50,11 @@ def read_capture(
     """
     told = 0
 
-    def add(kind: str, at_us: int, /, **fields: object) -> int:
+    def add(event: Event, at_us: int) -> int:
         nonlocal told
-        told += 1
-        tell({"seq": told, "at_ms": at_us // 1000, "kind": kind, **fields})
+        told = event.seq = told + 1
+        event.at_ms = at_us // 1000
+        tell(event)
         return told
 
     room, nodes = room or Room(), BrokerNodes()
@@ -68,7 +68,7 @@ def read_capture(
     return Summary(packets, told, connections.kafka, lines)
 
 
-def _nothing(kind: str, at_us: int, /, **fields: object) -> int:
+def _nothing(event: Event, at_us: int) -> int:
     """Events are not wanted."""
     return 0
 

@@ -7,11 +7,19 @@ tokens of a login by SaslHandshake v0 are frames without a header, and never sho
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages import RequestHeader
+from ...trace.events import (
+    Answer,
+    AnswerWithoutRequest,
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    Request,
+)
 from ..sights import name_of_key
 from .broker_nodes import NAMING, BrokerNodes
 from .decoded_frames import (
@@ -41,10 +49,8 @@ _PASSED_OVER: Final = "the capture lacks the answer"
 _CLOSED: Final = "the connection is closed"
 
 
-class Sink(Protocol):
-    """Takes an event; returns its number."""
-
-    def __call__(self, kind: str, at_us: int, /, **fields: object) -> int: ...
+Sink = Callable[[Event, int], int]
+"""Takes an event and its time in us; returns its number."""
 
 
 class Shared(NamedTuple):
@@ -149,11 +155,9 @@ class Conversation:
         self._early.clear()
         if is_closed:
             for asked in self._open.values():
-                self._answered(asked, at_us, unanswered=_CLOSED)
+                self._tell_answer(asked, at_us, Answer(unanswered=_CLOSED))
             if self.is_kafka:
-                self._tell(
-                    "connection_closed", at_us, node_id=self._node_id, connection_id=self._name
-                )
+                self._tell(ConnectionClosed(node_id=self._node_id, connection=self._name), at_us)
         self._open.clear()
         self.drop()
 
@@ -173,24 +177,28 @@ class Conversation:
                 self.is_foreign = True
             return
         self._logs_in = header.api_key == ApiKey.SASL_HANDSHAKE and header.api_version == 0
-        fields: dict[str, object] = {"request": {}}
+        fields: dict[str, Any] = {}
+        undecoded = None
         try:
             if self._is_wanted(header):
-                fields["request"] = request_of(header, frame)
+                fields = request_of(header, frame)
         except Undecoded as why:
             if not self.is_kafka and not _is_known(header):
                 self.is_foreign = True
                 return
-            fields["undecoded"] = str(why)
+            undecoded = str(why)
         self._begin()
         number = self._tell(
-            "request", frame.at_us, node_id=self._node_id, connection=self._name, listener=None,
-            principal=None, client_id=header.client_id, api=name_of_key(header.api_key),
-            version=header.api_version, correlation_id=header.correlation_id, **fields,
+            Request(
+                node_id=self._node_id, connection=self._name, client_id=header.client_id,
+                api=name_of_key(header.api_key), version=header.api_version,
+                correlation_id=header.correlation_id, fields=fields, undecoded=undecoded,
+            ),
+            frame.at_us,
         )  # fmt: skip
         asked = _Asked(number, frame.at_us, header)
-        if not has_answer(header, fields["request"]):
-            self._answered(asked, frame.at_us)
+        if not has_answer(header, fields):
+            self._tell_answer(asked, frame.at_us, Answer())
             return
         self._open[header.correlation_id] = asked
         if len(self._open) > MOST_OPEN:
@@ -203,10 +211,8 @@ class Conversation:
         if not self.is_kafka:
             self.is_kafka = True
             if self._opened_at_us is not None:
-                self._tell(
-                    "connection_opened", self._opened_at_us, node_id=self._node_id,
-                    connection_id=self._name, listener=None,
-                )  # fmt: skip
+                opened = ConnectionOpened(node_id=self._node_id, connection=self._name)
+                self._tell(opened, self._opened_at_us)
 
     def _answer(self, frame: Frame) -> None:
         number = correlation_id_of(frame)
@@ -244,30 +250,29 @@ class Conversation:
             passed, asked = self._open.popitem(last=False)
             if passed == correlation_id:
                 break
-            self._answered(asked, frame.at_us, unanswered=_PASSED_OVER)
+            self._tell_answer(asked, frame.at_us, Answer(unanswered=_PASSED_OVER))
         header = asked.header
         if not self._is_wanted(header):
             return
         try:
             response = answer_of(header.api_key, header.api_version, frame)
         except Undecoded as why:
-            self._answered(asked, frame.at_us, undecoded=str(why))
+            self._tell_answer(asked, frame.at_us, Answer(undecoded=str(why)))
         else:
-            if isinstance(response, dict) and header.api_key in NAMING:
+            if header.api_key in NAMING:
                 self._nodes.learn(response)
-            self._answered(asked, frame.at_us, response=response)
+            self._tell_answer(asked, frame.at_us, Answer(response=response))
 
-    def _answered(self, asked: _Asked, at_us: int, **fields: object) -> None:
-        self._tell(
-            "answer", at_us, cause=asked.number, api=name_of_key(asked.header.api_key),
-            took_us=max(0, at_us - asked.at_us), **fields,
-        )  # fmt: skip
+    def _tell_answer(self, asked: _Asked, at_us: int, answer: Answer) -> None:
+        answer.cause = asked.number
+        answer.api = name_of_key(asked.header.api_key)
+        answer.took_us = max(0, at_us - asked.at_us)
+        self._tell(answer, at_us)
 
     def _lonely(self, frame: Frame) -> None:
         if self.is_kafka:
-            self._tell(
-                "answer_without_request", frame.at_us, connection=self._name, bytes=frame.size
-            )
+            lonely = AnswerWithoutRequest(connection=self._name, bytes=frame.size)
+            self._tell(lonely, frame.at_us)
 
     def _where_answers(self, buffer: bytearray, start: int) -> Iterable[int]:
         return where_answers_may_begin(buffer, start, self._open)

@@ -56,7 +56,7 @@ def header_of(frame: Frame) -> RequestHeader | None:
     return header
 
 
-def request_of(header: RequestHeader, frame: Frame) -> object:
+def request_of(header: RequestHeader, frame: Frame) -> dict[str, Any]:
     """The fields of a request, and what else `request_fields` adds. Raises Undecoded."""
     key, body, _ = _decoded("Request", header.api_key, header.api_version, header.body_start, frame)
     try:
@@ -72,7 +72,7 @@ def has_answer(header: RequestHeader, fields: object) -> bool:
     return fields.get("acks") != 0
 
 
-def answer_of(api_key: int, version: int, frame: Frame) -> object:
+def answer_of(api_key: int, version: int, frame: Frame) -> dict[str, Any]:
     """The fields of an answer. Raises Undecoded."""
     start = _CORRELATION_ID.size
     try:

@@ -10,6 +10,7 @@ import pytest
 from ottla.broker.clock import SystemClock
 from ottla.broker.event_stream import Events
 from ottla.lab.trace import Tracer
+from ottla.trace.events import Answer, Decision, Other, Request
 
 
 @pytest.fixture
@@ -22,9 +23,10 @@ def tracer() -> Tracer:
 def fill(tracer: Tracer, count: int) -> None:
     """Requests of two APIs, each with an answer and a change."""
     for number in range(count):
-        cause = tracer.add("request", api=("EndTxn", "Produce")[number % 2], client_id="[a]")
-        tracer.add("answer", cause=cause, api=("EndTxn", "Produce")[number % 2])
-        tracer.add("decision", cause=cause)
+        api = ("EndTxn", "Produce")[number % 2]
+        cause = tracer.add(Request(api=api, version=1, client_id="[a]"))
+        tracer.add(Answer(cause=cause, api=api))
+        tracer.add(Decision(cause=cause))
 
 
 async def test_a_follower_sees_each_event_once(tracer: Tracer) -> None:
@@ -74,6 +76,6 @@ async def test_any_text_can_be_written_to_the_file(tracer: Tracer, tmp_path: Pat
     """A path may have bytes that are no UTF-8."""
     file = tmp_path / "trace.jsonl"
     tracer.start(file=file)
-    tracer.add("segment_rolled", path="/data/\udcff")
+    tracer.add(Other(kind="segment_rolled", fields={"path": "/data/\udcff"}))
     tracer.stop()
     assert b"udcff" in file.read_bytes()

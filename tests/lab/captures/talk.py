@@ -7,13 +7,15 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ottla.lab.captures.captured_trace import Event, Summary, read_capture
+from ottla.lab.captures.captured_trace import Summary, read_capture
 from ottla.lab.captures.frame_cutter import Room
 from ottla.protocol import batch, messages
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.requests import request_frame
+from ottla.trace.events import fields_of
 
 HIGH_WATERMARK = 7
+Line = dict[str, Any]
 
 
 def produce_request(number: int, records: bytes = b"", *, acks: int = -1) -> bytes:
@@ -81,14 +83,16 @@ def raw_answer(number: int, body: bytes) -> bytes:
 
 def read(
     data: bytes, ports: Sequence[int] = (), room: Room | None = None
-) -> tuple[list[Event], Summary]:
-    """The events of a capture."""
-    events: list[Event] = []
-    summary = read_capture(io.BytesIO(data), events.append, ports, room)
+) -> tuple[list[Line], Summary]:
+    """The lines of a capture's events."""
+    events: list[Line] = []
+    summary = read_capture(
+        io.BytesIO(data), lambda event: events.append(fields_of(event)), ports, room
+    )
     return events, summary
 
 
-def told(events: Sequence[Event], *kinds: str) -> list[Any]:
+def told(events: Sequence[Line], *kinds: str) -> list[Any]:
     """What events say, without numbers and times."""
     found = []
     for event in events:

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.lab.captures.capture_files import NoCapture
-from ottla.lab.captures.captured_trace import Event
 from ottla.lab.captures.frame_cutter import Room
 
 from . import packing, talk
@@ -47,7 +46,7 @@ def spoken(chosen: Sequence[int], cuts: Sequence[int], port: int, *, opens: bool
     return made.close().packets
 
 
-def exchanged(events: Sequence[Event]) -> list[Any]:
+def exchanged(events: Sequence[dict[str, Any]]) -> list[Any]:
     """Each request with its answer, by connection, without times and numbers of events."""
     answers = {each["cause"]: each for each in events if each["kind"] == "answer"}
     found = []

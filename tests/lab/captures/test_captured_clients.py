@@ -10,7 +10,6 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
 
-from ottla.lab.captures.captured_trace import Event
 from ottla.testing import Ottla
 from ottla.trace.events import events_of
 from ottla.trace.messages import errors_in
@@ -69,7 +68,9 @@ def produce_by_kafka_python(bootstrap: str, version: tuple[int, ...] | None) -> 
     consumer.close()
 
 
-def asked(events: Iterable[Event], clients: set[str]) -> dict[tuple[Any, ...], Event]:
+def asked(
+    events: Iterable[dict[str, Any]], clients: set[str]
+) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The requests of clients by all that identifies them."""
     return {
         (
@@ -81,7 +82,7 @@ def asked(events: Iterable[Event], clients: set[str]) -> dict[tuple[Any, ...], E
     }  # fmt: skip
 
 
-def answers(events: Iterable[Event]) -> dict[int, Event]:
+def answers(events: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     return {each["cause"]: each for each in events if each["kind"] == "answer"}
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from ottla.lab.captures.broker_nodes import BrokerNodes
 from ottla.lab.captures.capture_files import NoCapture
-from ottla.lab.captures.captured_trace import Event
 from ottla.protocol import messages
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.requests import request_frame
@@ -32,7 +31,7 @@ def exchange(link: int = packing.ETHERNET, **ends: Any) -> Connection:
     return made.close()
 
 
-def pairs(events: list[Event]) -> list[tuple[str, int, str]]:
+def pairs(events: list[dict[str, Any]]) -> list[tuple[str, int, str]]:
     """API and number of each request, and its fate."""
     answers = {each["cause"]: each for each in events if each["kind"] == "answer"}
     found = []
