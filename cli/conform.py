@@ -24,7 +24,7 @@ from .progress import counting
 from .shared_options import AsJson, about, check_writable, guarded
 
 if TYPE_CHECKING:
-    from ..trials.conform.running import Plan
+    from ..trials.conform.scenario_run import Plan
 
 
 def add(app: typer.Typer) -> None:
@@ -92,7 +92,7 @@ def _conform(
     check_writable("conform --html", html)
     if command:
         from ..trials.conform.copy_rules import OF_TRANSACTIONS
-        from ..trials.conform.running import Plan
+        from ..trials.conform.scenario_run import Plan
 
         left_out = OF_TRANSACTIONS if at_least_once else ()
         results = _ran(scenario or [], Plan(command, rule or [], timeout, traces, left_out))
@@ -174,7 +174,7 @@ def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
 
     Raises CannotRun.
     """
-    from ..trials.conform.running import CANNOT_RUN, run_scenario
+    from ..trials.conform.scenario_run import CANNOT_RUN, run_scenario
     from ..trials.process_groups import ending_with_command
 
     chosen = _chosen(patterns)

@@ -11,7 +11,7 @@ from ..console.options import CannotRun, address
 from .shared_options import check_writable, guarded
 
 if TYPE_CHECKING:
-    from ..trials.diff.running import Compared, Plan
+    from ..trials.diff.mirror_run import Compared, Plan
 
 
 def add(app: typer.Typer) -> None:
@@ -65,7 +65,7 @@ def _diff(
         raise CannotRun("diff: expected one of --replay, --trace, and a command")
     check_writable("diff --out", out)
     from ..trials.diff.mirror import side_named
-    from ..trials.diff.running import Plan, run
+    from ..trials.diff.mirror_run import Plan, run
     from ..trials.process_groups import ending_with_command
 
     try:
@@ -88,7 +88,7 @@ def _diff(
 
 
 def _sent_again(plan: Plan, replay: Path | None, trace: Path | None) -> Compared:
-    from ..trials.diff.replay import run_report, run_trace
+    from ..trials.diff.recording_replay import run_report, run_trace
 
     if replay is not None:
         return run_report(plan, replay)

@@ -13,7 +13,7 @@ from ..console.options import CannotRun
 from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..trials.museum.collection import EXHIBITS
 from ..trials.museum.exhibit import Exhibit, Shows
-from ..trials.museum.replay import Replay, replay
+from ..trials.museum.exhibit_replay import Replay, replay
 from .shared_options import AsJson, Subcommands, about
 
 _EXAMPLE: Final = "ottla museum run kafka-python-end-offsets"
@@ -100,9 +100,9 @@ def _chosen(names: Sequence[str]) -> list[Exhibit]:
 def _replays(exhibit: Exhibit, version: str, timeout_s: float, traces: Path | None) -> list[Replay]:
     from ..client.cluster_client import ErrorAnswer, NoAnswer
     from ..testing.broker import BrokerFailed
-    from ..trials.conform.program import NoProgram
     from ..trials.museum.install import NotInstalled
     from ..trials.process_groups import ending_with_command
+    from ..trials.program import NoProgram
 
     versions = [version] if version else [exhibit.affected, exhibit.fixed]
     try:

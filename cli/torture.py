@@ -211,8 +211,8 @@ def _ran(application: Application, plan: Plan, junit: Path | None, *, every_run:
 @contextmanager
 def _cannot_run() -> Iterator[None]:
     from ..testing.broker import BrokerFailed
-    from ..trials.conform.program import NoProgram
     from ..trials.process_groups import ending_with_command
+    from ..trials.program import NoProgram
     from ..trials.torture.campaign import DoesNotWork
 
     try:

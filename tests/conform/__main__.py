@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ottla.trials.conform.html_report import as_html
 from ottla.trials.conform.known_violations import FILE
-from ottla.trials.conform.running import CANNOT_RUN, Plan, run_scenario
+from ottla.trials.conform.scenario_run import CANNOT_RUN, Plan, run_scenario
 from ottla.trials.conform.scenarios import scenarios_named
 from ottla.trials.conform.text_report import print_scenarios
 

@@ -7,7 +7,7 @@ import pytest
 from ottla.trials.conform.copy_rules import COPY_RULES
 from ottla.trials.conform.known_violations import CLIENTS as NAMES
 from ottla.trials.conform.known_violations import known_violations
-from ottla.trials.conform.running import Plan, run_scenario
+from ottla.trials.conform.scenario_run import Plan, run_scenario
 from ottla.trials.conform.scenarios import SCENARIOS, scenarios_named
 from ottla.verdict.rules.all_rules import RULES
 

@@ -224,7 +224,7 @@ ALLOWED: Final = {
     "cli/config.py",
     "cli/version.py",
     "serving/container.py",
-    "trials/diff/running.py",
+    "trials/diff/mirror_run.py",
     "serving/health.py",
     "kafka_tools/__main__.py",
     "kafka_tools/options.py",

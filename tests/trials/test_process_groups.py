@@ -21,7 +21,7 @@ WITH_THREADS = """
 import sys, time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from ottla.trials.conform.program import NoProgram, Program
+from ottla.trials.program import NoProgram, Program
 from ottla.trials.process_groups import ending_with_command
 
 def run(number):

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from ...trace.exchanges import Exchange
+from .replay_trial import ReplayTrial
 from .seen import Seen
-from .stage import Stage
 
 
 class Shows(Enum):
@@ -50,7 +50,7 @@ def neither(seen: Seen) -> Verdict:
     return Verdict(Shows.NEITHER, f"the program {how}: {end}")
 
 
-def nothing(stage: Stage) -> None:
+def nothing(trial: ReplayTrial) -> None:
     """A lab that does nothing."""
 
 
@@ -81,8 +81,8 @@ class Exhibit(NamedTuple):
     fixed: str
     program: str
     check: Callable[[Seen], Verdict | None]
-    before: Callable[[Stage], None] = nothing
-    during: Callable[[Stage], None] = nothing
+    before: Callable[[ReplayTrial], None] = nothing
+    during: Callable[[ReplayTrial], None] = nothing
     nodes: int = 1
     partitions: int = 1
     settings: Mapping[str, str] = {}  # never changed

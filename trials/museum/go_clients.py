@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from .exhibit import Exhibit, Verdict, bug, no_bug
+from .replay_trial import TOPIC, ReplayTrial
 from .seen import Seen
-from .stage import TOPIC, Stage
 
 _STUCK: Final = 20  # so many requests for the same offset are no accident
 
 
-def storage_error(stage: Stage) -> None:
+def storage_error(trial: ReplayTrial) -> None:
     """The first Produce meets a disk that fails."""
     match = {"api": "Produce", "topic": TOPIC, "times": 1}
-    stage.broker.faults.add("error", code="KAFKA_STORAGE_ERROR", match=match)
+    trial.broker.faults.add("error", code="KAFKA_STORAGE_ERROR", match=match)
 
 
 def sent_after_storage_error(seen: Seen) -> Verdict | None:
@@ -27,17 +27,17 @@ def sent_after_storage_error(seen: Seen) -> Verdict | None:
     return None
 
 
-def empty_batch_first(stage: Stage) -> None:
+def empty_batch_first(trial: ReplayTrial) -> None:
     """A batch of which compaction has left no record, and one record behind it."""
-    stage.broker.given("empty_batches", topic=TOPIC, batches=1, removed=10)
-    stage.broker.produce(TOPIC, ["last"])
+    trial.broker.given("empty_batches", topic=TOPIC, batches=1, removed=10)
+    trial.broker.produce(TOPIC, ["last"])
 
 
-def until_stuck(stage: Stage) -> None:
+def until_stuck(trial: ReplayTrial) -> None:
     """End the program once it asks for the same again and again."""
-    counted = stage.broker.faults.add("delay", ms=0, match={"api": "Fetch", "client_id": "museum"})
-    stage.wait_fired(counted, _STUCK)
-    stage.end()
+    counted = trial.broker.faults.add("delay", ms=0, match={"api": "Fetch", "client_id": "museum"})
+    trial.wait_fired(counted, _STUCK)
+    trial.end()
 
 
 def got_past_empty_batch(seen: Seen) -> Verdict | None:
@@ -51,10 +51,10 @@ def got_past_empty_batch(seen: Seen) -> Verdict | None:
     return None
 
 
-def hole_at_the_end(stage: Stage) -> None:
+def hole_at_the_end(trial: ReplayTrial) -> None:
     """A batch whose last records compaction has removed, and a record behind it."""
-    stage.broker.given("compacted_hole_at_end", topic=TOPIC)
-    stage.broker.produce(TOPIC, ["last"])
+    trial.broker.given("compacted_hole_at_end", topic=TOPIC)
+    trial.broker.produce(TOPIC, ["last"])
 
 
 def got_past_the_hole(seen: Seen) -> Verdict | None:
@@ -69,14 +69,14 @@ def got_past_the_hole(seen: Seen) -> Verdict | None:
     return None
 
 
-def aborted_transactions(stage: Stage) -> None:
+def aborted_transactions(trial: ReplayTrial) -> None:
     """Three aborted transactions of one producer; the broker lists them in another order."""
-    produce = stage.broker.produce
+    produce = trial.broker.produce
     for name in ("one", "two", "three"):
         produce(TOPIC, [f"aborted {name}"], transactional_id="shop", commit=False)
     produce(TOPIC, ["last"])
     match = {"api": "Fetch", "client_id": "museum"}
-    stage.broker.faults.add("corrupt", what="shuffled_aborted", seed=1, match=match)
+    trial.broker.faults.add("corrupt", what="shuffled_aborted", seed=1, match=match)
 
 
 def skips_aborted(seen: Seen) -> Verdict | None:
@@ -91,12 +91,12 @@ def skips_aborted(seen: Seen) -> Verdict | None:
     return None
 
 
-def does_not_tell_the_end(stage: Stage) -> None:
+def does_not_tell_the_end(trial: ReplayTrial) -> None:
     """One record to copy; EndTxn fails without a reason, and ends nothing."""
-    stage.broker.produce(TOPIC, ["a"])
-    stage.broker.create_topic("copy")
+    trial.broker.produce(TOPIC, ["a"])
+    trial.broker.create_topic("copy")
     match = {"api": "EndTxn"}
-    stage.broker.faults.add("error", code="UNKNOWN_SERVER_ERROR", match=match)
+    trial.broker.faults.add("error", code="UNKNOWN_SERVER_ERROR", match=match)
 
 
 def tells_that_it_is_unknown(seen: Seen) -> Verdict | None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from .exhibit import Exhibit, Verdict, bug, no_bug
+from .replay_trial import TOPIC, ReplayTrial
 from .seen import Seen
-from .stage import TOPIC, Stage
 
 
-def hold_the_producer_id(stage: Stage) -> None:
+def hold_the_producer_id(trial: ReplayTrial) -> None:
     """The first InitProducerId is answered only after the program has given up waiting."""
-    stage.broker.create_topic(f"{TOPIC}-other")
+    trial.broker.create_topic(f"{TOPIC}-other")
     match = {"api": "InitProducerId", "transactional_id": "shop", "nth": 1}
-    held = stage.broker.faults.add("hold", match=match, point="after")
-    stage.wait_said("timeout")
+    held = trial.broker.faults.add("hold", match=match, point="after")
+    trial.wait_said("timeout")
     held.remove()
-    stage.tell("again")
+    trial.tell("again")
 
 
 def can_begin_again(seen: Seen) -> Verdict | None:
@@ -29,11 +29,11 @@ def can_begin_again(seen: Seen) -> Verdict | None:
     return None
 
 
-def no_leader_yet(stage: Stage) -> None:
+def no_leader_yet(trial: ReplayTrial) -> None:
     """Three records; the first answers to Metadata know of no leader."""
-    stage.broker.produce(TOPIC, ["a", "b", "c"])
+    trial.broker.produce(TOPIC, ["a", "b", "c"])
     match = {"api": "Metadata", "client_id": "museum", "topic": TOPIC, "times": 1}
-    stage.broker.faults.add("error", code="LEADER_NOT_AVAILABLE", match=match)
+    trial.broker.faults.add("error", code="LEADER_NOT_AVAILABLE", match=match)
 
 
 def records_are_deleted(seen: Seen) -> Verdict | None:
@@ -48,10 +48,10 @@ def records_are_deleted(seen: Seen) -> Verdict | None:
     return None
 
 
-def not_authorized_yet(stage: Stage) -> None:
+def not_authorized_yet(trial: ReplayTrial) -> None:
     """The right to get a producer id comes after the first request for one."""
     match = {"api": "InitProducerId", "client_id": "museum", "times": 1}
-    stage.broker.faults.add("error", code="CLUSTER_AUTHORIZATION_FAILED", match=match)
+    trial.broker.faults.add("error", code="CLUSTER_AUTHORIZATION_FAILED", match=match)
 
 
 def producer_recovers(seen: Seen) -> Verdict | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from .exhibit import Exhibit, Verdict, bug, no_bug
+from .replay_trial import TOPIC, ReplayTrial
 from .seen import Seen
-from .stage import TOPIC, Stage
 
 
-def four_records(stage: Stage) -> None:
+def four_records(trial: ReplayTrial) -> None:
     """Offsets 0 to 3."""
-    stage.broker.produce(TOPIC, ["a", "b", "c", "d"])
+    trial.broker.produce(TOPIC, ["a", "b", "c", "d"])
 
 
 def stored_offset_is_committed(seen: Seen) -> Verdict | None:
@@ -24,17 +24,17 @@ def stored_offset_is_committed(seen: Seen) -> Verdict | None:
     return None
 
 
-def move_the_leader(stage: Stage) -> None:
+def move_the_leader(trial: ReplayTrial) -> None:
     """The other node leads, after the client has asked the first one."""
-    stage.wait_said("before")
-    stage.broker.move_leader(TOPIC, 0, 2)
-    stage.tell("go on")
+    trial.wait_said("before")
+    trial.broker.move_leader(TOPIC, 0, 2)
+    trial.tell("go on")
 
 
-def on_node_one(stage: Stage) -> None:
+def on_node_one(trial: ReplayTrial) -> None:
     """Records, and a leader."""
-    stage.broker.move_leader(TOPIC, 0, 1)
-    stage.broker.produce(TOPIC, ["a", "b"])
+    trial.broker.move_leader(TOPIC, 0, 1)
+    trial.broker.produce(TOPIC, ["a", "b"])
 
 
 def asks_the_new_leader(seen: Seen) -> Verdict | None:
@@ -49,11 +49,11 @@ def asks_the_new_leader(seen: Seen) -> Verdict | None:
     return None
 
 
-def second_times_out(stage: Stage) -> None:
+def second_times_out(trial: ReplayTrial) -> None:
     """The second batch times out and is not stored, while the third is on its way."""
     match = {"api": "Produce", "nth": 2}
-    stage.broker.faults.add("delay", ms=300, match=match, goes_on=True)
-    stage.broker.faults.add("error", code="REQUEST_TIMED_OUT", match=match)
+    trial.broker.faults.add("delay", ms=300, match=match, goes_on=True)
+    trial.broker.faults.add("error", code="REQUEST_TIMED_OUT", match=match)
 
 
 def third_waits_for_second(seen: Seen) -> Verdict | None:

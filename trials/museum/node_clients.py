@@ -6,8 +6,8 @@ from typing import Final
 
 from ...trace.exchanges import Exchange
 from .exhibit import Exhibit, Verdict, bug, no_bug
+from .replay_trial import TOPIC, ReplayTrial
 from .seen import Seen
-from .stage import TOPIC, Stage
 
 
 def sequences(seen: Seen) -> list[tuple[int, Exchange]]:
@@ -19,10 +19,10 @@ def sequences(seen: Seen) -> list[tuple[int, Exchange]]:
     ]
 
 
-def slow_answer(stage: Stage) -> None:
+def slow_answer(trial: ReplayTrial) -> None:
     """The first answer comes late, so that the sends after it are on their way before."""
     match = {"api": "Produce", "nth": 1}
-    stage.broker.faults.add("delay", ms=300, point="after", match=match)
+    trial.broker.faults.add("delay", ms=300, point="after", match=match)
 
 
 def sequences_go_on(seen: Seen) -> Verdict | None:
@@ -49,10 +49,10 @@ def ended_nothing(seen: Seen) -> Verdict | None:
     return None
 
 
-def forbid_a_topic(stage: Stage) -> None:
+def forbid_a_topic(trial: ReplayTrial) -> None:
     """The broker tells this client nothing of one topic."""
     match = {"api": "Metadata", "topic": "forbidden"}
-    stage.broker.faults.add("error", code="TOPIC_AUTHORIZATION_FAILED", match=match)
+    trial.broker.faults.add("error", code="TOPIC_AUTHORIZATION_FAILED", match=match)
 
 
 def sends_to_another_topic(seen: Seen) -> Verdict | None:
@@ -66,11 +66,11 @@ def sends_to_another_topic(seen: Seen) -> Verdict | None:
     return None
 
 
-def four_records_in_each(stage: Stage) -> None:
+def four_records_in_each(trial: ReplayTrial) -> None:
     """Offsets 0 to 3 in both partitions."""
     for partition in (0, 1):
         for value in ("a", "b", "c", "last"):
-            stage.broker.produce(TOPIC, [{"value": value, "partition": partition}])
+            trial.broker.produce(TOPIC, [{"value": value, "partition": partition}])
 
 
 def both_seeks_count(seen: Seen) -> Verdict | None:
@@ -96,9 +96,9 @@ def is_a_tombstone(seen: Seen) -> Verdict | None:
     return None
 
 
-def two_records(stage: Stage) -> None:
+def two_records(trial: ReplayTrial) -> None:
     """Offsets 0 and 1."""
-    stage.broker.produce(TOPIC, ["a", "b"])
+    trial.broker.produce(TOPIC, ["a", "b"])
 
 
 def commits_the_next_offset(seen: Seen) -> Verdict | None:

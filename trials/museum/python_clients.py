@@ -8,18 +8,18 @@ from ...client.admin.groups import commit_offsets, coordinator_of
 from ...client.cluster_client import Client
 from ...coordinator.partitioning import partition_for
 from .exhibit import Exhibit, Verdict, bug, no_bug
+from .replay_trial import GROUP, TOPIC, ReplayTrial
 from .seen import Seen
-from .stage import GROUP, TOPIC, Stage
 
 _NOT_READY: Final = "Could not send <class 'aiokafka.protocol.transaction.EndTxnRequest"
 _ATTEMPTS: Final = 10
 _COORDINATING_PARTITIONS: Final = 50
 
 
-def storage_error(stage: Stage) -> None:
+def storage_error(trial: ReplayTrial) -> None:
     """The first Produce meets a disk that fails."""
     match = {"api": "Produce", "topic": TOPIC, "times": 1}
-    stage.broker.faults.add("error", code="KAFKA_STORAGE_ERROR", match=match)
+    trial.broker.faults.add("error", code="KAFKA_STORAGE_ERROR", match=match)
 
 
 def sent_after_storage_error(seen: Seen) -> Verdict | None:
@@ -32,16 +32,16 @@ def sent_after_storage_error(seen: Seen) -> Verdict | None:
     return None
 
 
-def coordinator_goes(stage: Stage) -> None:
+def coordinator_goes(trial: ReplayTrial) -> None:
     """The transaction's coordinator stops before the commit; the other node takes over."""
-    stage.wait_said("sent")
-    with Client.to(stage.broker.bootstrap_servers) as client:
+    trial.wait_said("sent")
+    with Client.to(trial.broker.bootstrap_servers) as client:
         coordinator = client.transaction_coordinator("shop")
-    stage.broker.move_leader(TOPIC, 0, 3 - coordinator)
-    stage.broker.nodes[coordinator].stop()
-    stage.tell("commit")
-    stage.wait_output(_NOT_READY, _ATTEMPTS)
-    stage.end()
+    trial.broker.move_leader(TOPIC, 0, 3 - coordinator)
+    trial.broker.nodes[coordinator].stop()
+    trial.tell("commit")
+    trial.wait_output(_NOT_READY, _ATTEMPTS)
+    trial.end()
 
 
 def found_new_coordinator(seen: Seen) -> Verdict | None:
@@ -55,21 +55,21 @@ def found_new_coordinator(seen: Seen) -> Verdict | None:
     return None
 
 
-def coordinators_together(stage: Stage) -> None:
+def coordinators_together(trial: ReplayTrial) -> None:
     """One node coordinates the transaction and the group."""
-    with Client.to(stage.broker.bootstrap_servers) as client:
+    with Client.to(trial.broker.bootstrap_servers) as client:
         node_id = client.transaction_coordinator("shop")
         coordinator_of(client, GROUP)
     partition = partition_for(GROUP, _COORDINATING_PARTITIONS)
-    stage.broker.move_leader("__consumer_offsets", partition, node_id)
+    trial.broker.move_leader("__consumer_offsets", partition, node_id)
 
 
-def transaction_moves(stage: Stage) -> None:
+def transaction_moves(trial: ReplayTrial) -> None:
     """The transaction gets another coordinator, then the connection to the group's is lost."""
-    stage.wait_said("committed")
-    stage.broker.faults.add("move_coordinator", match={"api": "AddOffsetsToTxn", "times": 1})
-    stage.broker.faults.add("close_before", match={"api": "TxnOffsetCommit", "times": 1})
-    stage.tell("again")
+    trial.wait_said("committed")
+    trial.broker.faults.add("move_coordinator", match={"api": "AddOffsetsToTxn", "times": 1})
+    trial.broker.faults.add("close_before", match={"api": "TxnOffsetCommit", "times": 1})
+    trial.tell("again")
 
 
 def offsets_after_the_move(seen: Seen) -> Verdict | None:
@@ -92,24 +92,24 @@ def read_from_two_leaders(seen: Seen) -> Verdict | None:
     return None
 
 
-def one_record_in_each(stage: Stage) -> None:
+def one_record_in_each(trial: ReplayTrial) -> None:
     """A record in each partition, each of which has a leader of its own."""
     for partition in (0, 1):
-        stage.broker.produce(TOPIC, [{"value": "a", "partition": partition}])
-        stage.broker.move_leader(TOPIC, partition, partition + 1)
+        trial.broker.produce(TOPIC, [{"value": "a", "partition": partition}])
+        trial.broker.move_leader(TOPIC, partition, partition + 1)
 
 
-def slow_to_tell_offsets(stage: Stage) -> None:
+def slow_to_tell_offsets(trial: ReplayTrial) -> None:
     """Four records, of which the group has read two; the next OffsetFetch is held."""
-    stage.broker.produce(TOPIC, ["a", "b", "c", "d"])
-    with Client.to(stage.broker.bootstrap_servers) as client:
+    trial.broker.produce(TOPIC, ["a", "b", "c", "d"])
+    with Client.to(trial.broker.bootstrap_servers) as client:
         commit_offsets(client, GROUP, {(TOPIC, 0): 2})
 
 
-def hold_offsets_for_a_poll(stage: Stage) -> None:
+def hold_offsets_for_a_poll(trial: ReplayTrial) -> None:
     """Until the first poll has returned, there is no answer to OffsetFetch."""
-    held = stage.broker.faults.add("hold", match={"api": "OffsetFetch", "client_id": "kafka-*"})
-    stage.wait_said("polled")
+    held = trial.broker.faults.add("hold", match={"api": "OffsetFetch", "client_id": "kafka-*"})
+    trial.wait_said("polled")
     held.remove()
 
 
@@ -124,11 +124,11 @@ def went_on_from_the_commit(seen: Seen) -> Verdict | None:
     return None
 
 
-def leader_just_moved(stage: Stage) -> None:
+def leader_just_moved(trial: ReplayTrial) -> None:
     """The first ListOffsets finds that the leader has moved."""
-    stage.broker.produce(TOPIC, ["a", "b", "c"])
+    trial.broker.produce(TOPIC, ["a", "b", "c"])
     match = {"api": "ListOffsets", "client_id": "kafka-*", "topic": TOPIC, "times": 1}
-    stage.broker.faults.add("error", code="NOT_LEADER_OR_FOLLOWER", match=match)
+    trial.broker.faults.add("error", code="NOT_LEADER_OR_FOLLOWER", match=match)
 
 
 def told_the_end(seen: Seen) -> Verdict | None:
@@ -141,10 +141,10 @@ def told_the_end(seen: Seen) -> Verdict | None:
     return None
 
 
-def marker_alone(stage: Stage) -> None:
+def marker_alone(trial: ReplayTrial) -> None:
     """The marker of a transaction that has no records here, and a record behind it."""
-    stage.broker.given("abort_marker_without_data", topic=TOPIC)
-    stage.broker.produce(TOPIC, ["last"])
+    trial.broker.given("abort_marker_without_data", topic=TOPIC)
+    trial.broker.produce(TOPIC, ["last"])
 
 
 def reads_past_the_marker(seen: Seen) -> Verdict | None:

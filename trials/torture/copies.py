@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ..conform.program import Program, filled
+from ..program import Program
 from .contract import Contract
 
 _FIRST_PAUSE_S: Final = 0.05
@@ -50,11 +50,8 @@ class Copy:
     def start(self) -> None:
         """Start a process. Raises NoProgram."""
         self._started += 1
-        values = self._values
-        variables = {f"OTTLA_{name.upper()}": value for name, value in values.items()}
-        variables["KAFKA_BOOTSTRAP_SERVERS"] = values["bootstrap"]
         output = self._directory / f"copy-{self.number}.{self._started}.txt"
-        self._program = Program(filled(self._contract.command, values), variables, output)
+        self._program = Program.with_values(self._contract.command, self._values, output)
 
     def has_exited(self) -> int | None:
         """The status of a process that ended by itself since the last call; None: none did."""

@@ -9,16 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from ...client.cluster_client import ErrorAnswer, NoAnswer
 from ...trace.events import Event, Fault
-from ..conform.program import ended
+from ..program import describe_exit
 from .checks import EXITS, FENCING, STUCK, Seen, Violation, judge_output
 from .contract import Contract
 from .copies import Copy
 from .inputs import late_records, portions_of
 from .ledger import judge_ledger
 from .schedule import REPLACED, TIMED_OUT, Schedule, Step
-from .stage import Stage
+from .torture_broker import TortureBroker
 from .watch import Watch
 
 _LOOK_S: Final = 0.015
@@ -85,10 +84,11 @@ def run(
     Raises:
         NoProgram, BrokerFailed, NoAnswer, ErrorAnswer: it cannot take place.
     """
-    with TemporaryDirectory(prefix="ottla-torture-") as scratch:
-        directory = Path(scratch)
-        with Stage(contract, schedule, directory) as stage:
-            return _Run(contract, schedule, stage, directory).outcome(is_over)
+    with (
+        TemporaryDirectory(prefix="ottla-torture-") as scratch,
+        TortureBroker(contract, schedule, Path(scratch)) as trial,
+    ):
+        return _ScheduleRun(contract, schedule, trial).outcome(is_over)
 
 
 class _Act:
@@ -107,15 +107,12 @@ class _Act:
         return time.monotonic() > self.began_s + _LONGEST_ACT_S
 
 
-class _Run:
-    def __init__(
-        self, contract: Contract, schedule: Schedule, stage: Stage, directory: Path
-    ) -> None:
+class _ScheduleRun:
+    def __init__(self, contract: Contract, schedule: Schedule, trial: TortureBroker) -> None:
         self._contract = contract
         self._schedule = schedule
-        self._stage = stage
-        self._directory = directory
-        self._watch = Watch(stage.trace)
+        self._trial = trial
+        self._watch = Watch(trial.trace)
         self._copies: dict[int, Copy] = {}
         self._rules: dict[int, Step] = {}
         self._fired: list[Step] = []
@@ -132,19 +129,17 @@ class _Run:
         self.story: list[Told] = []
 
     def outcome(self, is_given_up: Callable[[], bool]) -> Outcome:
-        began_s = time.monotonic()
         self._send_portion()
-        self._rules = self._stage.add_rules()
-        self._stage.broker.trace.start(ring=1, file=self._stage.trace)
+        self._rules = self._trial.add_rules()
+        self._trial.begin()
         try:
             for _ in range(self._schedule.copies):
                 self._start_copy()
-            deadline_s = began_s + self._contract.timeout_s
-            while not self._is_over(deadline_s):
+            while not self._is_over():
                 time.sleep(_LOOK_S)
                 self._turn()
                 if is_given_up():
-                    return Outcome(took_s=time.monotonic() - began_s)
+                    return Outcome(took_s=self._trial.passed_s)
             self._end()
         finally:
             for copy in self._copies.values():
@@ -158,7 +153,7 @@ class _Run:
         return Outcome(
             violations=violations,
             fired=tuple(self._fired),
-            took_s=time.monotonic() - began_s,
+            took_s=self._trial.passed_s,
             story=self.story,
             events=self._watch.events if violations else [],
             apis=self._watch.apis,
@@ -181,7 +176,7 @@ class _Run:
                 self._acts.remove(act)
                 act.finish()
         self._restart()
-        self._stage.follow()
+        self._trial.follow()
         self._look_at_offsets()
         self._skip_quiet_time()
 
@@ -190,7 +185,7 @@ class _Run:
 
     def _start_copy(self) -> Copy:
         number = len(self._copies) + 1
-        copy = Copy(number, self._contract, self._stage.bootstrap(number), self._directory)
+        copy = Copy(number, self._contract, self._trial.bootstrap(number), self._trial.directory)
         self._copies[number] = copy
         copy.start()
         self._tell(f"copy {number} starts")
@@ -200,8 +195,8 @@ class _Run:
         for number, copy in self._copies.items():
             status = copy.has_exited()
             if status is not None:
-                self._tell(f"copy {number}: {ended(status)}")
-                self._stage.expel(self._watch.members(number))
+                self._tell(f"copy {number}: {describe_exit(status)}")
+                self._trial.expel(self._watch.members(number))
                 self._watch.forget_owner(number)
             if copy.start_again():
                 self._tell(f"copy {number} starts again")
@@ -212,7 +207,7 @@ class _Run:
             return
         self._offsets_s = now_s
         before = self._offsets
-        self._offsets = self._stage.offsets() or before
+        self._offsets = self._trial.offsets() or before
         if self._offsets != before:
             self._portion_s = now_s
         is_slow = now_s > self._portion_s + _NEXT_PORTION_S and self._offsets
@@ -224,7 +219,7 @@ class _Run:
         return all(self._offsets.get(place, 0) >= end for place, end in self._ends.items())
 
     def _send_portion(self) -> None:
-        for place, end in self._stage.send(self._portions[self._sent]).items():
+        for place, end in self._trial.send(self._portions[self._sent]).items():
             self._ends[place] = max(self._ends.get(place, 0), end)
         self._sent += 1
         self._portion_s = time.monotonic()
@@ -237,14 +232,14 @@ class _Run:
             return
         if quiet_s > _NUDGE_S and not self._is_nudged and self._sent == len(self._portions):
             self._is_nudged = True
-            self._ends |= self._stage.send(late_records(self._schedule.data))
+            self._ends |= self._trial.send(late_records(self._schedule.data))
             self._tell("one more record comes in each partition of the input")
         if quiet_s < self._skip_after_s:
             return
         self._skipped_s = now_s
         self._skip_after_s *= 2
         self._tell("nothing happens: 61 s pass at once")
-        self._stage.jump(_SKIP_MS)
+        self._trial.jump(_SKIP_MS)
 
     # Steps of processes
 
@@ -252,7 +247,7 @@ class _Run:
         act = _Act(step, rule, event.seq)
         copy = self._copies.get(step.at.copy)
         if copy is None:
-            self._stage.release(rule)
+            self._trial.release(rule)
             return
         request = self._watch.request_of(event)
         node_id = 1 if request is None or request.node_id is None else request.node_id
@@ -261,8 +256,8 @@ class _Run:
 
     def _kill(self, act: _Act, copy: Copy, _node_id: int) -> None:
         copy.kill()
-        self._stage.release(act.rule)
-        self._stage.expel(self._watch.members(copy.number))
+        self._trial.release(act.rule)
+        self._trial.expel(self._watch.members(copy.number))
         self._watch.forget_owner(copy.number)
 
     def _pause(self, act: _Act, copy: Copy, _node_id: int) -> None:
@@ -271,9 +266,9 @@ class _Run:
         ends = dict(self._ends)
         # What it has read is read and committed by others meanwhile.
         act.is_over = lambda: all(self._offsets.get(each, 0) >= ends[each] for each in ends)
-        self._stage.expel(self._watch.members(copy.number))
+        self._trial.expel(self._watch.members(copy.number))
         if meanwhile == TIMED_OUT:
-            self._stage.jump(_BEYOND_TIMEOUTS_MS)
+            self._trial.jump(_BEYOND_TIMEOUTS_MS)
         elif meanwhile == REPLACED:
             self._tell(f"another process starts as copy {copy.number}")
             copy.replace()
@@ -281,7 +276,7 @@ class _Run:
             act.is_over = lambda: True
 
         def finish() -> None:
-            self._stage.release(act.rule)
+            self._trial.release(act.rule)
             self._tell(f"copy {copy.number} goes on (SIGCONT)")
             copy.resume()
 
@@ -289,7 +284,7 @@ class _Run:
 
     def _stop(self, act: _Act, copy: Copy, _node_id: int) -> None:
         copy.terminate()
-        self._stage.release(act.rule)
+        self._trial.release(act.rule)
 
     def _start(self, act: _Act, _copy: Copy, _node_id: int) -> None:
         started = self._start_copy()
@@ -297,25 +292,25 @@ class _Run:
         act.is_over = lambda: (
             self._watch.joins.get(started.number, 0) > 0 or time.monotonic() > deadline_s
         )
-        act.finish = lambda: self._stage.release(act.rule)
+        act.finish = lambda: self._trial.release(act.rule)
 
     def _fence(self, act: _Act, copy: Copy, _node_id: int) -> None:
         for name in self._watch.transactional_ids(copy.number):
-            self._stage.fence(name)
-        self._stage.release(act.rule)
+            self._trial.fence(name)
+        self._trial.release(act.rule)
 
     def _jump(self, act: _Act, _copy: Copy, _node_id: int) -> None:
-        self._stage.jump(act.step.time_ms)
-        self._stage.release(act.rule)
+        self._trial.jump(act.step.time_ms)
+        self._trial.release(act.rule)
 
     def _crash(self, act: _Act, _copy: Copy, node_id: int) -> None:
-        self._stage.crash(node_id)
+        self._trial.crash(node_id)
         deadline_s = time.monotonic() + _NODE_DOWN_S
         act.is_over = lambda: time.monotonic() > deadline_s
 
         def finish() -> None:
             self._tell(f"node {node_id} starts again")
-            self._stage.start_node(node_id)
+            self._trial.start_node(node_id)
 
         act.finish = finish
 
@@ -329,7 +324,7 @@ class _Run:
             and not self._watch.has_open_transaction
         )
 
-    def _is_over(self, deadline_s: float) -> bool:
+    def _is_over(self) -> bool:
         now_s = time.monotonic()
         if self._acts:
             return False
@@ -345,7 +340,7 @@ class _Run:
         if exits > bound:
             self._found.append(self._exits(exits))
             return True
-        if now_s > deadline_s or quiet_s > self._contract.idle_s:
+        if self._trial.is_late or quiet_s > self._contract.idle_s:
             self._found.append(self._stuck(quiet_s))
             return True
         return False
@@ -353,7 +348,7 @@ class _Run:
     def _exits(self, count: int) -> Violation:
         copy = max(self._copies.values(), key=lambda each: len(each.exits))
         last = f": {copy.last_lines[-1]}" if copy.last_lines else ""
-        text = f"the copies have exited {count} times; {ended(copy.exits[-1])}{last}"
+        text = f"the copies have exited {count} times; {describe_exit(copy.exits[-1])}{last}"
         return Violation(EXITS, text)
 
     def _stuck(self, quiet_s: float) -> Violation:
@@ -374,24 +369,21 @@ class _Run:
 
     def _end(self) -> None:
         """All faults are over; the copies close, and may end what they have begun."""
-        self._stage.broker.faults.clear()
+        self._trial.broker.faults.clear()
         for copy in self._copies.values():
             copy.resume()
             copy.terminate()
         for copy in self._copies.values():
             copy.end(_GRACE_S)
-        self._stage.broker.trace.stop()
+        self._trial.broker.trace.stop()
         # What the processes have left open is aborted by their timeouts.
-        self._stage.jump(_BEYOND_TIMEOUTS_MS)
+        self._trial.jump(_BEYOND_TIMEOUTS_MS)
         self._tell("the copies have ended")
 
     def _seen(self) -> Seen:
-        contract, broker = self._contract, self._stage.broker
-        try:
-            return Seen(
-                broker.read(contract.input, isolation="read_uncommitted"),
-                broker.read(contract.output, isolation="read_uncommitted"),
-                self._stage.offsets() or self._offsets,
-            )
-        except (NoAnswer, ErrorAnswer):
-            raise
+        contract, broker = self._contract, self._trial.broker
+        return Seen(
+            broker.read(contract.input, isolation="read_uncommitted"),
+            broker.read(contract.output, isolation="read_uncommitted"),
+            self._trial.offsets() or self._offsets,
+        )

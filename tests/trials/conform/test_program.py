@@ -13,9 +13,9 @@ import pytest
 
 from ottla.__main__ import main
 from ottla.trials.conform.copy_rules import OF_TRANSACTIONS
-from ottla.trials.conform.program import Program, filled
-from ottla.trials.conform.running import not_fired
+from ottla.trials.conform.scenario_run import not_fired
 from ottla.trials.conform.scenarios import SCENARIOS, LabFault
+from ottla.trials.program import Program, filled
 
 ROOT = Path(__file__).parents[3]
 COPIER = [sys.executable, str(Path(__file__).parent / "copier.py")]

@@ -24,7 +24,7 @@ from ottla.trials.diff.final_state import FinalState
 from ottla.trials.diff.ids import Ids, Translation
 from ottla.trials.diff.journal import Journal
 from ottla.trials.diff.messages import Request, read_request
-from ottla.trials.diff.replay import alone_s
+from ottla.trials.diff.recording_replay import alone_s
 from ottla.trials.diff.sides import CLOSED, SILENT, Outcome, SideConnection
 from ottla.trials.diff.waits import WAITS, Wait, different_moments
 

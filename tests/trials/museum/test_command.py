@@ -16,10 +16,10 @@ import pytest
 from ottla.__main__ import main
 from ottla.trials.museum.collection import EXHIBITS
 from ottla.trials.museum.exhibit import Shows, Verdict
+from ottla.trials.museum.exhibit_replay import replay
 from ottla.trials.museum.install import NotInstalled, cache_directory, launch
-from ottla.trials.museum.replay import replay
+from ottla.trials.museum.replay_trial import ReplayTrial
 from ottla.trials.museum.seen import said
-from ottla.trials.museum.stage import Stage
 
 NAME = "aiokafka-storage-error"
 EXHIBIT = next(each for each in EXHIBITS if each.name == NAME)
@@ -116,9 +116,9 @@ def test_a_program_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_lab_waits_for_words_of_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    def go_on(stage: Stage) -> None:
-        stage.wait_said("failed")
-        stage.tell("go on")
+    def go_on(trial: ReplayTrial) -> None:
+        trial.wait_said("failed")
+        trial.tell("go on")
 
     def ended_by_itself(seen: object) -> Verdict | None:
         return Verdict(Shows.BUG, "") if getattr(seen, "status", None) == 0 else None

@@ -1,4 +1,4 @@
-"""What the lab of an exhibit works with: the broker, and the program once it runs."""
+"""What the lab of an exhibit works with: a trial, and the program once it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final
 
 from ...testing.broker import Ottla
 from ...testing.lab import Fault
-from ..conform.program import Program
+from ..program import Program
+from ..trial import Trial
 from .seen import said
 
 TOPIC: Final = "museum"
@@ -20,39 +21,43 @@ class NotSaid(Exception):
     """The program did not say, within the time, what the lab waits for."""
 
 
-class Stage:
-    """What the lab of an exhibit works with: the broker, and the program once it runs."""
+class ReplayTrial(Trial):
+    """A trial of an exhibit.
 
-    def __init__(self, broker: Ottla, output: Path, timeout_s: float) -> None:
-        self.broker = broker
-        self._output = output
-        self._deadline_s = time.monotonic() + timeout_s
+    Attributes:
+        program: None before it runs.
+        output_file: of the program.
+    """
+
+    def __init__(self, broker: Ottla, directory: Path, timeout_s: float) -> None:
+        super().__init__(broker, directory, timeout_s)
+        self.output_file = directory / "output.txt"
         self.program: Program | None = None
 
     def output(self) -> list[str]:
         """The lines of the program's output."""
         try:
-            return self._output.read_text(errors="replace").splitlines()
+            return self.output_file.read_text(errors="replace").splitlines()
         except FileNotFoundError:
             return []
 
     def wait_said(self, name: str, count: int = 1) -> None:
         """Return once the program has said something under a name. Raises NotSaid."""
         while len(said(self.output(), name)) < count:
-            if self.has_ended or time.monotonic() > self._deadline_s:
+            if self.has_ended or self.is_late:
                 raise NotSaid(name)
             time.sleep(_LOOK_S)
 
     def wait_output(self, text: str, count: int = 1) -> None:
         """Return once so many lines of the output have a text. Raises NotSaid."""
         while sum(text in each for each in self.output()) < count:
-            if self.has_ended or time.monotonic() > self._deadline_s:
+            if self.has_ended or self.is_late:
                 raise NotSaid(text)
             time.sleep(_LOOK_S)
 
     def wait_fired(self, fault: Fault, count: int) -> None:
         """Return once a fault has fired so often, or the program has ended."""
-        while fault.fired < count and not self.has_ended and time.monotonic() < self._deadline_s:
+        while fault.fired < count and not self.has_ended and not self.is_late:
             time.sleep(_LOOK_S)
 
     def end(self) -> None:
@@ -72,6 +77,6 @@ class Stage:
 
     def wait_end(self) -> int | None:
         """The exit status of the program; None if its time is over before."""
-        while not self.has_ended and time.monotonic() < self._deadline_s:
+        while not self.has_ended and not self.is_late:
             time.sleep(_LOOK_S)
         return None if self.program is None else self.program.status

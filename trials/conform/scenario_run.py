@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -14,13 +13,12 @@ from ...client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
 from ...testing.broker import BrokerFailed, Ottla
-from ...trace.events import Event
-from ...trace.reader import read_trace
+from ..program import NoProgram, Program, describe_exit
+from ..trial import Trial
 from .copy_rules import WORKS, Copied, judge_copy, judge_position, judge_work, judge_wrong_values
 from .findings import Finding, Result
 from .judging import is_named, judge_trace, rules_named
 from .known_violations import ClientNames, with_known
-from .program import NoProgram, Program, ended, filled
 from .scenarios import GROUP, INPUT, OUTPUT, TRANSACTIONAL_ID, LabFault, Scenario
 from .watching import RUNNER, Watch
 
@@ -80,20 +78,16 @@ def run_scenario(scenario: Scenario, plan: Plan) -> Result:
     """Run a program in a scenario. Raises one of CANNOT_RUN."""
     with (
         TemporaryDirectory(prefix="ottla-conform-") as scratch,
-        Ottla(nodes=scenario.nodes, settings=_SETTINGS) as broker,
+        Trial(
+            Ottla(nodes=scenario.nodes, settings=_SETTINGS), Path(scratch), plan.timeout_s
+        ) as trial,
     ):
-        return _Stage(broker, scenario, plan, Path(scratch)).result()
-
-
-def _events(trace: Path) -> Iterable[Event]:
-    with trace.open(encoding="utf-8") as lines:
-        yield from read_trace(lines)
+        trial.create_topics([(INPUT, 1), (OUTPUT, scenario.output_partitions)])
+        return _ScenarioRun(trial, scenario, plan).result()
 
 
 def _prepare(broker: Ottla, scenario: Scenario) -> None:
-    """Make the topics and what the program finds in them."""
-    for topic, partitions in ((INPUT, 1), (OUTPUT, scenario.output_partitions)):
-        broker.create_topic(topic, partitions=partitions, replication_factor=scenario.nodes)
+    """Make what the program finds in the topics."""
     for given in scenario.given:
         if not given.after:
             broker.given(given.state, **given.parameters)
@@ -109,16 +103,15 @@ def _prepare(broker: Ottla, scenario: Scenario) -> None:
             broker.given(given.state, **given.parameters)
 
 
-class _Stage:
+class _ScenarioRun:
     """A scenario on its broker."""
 
-    def __init__(self, broker: Ottla, scenario: Scenario, plan: Plan, directory: Path) -> None:
-        self._broker = broker
+    def __init__(self, trial: Trial, scenario: Scenario, plan: Plan) -> None:
+        self._trial = trial
+        self._broker = trial.broker
         self._scenario = scenario
         self._plan = plan
-        self._trace = directory / "trace.jsonl"
-        self._output = directory / "output.txt"
-        self._watch = Watch(self._trace, INPUT)
+        self._watch = Watch(trial.trace, INPUT)
         self._faults: Faults = []
         self._clients: list[str] = []
 
@@ -133,12 +126,10 @@ class _Stage:
                 fault.kind, match=fault.match, goes_on=fault.goes_on, **fault.parameters
             )
             self._faults.append((fault, added.number))
-        broker.trace.start(ring=1, file=self._trace)
+        self._trial.begin()
         run = self._run(_values(broker, records), end)
         broker.faults.clear()
-        if self._plan.traces is not None:
-            self._plan.traces.mkdir(parents=True, exist_ok=True)
-            shutil.copy(self._trace, self._plan.traces / f"{self._scenario.name}.jsonl")
+        self._trial.keep_trace(self._plan.traces, self._scenario.name)
         found = self._findings(run)
         ended_by_us = f"the program did not end within {self._plan.timeout_s:g} s, and was ended"
         does_not_work = ""
@@ -158,20 +149,18 @@ class _Stage:
 
     def _run(self, values: Mapping[str, str], end: int) -> _Run:
         """Run the program to its end, or until its time is over."""
-        broker, watch, limit_s = self._broker, self._watch, self._plan.timeout_s
-        variables = {f"OTTLA_{name.upper()}": value for name, value in values.items()}
-        variables["KAFKA_BOOTSTRAP_SERVERS"] = broker.bootstrap_servers
+        trial, broker, watch = self._trial, self._broker, self._watch
+        patience_s = min(self._plan.timeout_s / 2, _PATIENCE_S)
         position: int | None = None
-        began_s = time.monotonic()
-        with Program(filled(self._plan.command, values), variables, self._output) as program:
-            while program.status is None and time.monotonic() < began_s + limit_s:
+        output = trial.directory / "output.txt"
+        with Program.with_values(self._plan.command, values, output) as program:
+            while program.status is None and not trial.is_late:
                 watch.look()
-                is_late = time.monotonic() > began_s + min(limit_s / 2, _PATIENCE_S)
-                if position is None and (is_late or self._is_ready(end)):
+                if position is None and (trial.passed_s > patience_s or self._is_ready(end)):
                     position = watch.position
                     _send(broker, self._scenario.late)
                 time.sleep(_LOOK_S)
-            status, took_s = program.status, time.monotonic() - began_s
+            status, took_s = program.status, trial.passed_s
             if status is not None:
                 _wait_for_closes(watch)
             # Before the end of the process group, so that the trace has nothing that it causes.
@@ -192,7 +181,7 @@ class _Stage:
     def _findings(self, run: _Run) -> list[Finding]:
         names = ClientNames()
         found = judge_trace(
-            lambda: names.noting(_events(self._trace)),
+            lambda: names.noting(self._trial.events()),
             rules_named(self._plan.rules),
             is_judged=lambda client_id: client_id != RUNNER,
         )
@@ -216,7 +205,7 @@ class _Stage:
         broker, watch = self._broker, self._watch
         return Copied(
             status=status,
-            ended=ended(status),
+            ended=describe_exit(status),
             last_lines=run.tail,
             input=broker.read(INPUT, isolation="read_uncommitted"),
             output=broker.read(OUTPUT),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import Final, NamedTuple
 
 from ...testing.broker import Ottla
 from ...trace.events import Event
-from ...trace.reader import read_trace
 from ...trace.view import lines_of
-from ..conform.program import Program
+from ..program import Program
 from .exhibit import Exhibit, Verdict, neither
 from .install import launch
+from .replay_trial import GROUP, TOPIC, NotSaid, ReplayTrial
 from .seen import Seen
-from .stage import GROUP, TOPIC, NotSaid, Stage
 
 _SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
 
@@ -45,42 +43,39 @@ def replay(
     began_s = time.monotonic()
     with (
         TemporaryDirectory(prefix="ottla-museum-") as scratch,
-        Ottla(nodes=exhibit.nodes, settings={**_SETTINGS, **exhibit.settings}) as broker,
+        ReplayTrial(
+            Ottla(nodes=exhibit.nodes, settings={**_SETTINGS, **exhibit.settings}),
+            Path(scratch),
+            timeout_s,
+        ) as trial,
     ):
-        trace = Path(scratch) / "trace.jsonl"
-        output = Path(scratch) / "output.txt"
-        replicas = exhibit.nodes
-        broker.create_topic(TOPIC, partitions=exhibit.partitions, replication_factor=replicas)
-        stage = Stage(broker, output, timeout_s)
-        exhibit.before(stage)
-        broker.trace.start(ring=1, file=trace)
-        variables = {**environment, "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
-        with Program(command, variables, output, takes_lines=True) as program:
-            stage.program = program
-            _during(exhibit, stage)
-            status = stage.wait_end()
-        broker.trace.stop()
-        broker.faults.clear()
-        if traces is not None:
-            traces.mkdir(parents=True, exist_ok=True)
-            shutil.copy(trace, traces / f"{exhibit.name}-{version}.jsonl")
-        seen = _seen(broker, trace, status, stage.output())
+        trial.create_topics([(TOPIC, exhibit.partitions)])
+        exhibit.before(trial)
+        trial.begin()
+        variables = {**environment, "KAFKA_BOOTSTRAP_SERVERS": trial.broker.bootstrap_servers}
+        with Program(command, variables, trial.output_file, takes_lines=True) as program:
+            trial.program = program
+            _during(exhibit, trial)
+            status = trial.wait_end()
+        trial.broker.trace.stop()
+        trial.broker.faults.clear()
+        trial.keep_trace(traces, f"{exhibit.name}-{version}")
+        seen = _seen(trial, status)
     verdict = exhibit.check(seen) or neither(seen)
     shown = _lines(seen.events, verdict)
     return Replay(version, verdict, shown, time.monotonic() - began_s)
 
 
-def _during(exhibit: Exhibit, stage: Stage) -> None:
+def _during(exhibit: Exhibit, trial: ReplayTrial) -> None:
     """The lab's part; a program that ends before leaves the rest to the check."""
     try:
-        exhibit.during(stage)
+        exhibit.during(trial)
     except (NotSaid, TimeoutError):
         return
 
 
-def _seen(broker: Ottla, trace: Path, status: int | None, output: list[str]) -> Seen:
-    with trace.open(encoding="utf-8") as lines:
-        events = list(read_trace(lines))
+def _seen(trial: ReplayTrial, status: int | None) -> Seen:
+    broker = trial.broker
     records: dict[int, list[str]] = {}
     found = broker.read(TOPIC)
     for each in found:
@@ -92,7 +87,7 @@ def _seen(broker: Ottla, trace: Path, status: int | None, output: list[str]) -> 
         if topic == TOPIC
     }
     nulls = sum(each.value is None for each in found)
-    return Seen(status, output, events, records, nulls, offsets)
+    return Seen(status, trial.output(), list(trial.events()), records, nulls, offsets)
 
 
 def _lines(events: Sequence[Event], verdict: Verdict) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from ...protocol.api_keys import ApiKey
 from ...testing.broker import BrokerFailed, Ottla, brokers
 from ...testing.lab import Fault, LabRefused
 from ...testing.ports import HeldPorts
+from ..trial import Trial
 from .contract import Contract
 from .inputs import Batch
 from .schedule import BEFORE, FIRST_VERSIONS, Schedule, Step
@@ -33,13 +34,12 @@ _SETTINGS: Final = {
 _FOLLOW_S: Final = 0.05
 
 
-class Stage:
+class TortureBroker(Trial):
     """A broker for one run; a `with` ends it."""
 
     def __init__(self, contract: Contract, schedule: Schedule, directory: Path) -> None:
         self._contract = contract
         self._schedule = schedule
-        self.trace = directory / "trace.jsonl"
         nodes, copies = schedule.nodes, schedule.most_copies
         self._step = copies + 1
         ports = HeldPorts()
@@ -58,7 +58,8 @@ class Stage:
         }
         if schedule.copies == 1:
             settings["group.initial.rebalance.delay.ms"] = "0"
-        self.broker = Ottla(settings=settings, nodes=nodes, clock="manual", log_level="error")
+        broker = Ottla(settings=settings, nodes=nodes, clock="manual", log_level="error")
+        super().__init__(broker, directory, contract.timeout_s)
         self._client: Client | None = None
         self._followed_s = 0.0
 
@@ -66,24 +67,24 @@ class Stage:
 
     def __enter__(self) -> Self:
         # A test that fails shows the log of its last run, and not those of dozens before it.
-        if Stage._last is not None:
-            brokers.discard(Stage._last)
-        Stage._last = self.broker
-        self.broker.__enter__()
-        for topic, partitions in (
-            (self._contract.input, self._schedule.data.partitions),
-            (self._contract.output, self._schedule.data.output_partitions),
-        ):
-            self.broker.create_topic(
-                topic, partitions=partitions, replication_factor=self._schedule.nodes
-            )
+        if TortureBroker._last is not None:
+            brokers.discard(TortureBroker._last)
+        TortureBroker._last = self.broker
+        super().__enter__()
+        data = self._schedule.data
+        self.create_topics(
+            [
+                (self._contract.input, data.partitions),
+                (self._contract.output, data.output_partitions),
+            ]
+        )
         self._followed_s = time.monotonic()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._client is not None:
             self._client.close()
-        self.broker.close()
+        self.broker.close()  # without the wait of a clean stop
 
     def bootstrap(self, copy: int) -> str:
         """HOST:PORT of each node, at the listener of a copy."""
@@ -120,10 +121,10 @@ class Stage:
 
     def offsets(self) -> dict[tuple[str, int], int]:
         """The committed offsets of the group."""
-        found = self._asked(lambda client: offsets_now(client, self._contract.group))
+        found = self._ask(lambda client: offsets_now(client, self._contract.group))
         return {place: each[0] for place, each in (found or {}).items()}
 
-    def _asked(self, ask: Any) -> Any:  # Any: a function of a client, and its result
+    def _ask(self, ask: Any) -> Any:  # Any: a function of a client, and its result
         """Ask with the connection of this run; None if the coordinator does not answer now."""
         try:
             if self._client is None:
@@ -138,7 +139,7 @@ class Stage:
     def expel(self, members: Iterable[Member]) -> None:
         """Take members out of their groups, as if their sessions had timed out."""
         for member in members:
-            self._asked(lambda client, member=member: _leave(client, member))
+            self._ask(lambda client, member=member: _leave(client, member))
 
     def fence(self, transactional_id: str) -> None:
         """Take a transactional id, as a second process does."""
@@ -151,7 +152,7 @@ class Stage:
             }  # fmt: skip
             client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id)
 
-        self._asked(ask)
+        self._ask(ask)
 
     def follow(self) -> None:
         """Let as much of the broker's time pass as of the machine's."""

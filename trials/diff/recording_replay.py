@@ -14,8 +14,8 @@ from .exchanges import Exchanger, Gone, Translations
 from .ids import Ids, Translation
 from .journal import Journal
 from .messages import Request
+from .mirror_run import Compared, Plan, both_sides, facts_of
 from .recorded import Recorded, Recording, of_report, of_trace
-from .running import Compared, Plan, both_sides, facts_of
 from .sides import KAFKA, OTTLA, SideConnection
 from .waits import WAITING, WAITS, Wait, limit_ms
 

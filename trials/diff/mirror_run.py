@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from ... import __version__
 from ...console.options import CannotRun
 from ...testing.broker import BrokerFailed, Ottla
-from ..conform.program import NoProgram, Program, ended, filled
+from ..program import NoProgram, Program, describe_exit
 from .before import Side, known_before, look_at, names_of, notes_on, settings_for_ottla
 from .exchanges import Exchanger
 from .final_state import FinalState
@@ -84,7 +84,7 @@ def run(plan: Plan) -> Compared:
     with both_sides(plan, journal) as sides:
         for note in notes_on(sides):
             journal.note(note)
-        asyncio.run(_Run(plan, sides, journal).run())
+        asyncio.run(_MirrorRun(plan, sides, journal).run())
         rows = [("command", command_text(plan.command) or "none: clients of the mirror")]
         facts = facts_of(sides, plan.answering, rows, values=plan.values)
     return Compared(journal, facts)
@@ -112,7 +112,7 @@ def facts_of(
     )
 
 
-class _Run:
+class _MirrorRun:
     """The part that needs an event loop."""
 
     def __init__(self, plan: Plan, sides: tuple[Side, Side], journal: Journal) -> None:
@@ -149,18 +149,18 @@ class _Run:
         bootstrap = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if not self._plan.command:
             sys.stderr.write(f"the mirror listens on {bootstrap}; Ctrl-C ends the comparison\n")
-            await _interrupted()
+            await _wait_for_signal()
             return
         status = await _program(self._plan, bootstrap)
         if status is None:
             self._ended = f"The program was ended after {self._plan.timeout_s:g} s."
         elif status:
-            self._ended = f"T{ended(status)[1:]}."
+            self._ended = f"T{describe_exit(status)[1:]}."
         if self._ended:
             self._journal.note(self._ended)
 
 
-async def _interrupted() -> None:
+async def _wait_for_signal() -> None:
     """Return at SIGINT, SIGTERM or SIGHUP; the next one ends the command."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -177,10 +177,8 @@ async def _program(plan: Plan, bootstrap: str) -> int | None:
     Its output goes to standard error, since the report is printed. A SIGTERM or SIGHUP
     that this command gets goes on to the program, which would outlive it otherwise.
     """
-    values = {"bootstrap": bootstrap}
-    variables = {"OTTLA_BOOTSTRAP": bootstrap, "KAFKA_BOOTSTRAP_SERVERS": bootstrap}
     try:
-        program = Program(filled(plan.command, values), variables, None)
+        program = Program.with_values(plan.command, {"bootstrap": bootstrap}, None)
     except NoProgram as failed:
         raise CannotRun(f"diff: {failed}") from None
     loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import IO, Final, Self
 
-from ..process_groups import PROCESS_GROUPS, RunnerEnds
+from .process_groups import PROCESS_GROUPS, RunnerEnds
 
 _STANDARD_ERROR: Final = 2
 _GRACE_S: Final = 2.0
@@ -71,6 +71,18 @@ class Program:
             except RunnerEnds:
                 raise NoProgram(f"{command[0]} is not run: a signal ends all programs") from None
 
+    @classmethod
+    def with_values(
+        cls, command: Sequence[str], values: Mapping[str, str], output: Path | None
+    ) -> Self:
+        """Start a program that gets values by placeholders `{name}` and variables OTTLA_NAME.
+
+        Its output goes to `output`; None: to standard error. Raises NoProgram.
+        """
+        variables = {f"OTTLA_{name.upper()}": value for name, value in values.items()}
+        variables["KAFKA_BOOTSTRAP_SERVERS"] = values["bootstrap"]
+        return cls(filled(command, values), variables, output)
+
     def __enter__(self) -> Self:
         return self
 
@@ -123,7 +135,7 @@ class Program:
         return tuple(each.rstrip() for each in text.splitlines()[-lines:])
 
 
-def ended(status: int) -> str:
+def describe_exit(status: int) -> str:
     """An exit status in words."""
     if status >= 0:
         return f"the program exited with status {status}"
