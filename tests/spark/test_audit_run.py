@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,12 @@ from ottla.spark.audit.rows import NoLogs, metadata_of, parts_in
 from ottla.spark.audit.run import Copy, Logs, run
 from tests.audit.planted import FAULTS, INPUT, OUTPUT, clean, planted
 from tests.audit.world import World
+from tests.spark.exactly_once.copying import Copy as Copied
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from ottla.testing import Ottla
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -58,3 +63,23 @@ def test_clean_logs_have_no_findings_on_spark(spark: SparkSession, tmp_path: Pat
     assert sum(each.committed for each in report.partitions) == 10
     with pytest.raises(NoLogs, match="no topic missing"):
         run(spark, logs, copy=Copy("missing", OUTPUT))
+
+
+@pytest.mark.timeout(600)  # the command has a JVM of its own
+def test_the_input_ends_where_a_query_has_committed_in_its_checkpoint(
+    spark: SparkSession, ottla_broker: Ottla, tmp_path: Path
+) -> None:
+    for topic in ("orders", "copies"):
+        ottla_broker.create_topic(topic, partitions=2)
+    ottla_broker.produce("orders", [(f"key-{number}", "a broom") for number in range(20)])
+    Copied(ottla_broker.bootstrap_servers, "orders", "copies", str(tmp_path)).run(spark)
+    ottla_broker.produce("orders", [("late", "a pan")])  # the query has not seen it
+    ottla_broker.stop()
+
+    data, checkpoint = ottla_broker.data_dir, tmp_path / "checkpoint"
+    command = [sys.executable, "-m", "ottla", "audit", str(data), "--checkpoint", str(checkpoint)]
+    command += ["--input", "orders", "--output", "copies"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    whole = run(spark, logs_of(data), copy=Copy("orders", "copies"))
+    assert whole.counts == {"key-lost": 1}
