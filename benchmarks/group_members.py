@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.load import make_internal_topics
+from ottla.client.async_connection import read_frame
 from tests.wire.broker import Broker
 from tests.wire.client import Answer, decode, encode, error_name
 from tests.wire.groups import subscription
@@ -59,8 +60,7 @@ class Member(ABC):
         """Send one request and return its answer."""
         self._number += 1
         self._writer.write(encode(api, version, body, correlation_id=self._number))
-        size = int.from_bytes(await self._reader.readexactly(4), "big")
-        return decode(api, version, await self._reader.readexactly(size))
+        return decode(api, version, await read_frame(self._reader))
 
     def close(self) -> None:
         """Close the connection."""
@@ -242,7 +242,7 @@ class Groups:
     async def _kept(self, member: Member) -> None:
         try:
             await member.run()
-        except (Lost, OSError, asyncio.IncompleteReadError) as gone:
+        except (Lost, OSError) as gone:
             self.lost.append(f"{member.group}: {gone!r}")
 
     async def _stable(self) -> None:

@@ -11,10 +11,11 @@ from ottla.client.admin import groups as admin_groups
 from ottla.client.admin import offsets as admin_offsets
 from ottla.client.admin import topics as admin_topics
 from ottla.client.admin import transactions
-from ottla.client.cluster_client import Client, ErrorAnswer
+from ottla.client.cluster_client import Client, ErrorAnswer, LoginFailed, NoAnswer
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import OpenTransaction, produce
-from ottla.client.retries import retried
+from ottla.client.retries import patiently, retried
+from ottla.client.security import Unauthenticated
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
@@ -156,3 +157,37 @@ def test_patience_ends_and_other_errors_are_raised_at_once() -> None:
     with pytest.raises(ErrorAnswer, match="INVALID_GROUP_ID"):
         short(Code.INVALID_GROUP_ID)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("trouble", "is_repeated"),
+    [
+        (NoAnswer("it is away"), True),
+        (ErrorAnswer(Code.UNKNOWN_TOPIC_OR_PARTITION, "it"), True),
+        (ErrorAnswer(Code.INVALID_TXN_STATE, "it"), False),
+        (LoginFailed("it", Unauthenticated("no", "no")), False),
+    ],
+)
+def test_a_restart_is_waited_for_but_no_refusal(trouble: Exception, is_repeated: bool) -> None:
+    calls = []
+
+    def fail() -> None:
+        calls.append(trouble)
+        raise trouble
+
+    with pytest.raises(type(trouble)):
+        patiently(fail, patience_s=0.05)
+    assert (len(calls) > 1) is is_repeated
+
+
+def test_a_client_goes_on_to_the_next_address_when_a_broker_is_lost() -> None:
+    with Ottla() as first, Ottla() as second:
+        servers = f"{first.bootstrap_servers},{second.bootstrap_servers}"
+        with Client.to(servers, connects=False) as client:
+            client.connect()
+            before = dict(client.brokers)
+            first.kill()
+            with pytest.raises(NoAnswer):
+                client.metadata([])
+            client.metadata([])
+            assert client.brokers != before

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 
 from ottla.client import Client
 from ottla.client.admin.cluster import change_features
+from ottla.client.admin.transactions import init_body
+from ottla.client.core import Call, Conversation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.protocol.requests import read_answer, request_frame
 from ottla.spark.exactly_once.cluster import Cluster, sink_client
 from ottla.spark.exactly_once.driver import Driver, Origin
 from ottla.spark.exactly_once.fates import LAST_EPOCH
@@ -29,7 +30,6 @@ from .brokers import create_topics
 from .playing import difference
 
 BATCHES = 8
-_INIT_VERSION = 4
 _AT_ONCE = 200
 _RUN = "run"
 
@@ -105,25 +105,17 @@ def raise_epoch(bootstrap_servers: str, transactional_id: str, epoch: int) -> No
         Cluster(client).fence(transactional_id)  # the first one may create the internal topic
     with Client.to(bootstrap_servers) as client:
         host, port = client.brokers[client.transaction_coordinator(transactional_id)]
-    body = {
-        "transactional_id": transactional_id,
-        "transaction_timeout_ms": 60_000,
-        "producer_id": -1,
-        "producer_epoch": -1,
-    }
-    api_key, reached = ApiKey.INIT_PRODUCER_ID, 0
+    init, reached = Call(ApiKey.INIT_PRODUCER_ID, init_body(transactional_id)), 0
     with socket.create_connection((host, port), timeout=60) as connection:
-        answers = connection.makefile("rb")
+        conversation = Conversation("epochs")
         while reached < epoch:
             count = min(_AT_ONCE, epoch - reached)
-            frames = [
-                request_frame(api_key, _INIT_VERSION, number, "epochs", body)
-                for number in range(count)
-            ]
-            connection.sendall(b"".join(frames))
-            for number in range(count):
-                size = int.from_bytes(answers.read(4), "big")
-                answer = read_answer(api_key, _INIT_VERSION, number, answers.read(size))
+            connection.sendall(b"".join(conversation.request(init) for _ in range(count)))
+            while count:
+                answer = conversation.receive(connection.recv(conversation.wanted_bytes))
+                if answer is None:
+                    continue
+                count -= 1
                 if answer.error_code == Code.NONE:
                     reached = answer.producer_epoch
                 else:

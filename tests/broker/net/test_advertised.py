@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.net.sockets import NodeSockets
+from ottla.client.async_connection import AsyncConnection
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.requests import read_answer, request_frame
 from tests.broker.net.listening_node import listening_node
 from tests.broker.several_nodes import in_a_loop
-
-VERSION = 12
 
 
 @pytest.mark.parametrize(
@@ -44,9 +42,7 @@ async def broker_by(sockets: NodeSockets, port: int) -> tuple[str, int]:
     """Host and port of the broker in Metadata, asked at a port."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     body = {"topics": [], "allow_auto_topic_creation": False}
-    writer.write(request_frame(ApiKey.METADATA, VERSION, 1, "test", body))
-    size = int.from_bytes(await reader.readexactly(4), "big")
-    answer = read_answer(ApiKey.METADATA, VERSION, 1, await reader.readexactly(size))
-    writer.close()
-    (broker,) = answer.brokers
+    connection = AsyncConnection(reader, writer, "test")
+    (broker,) = (await connection.ask(ApiKey.METADATA, body)).brokers
+    connection.close()
     return broker.host, broker.port

@@ -10,6 +10,7 @@ import pytest
 
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
+from ottla.client.async_connection import read_frame
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import START_MS, framed, in_virtual_time
 from tests.broker.net.listening_node import listening_node
@@ -67,7 +68,7 @@ async def produce(sockets: NodeSockets, topic: str, seed: int) -> list[list[byte
 
     sending = asyncio.ensure_future(send())
     for number in range(REQUESTS):
-        answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        answer = await read_frame(reader)
         assert int.from_bytes(answer[:4], "big") == number
         in_flight.release()
     await sending

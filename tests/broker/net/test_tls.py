@@ -19,6 +19,7 @@ from ottla.broker.net.tls_transport import LITTLE_BYTES, PIECE_BYTES, RECEIVED_B
 from ottla.broker.node import Node
 from ottla.broker.requests.config_changes import check
 from ottla.broker.settings.definitions import BadSetting
+from ottla.client.async_connection import read_frame
 from ottla.metadata.catalog import ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
@@ -154,8 +155,7 @@ async def test_requests_of_any_size_come_in_pieces_of_any_size(
         for at in range(0, len(sent), record_bytes):
             writer.write(sent[at : at + record_bytes])
         for _ in range(len(sent) // len(frame)):
-            size = int.from_bytes(await reader.readexactly(4), "big")
-            assert (await reader.readexactly(size))[:4] == b"\0\0\0\5"
+            assert (await read_frame(reader))[:4] == b"\0\0\0\5"
         writer.close()
 
 
@@ -168,8 +168,7 @@ async def test_a_large_answer_arrives_whole(tmp_path: Path) -> None:
         for _ in range(8):
             writer.write(request_frame(ApiKey.METADATA, 12, 1, "test", {"topics": None}))
         for _ in range(8):
-            size = int.from_bytes(await reader.readexactly(4), "big")
-            body = read_answer(ApiKey.METADATA, 12, 1, await reader.readexactly(size))
+            body = read_answer(ApiKey.METADATA, 12, 1, await read_frame(reader))
             assert len(body.topics) == 60
         writer.close()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ottla.broker.net.held_memory import SMALL_BYTES
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
+from ottla.client.async_connection import read_frame
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import framed
 from tests.broker.net.listening_node import Client, listening_node
@@ -63,7 +64,7 @@ async def correlation_ids(sender: socket.socket, rest: bytes, count: int) -> lis
     writer.write(rest)
     found = []
     for _ in range(count):
-        answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        answer = await read_frame(reader)
         found.append(int.from_bytes(answer[:4], "big"))
     writer.close()
     await writer.wait_closed()
