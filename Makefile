@@ -138,7 +138,7 @@ apis: .venv/.installed ## run: write what derives from the declarations of APIs 
 	@$(PY) -m tools.served_apis && $(PY) -m tools.message_types
 
 site: .venv/.installed-docs ## run: docs/ as a site in .cache/site; a link that leads nowhere is an error
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 .venv/.installed-docs: .venv/.installed
 	@$(PY) -m pip install -q -c constraints.txt -e '.[docs]'
