@@ -23,10 +23,11 @@ from ..principals import NODE
 from ..requests.context import ConnectionInfo, Context, DelayedClose, Disconnect
 from ..requests.dispatch import Answer, Dispatch
 from ..settings.listeners import ServedListener
+from .connection_state import MAY_FOLLOW, State
 from .fair_turns import FairTurns
 from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
 from .outgoing import Outgoing, is_in_memory
-from .refused_frames import fields_of
+from .refused_frames import explain, fields_of
 
 if TYPE_CHECKING:
     from .logins import Login, Logins
@@ -35,6 +36,7 @@ _BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another; beyond 
 _WRITE_BYTES: Final = 1 << 16  # of answers that are gathered for one write
 _CHUNK_BYTES: Final = 1 << 19
 _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
+_ENDING: Final = State.ENDING
 
 _log = Log("connection")
 
@@ -79,10 +81,9 @@ class Connection(asyncio.BufferedProtocol):
     # Without slots a connection takes 1.4 KB more: Python shares the keys of at most 30 attributes.
     __slots__ = (
         "_ahead", "_answers", "_busy", "_busy_bytes", "_chunk_bytes", "_clock", "_complaints",
-        "_context", "_counts", "_dispatch", "_draining", "_end", "_frames", "_holds", "_is_at_end",
-        "_is_made", "_listener", "_logins", "_muted", "_nodes", "_now_s", "_number", "_on_closed",
-        "_on_opened", "_outgoing", "_reading", "_requests", "_transport", "_turns", "_used_s",
-        "_writable", "info",
+        "_context", "_counts", "_dispatch", "_end", "_frames", "_holds", "_listener", "_logins",
+        "_muted", "_nodes", "_now_s", "_number", "_on_closed", "_on_opened", "_outgoing",
+        "_reading", "_requests", "_state", "_transport", "_turns", "_used_s", "_writable", "info",
     )  # fmt: skip
 
     def __init__(
@@ -118,22 +119,21 @@ class Connection(asyncio.BufferedProtocol):
         self._busy_bytes = 0
         self._context: Context | None = None
         self._reading = True
-        self._is_at_end = False  # the client has closed its sending side
         self._holds = 0  # the number of `hold` calls without `release`
         self._end: Malformed | None = None  # closes it once all earlier requests are answered
         self._writable = True
         self._muted: Timer | None = None  # runs while it is throttled by a quota
-        self._draining = False
-        self._is_made = False
+        self._state = State.ACCEPTED
         self._transport: asyncio.Transport
         self.info: ConnectionInfo
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
-        self._is_made = True
-        if self._draining:  # drained between accept and this call
+        if self._state is State.ABANDONED:  # drained between accept and this call
+            self._enter(_ENDING)
             self._transport.close()
             return
+        self._enter(State.OPEN)
         here, there = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         local, peer = f"{here[0]}:{here[1]}", f"{there[0]}:{there[1]}"
         self.info = ConnectionInfo(f"{local}-{peer}-{self._number}", peer, there[0], self._listener)
@@ -147,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
             )
         refusal_ms = self._dispatch.refusal_ms(there[0])
         if refusal_ms > 0:
-            self._draining = True
+            self._enter(_ENDING)
             self._mute(refusal_ms, self._transport.close)
         self._used_s = self._now_s()
         if self._on_opened is not None:
@@ -209,7 +209,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_ending(self) -> bool:
         """Whether it is closing and serves no further requests."""
-        return self._draining
+        return self._state in (_ENDING, State.ABANDONED)
 
     def is_idle_since(self, seconds: float) -> bool:
         """Whether it had neither a request nor an answer for this time."""
@@ -217,7 +217,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def end(self) -> None:
         """Close it once all written bytes are sent; at once if the client does not read them."""
-        self._draining = True
+        self._enter(_ENDING)
         self._outgoing = None
         if self._writable:
             self._transport.close()
@@ -228,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._frames.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._draining:
+        if self._state is _ENDING:
             return
         self._used_s = self._now_s()
         frames = self._frames
@@ -264,19 +264,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         """The client has closed its sending side: serve its earlier requests, then close."""
-        self._is_at_end, self._reading = True, False
+        if self._state is State.OPEN:
+            self._enter(State.AT_END)
+        self._reading = False
         self._end_wait(is_stopping=False)
         if not self._has_work():
             self._turns.end(self._read_on)
         return True
 
     def _has_work(self) -> bool:
-        if self._draining:
+        if self._state is _ENDING:
             return self._outgoing is not None
         return self._busy is not None or self._outgoing is not None or self._look_ahead()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._draining = True
+        self._enter(_ENDING)
         self._drop_requests()
         self._turns.forget(self)
         self._requests.lost(self)
@@ -290,14 +292,25 @@ class Connection(asyncio.BufferedProtocol):
 
     def drain(self) -> None:
         """Take no new requests; answer the current one, at once if it is a waiting Fetch."""
-        self._draining = True
-        self._drop_requests()
-        if not self._is_made:
+        if self._abandon():
             return
+        self._enter(_ENDING)
+        self._drop_requests()
         if self._busy is None:
             self._close_when_sent()
         else:
             self._end_wait(is_stopping=True)
+
+    def _abandon(self) -> bool:
+        """End it as soon as it has its transport; return False if it has one."""
+        if self._state in (State.ACCEPTED, State.ABANDONED):
+            self._enter(State.ABANDONED)
+        return self._state is State.ABANDONED
+
+    def _enter(self, state: State) -> None:
+        """Change the state; `MAY_FOLLOW` has the possible changes."""
+        assert self._state in MAY_FOLLOW[state], (self._state, state)
+        self._state = state
 
     def _end_wait(self, *, is_stopping: bool) -> None:
         """Answer a waiting request at once, or end it, if it can be."""
@@ -312,11 +325,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def cut(self) -> None:
         """Close it now, without an answer to the current request."""
-        self._draining = True
+        if self._abandon():
+            return
+        self._enter(_ENDING)
         self._outgoing = None
         self._drop_requests()
-        if self._is_made:
-            self._transport.abort()
+        self._transport.abort()
 
     def serve(self, until_s: float) -> bool:
         """Handle received requests until one waits, the socket is full, or the time is up.
@@ -398,7 +412,7 @@ class Connection(asyncio.BufferedProtocol):
                 return False
             if not self._outgoing:
                 self._outgoing = None
-                if self._draining:
+                if self._state is _ENDING:
                     self._transport.close()
                 return True
             if self._turns.now_s() >= until_s:
@@ -423,7 +437,7 @@ class Connection(asyncio.BufferedProtocol):
             and self._busy is None
             and self._outgoing is None
             and self._muted is None
-            and not self._draining
+            and self._state is not _ENDING
         )
 
     def _look_ahead(self) -> bool:
@@ -441,23 +455,23 @@ class Connection(asyncio.BufferedProtocol):
         is_to_send = self._outgoing is not None and self._writable
         if is_to_send or (self._may_serve() and self._look_ahead()):
             self._turns.take(self)
-        elif not self._draining:
+        elif self._state is not _ENDING:
             self._read_on()
 
     def _read_on(self) -> None:
         """Read again once few requests wait; close it if the rest can never be served."""
-        if self._is_at_end and self._end is None:
-            if not self._has_work() and not self._draining:
+        if self._state is State.AT_END and self._end is None:
+            if not self._has_work():
                 self._transport.close()
         elif self._end is not None:
             is_answered = self._busy is None and self._outgoing is None and self._ahead is None
-            if is_answered and not self._draining:
+            if is_answered and self._state is not _ENDING:
                 self._refuse_size(self._end)
         elif (
             not self._reading
             and self._holds == 0
             and self._muted is None
-            and not self._draining
+            and self._state is not _ENDING
             and not (self._frames.unread_bytes > _BACKLOG_BYTES // 2 and self._look_ahead())
         ):
             self._reading = True
@@ -512,7 +526,7 @@ class Connection(asyncio.BufferedProtocol):
             self._outgoing = Outgoing(data)
         if context.throttle_time_ms:
             self._mute(context.throttle_time_ms, self._unmute)
-        if self._draining:
+        if self._state is _ENDING:
             self._close_when_sent()
         self._resume()
 
@@ -523,7 +537,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close_after(self, failed: DelayedClose) -> None:
         """Serve no further requests; after the delay send the last answer and close."""
-        self._draining = True
+        self._enter(_ENDING)
         self._drop_requests()
 
         def close() -> None:
@@ -571,25 +585,13 @@ class Connection(asyncio.BufferedProtocol):
             self._counts[1] = self._answers.holds(self, self.unsent_bytes)
 
     def _complain(self, reason: BaseException, fields: Mapping[str, object]) -> None:
-        kind, why = _explained(reason, fields, self._listener.protocol)
+        kind, why = explain(reason, fields, self._listener.protocol)
         if self._complaints.may_log(self.info.host, kind):
             _log.warning("connection closed", **{"connection": self.info.id, **fields}, reason=why)
 
     def _abort(self, reason: BaseException, **fields: object) -> None:
         self._complain(reason, fields)
-        self._draining = True
+        self._enter(_ENDING)
         self._outgoing = None
         self._drop_requests()
         self._transport.close()
-
-
-def _explained(
-    reason: BaseException, fields: Mapping[str, object], protocol: str
-) -> tuple[str, str]:
-    """The kind of a complaint, one of a few, and its text."""
-    kind, why = f"connections closed: {type(reason).__name__}", str(reason)
-    if isinstance(reason, BadLength) and reason.looks_like:
-        looks = f"looks like {reason.looks_like}"
-        return f"connections closed: {looks}", f"{looks}, and this listener is {protocol}: {why}"
-    api = fields.get("api")
-    return (f"{kind} in {api}" if isinstance(api, str) else kind), why

@@ -1,9 +1,12 @@
-"""The log fields of frames that cannot be served."""
+"""What the log says of frames that cannot be served."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Malformed
+from ...protocol.frames import BadLength
 from ...protocol.messages import read_request_header
 
 
@@ -19,3 +22,13 @@ def fields_of(frame: memoryview) -> dict[str, object]:
         "api": known.get(header.api_key, header.api_key),
         "version": header.api_version,
     }
+
+
+def explain(reason: BaseException, fields: Mapping[str, object], protocol: str) -> tuple[str, str]:
+    """The kind of a complaint, one of a few, and its text."""
+    kind, why = f"connections closed: {type(reason).__name__}", str(reason)
+    if isinstance(reason, BadLength) and reason.looks_like:
+        looks = f"looks like {reason.looks_like}"
+        return f"connections closed: {looks}", f"{looks}, and this listener is {protocol}: {why}"
+    api = fields.get("api")
+    return (f"{kind} in {api}" if isinstance(api, str) else kind), why

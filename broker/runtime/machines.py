@@ -1,12 +1,29 @@
-"""The interfaces of the state machines that a shard runs."""
+"""The states of a shard, and the interfaces of the state machines that it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Generator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, Protocol, runtime_checkable
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome, Producer
+
+
+class State(Enum):
+    """What a shard does with requests."""
+
+    LOADING = "it refuses them until its log is replayed"
+    OPEN = "it decides on them"
+    CLOSED = "it is unloaded, and refuses them"
+
+
+MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
+    State.LOADING: frozenset({State.LOADING, State.OPEN}),
+    State.OPEN: frozenset({State.LOADING}),
+    State.CLOSED: frozenset(State),
+}
+"""Each state of a shard with those it may follow."""
 
 
 class Machine(Protocol):

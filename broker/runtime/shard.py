@@ -28,7 +28,7 @@ from ..event_stream import Events
 from ..log_output import Log
 from ..scheduling.turns import Turns, run_in_turn
 from .append_errors import TOO_LARGE, of_groups
-from .machines import Machine, PendingMachine, ReplaysMany
+from .machines import MAY_FOLLOW, Machine, PendingMachine, ReplaysMany, State
 
 if TYPE_CHECKING:
     from .flushes import FlushQueue
@@ -148,8 +148,7 @@ class Shard(Generic[M]):
         self._ticks = False
         self.failing_timer: Refused | None = None
         self._was_too_large = False  # a decision that is due now
-        self._closed = False
-        self._loading = False
+        self._state = State.OPEN
 
     @property
     def partition(self) -> int:
@@ -158,12 +157,12 @@ class Shard(Generic[M]):
     @property
     def is_closed(self) -> bool:
         """Whether it is unloaded, or another leader epoch has begun under another coordinator."""
-        return self._closed or self.log.leader_epoch != self.leader_epoch
+        return self._state is State.CLOSED or self.log.leader_epoch != self.leader_epoch
 
     @property
     def is_loading(self) -> bool:
         """Whether the log is not replayed completely yet."""
-        return self._loading
+        return self._state is State.LOADING
 
     async def run(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
         """Decide, append, replay and carry out; return the reply.
@@ -266,7 +265,7 @@ class Shard(Generic[M]):
 
     def begin_loading(self) -> None:
         """Refuse all requests until the log is replayed."""
-        self._loading = True
+        self._enter(State.LOADING)
 
     def load(self) -> None:
         """Replay the whole log into the machine; raises Refused or Malformed if it is damaged."""
@@ -285,7 +284,7 @@ class Shard(Generic[M]):
         Raises:
             Refused, Malformed: the log is damaged.
         """
-        self._loading = True
+        self._enter(State.LOADING)
         offset, end = self.log.log_start_offset, self.log.log_end_offset
         now_s = self._clock.live.monotonic_s
         until_s = now_s() + slice_s
@@ -302,16 +301,12 @@ class Shard(Generic[M]):
                     until_s = now_s() + slice_s
             if offset == before:
                 break
-        self._loading = False
-        self._set_timer(self._now())
-
-    def start_timer(self) -> None:
-        """Start the timer; needs a running event loop."""
+        self._enter(State.OPEN)
         self._set_timer(self._now())
 
     def close(self) -> None:
         """Unload: stop the timer, and refuse waiting requests with NOT_COORDINATOR."""
-        self._closed = True
+        self._enter(State.CLOSED)
         if self._timer is not None:
             self._timer.cancel()
         for waiting in self._parked_requests.values():
@@ -332,13 +327,17 @@ class Shard(Generic[M]):
             at = self._node_id, self.log.topic, self.partition
             self._events.tell(DecisionAppended(*at, outcome, now_ms, by_timer))
 
+    def _enter(self, state: State) -> None:
+        assert self._state in MAY_FOLLOW[state], (self._state, state)
+        self._state = state
+
     def _check_open(self) -> None:
-        if self._closed:
+        if self._state is State.CLOSED:
             raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
         if self.log.leader_epoch != self.leader_epoch:
             why = f"of epoch {self.leader_epoch}; it is {self.log.leader_epoch} now"
             raise Refused(Code.NOT_COORDINATOR, f"a coordinator {why}")
-        if self._loading:
+        if self._state is State.LOADING:
             raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
 
     def _pending(self) -> PendingMachine:
@@ -490,7 +489,7 @@ class Shard(Generic[M]):
     def _set_timer(self, now: Moment) -> None:
         if self._ticks:
             return  # the running tick sets it at its end
-        deadline_ms = None if self._closed or self._loading else self.machine.next_deadline(now)
+        deadline_ms = self.machine.next_deadline(now) if self._state is State.OPEN else None
         armed_ms = self._timer_deadline_ms
         if deadline_ms == armed_ms:
             return
@@ -504,7 +503,7 @@ class Shard(Generic[M]):
         if deadline_ms is None:
             return
         if not is_in_event_loop():
-            return  # loaded before the event loop runs; `start_timer` follows
+            return  # loaded before the event loop runs
         self._timer = self._clock.call_at_ms(deadline_ms, run_in_turn, self.tick)
         self._timer_deadline_ms = deadline_ms
 

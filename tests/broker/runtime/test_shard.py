@@ -435,7 +435,7 @@ async def test_a_tick_that_is_refused_is_not_tried_again_when_unloaded(log: LogL
     assert len(place.machine.ticks) == 1
 
 
-def test_a_shard_loads_without_a_loop_and_ticks_when_it_is_started() -> None:
+def test_a_shard_loads_without_a_loop_and_ticks_after_its_first_request() -> None:
     place = Place()
     batch = build([encode(Said("me", "alarm 1000"))], timestamp_ms=START_MS)
     place.log.append(batch, now_ms=START_MS)
@@ -444,7 +444,7 @@ def test_a_shard_loads_without_a_loop_and_ticks_when_it_is_started() -> None:
 
     @in_virtual_time
     async def later() -> None:
-        place.shard.start_timer()
+        await place.shard.run(saying("hello"))
         await asyncio.sleep(2)
         assert place.machine.ticks == [1000]
 

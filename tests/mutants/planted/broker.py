@@ -110,7 +110,8 @@ MUTANTS: Final = (
     Mutant(
         "a-loading-coordinator-decides",
         "broker/runtime/shard.py",
-        "if self._loading:\n            raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)",
+        "if self._state is State.LOADING:\n"
+        "            raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)",
         "pass",
         "a group loses offsets that are not loaded yet",
         (

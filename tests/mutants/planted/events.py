@@ -75,8 +75,8 @@ MUTANTS: Final = (
     Mutant(
         "an-unloaded-coordinator-leaves-its-timer",
         "broker/runtime/shard.py",
-        "self._closed = True\n        if self._timer is not None:",
-        "self._closed = True\n        if False:",
+        "self._enter(State.CLOSED)\n        if self._timer is not None:",
+        "self._enter(State.CLOSED)\n        if False:",
         "a stopped broker goes on working",
         ("tests/broker/test_virtual_time.py", "tests/broker/runtime/test_shard.py"),
     ),
