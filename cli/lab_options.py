@@ -10,6 +10,7 @@ import typer
 
 from ..client.cluster_client import NoAnswer
 from ..console.options import CannotRun, IsRefused
+from ..protocol.addresses import read_address
 from ..testing.lab import LabClient, LabRefused
 
 Control = Annotated[
@@ -28,8 +29,10 @@ _WRONG_INPUT: Final = 400  # of HTTP
 @contextmanager
 def lab_of(control: str) -> Iterator[LabClient]:
     """A client of a control. Raises CannotRun, IsRefused, NoAnswer."""
-    if not control.rpartition(":")[2].isdecimal():
-        raise CannotRun("--control HOST:PORT (or OTTLA_CONTROL) was expected")
+    try:
+        read_address(control)
+    except ValueError:
+        raise CannotRun("--control HOST:PORT (or OTTLA_CONTROL) was expected") from None
     try:
         yield LabClient(lambda: control)
     except LabRefused as refused:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from ..protocol.addresses import read_address
 from ..trace.wildcards import fits
 
 _PATIENCE_S: Final = 30.0
@@ -55,8 +56,7 @@ class LabClient:
 
     def call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         """Send a request; return the decoded answer. Raises LabRefused, OSError."""
-        host, _, port = self._address().rpartition(":")
-        connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=130)
+        connection = http.client.HTTPConnection(*read_address(self._address()), timeout=130)
         headers = {} if body is None else {"Content-Type": "application/json"}
         try:
             data = None if body is None else json.dumps(body)

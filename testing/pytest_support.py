@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..client.cluster_client import ErrorAnswer
+from ..protocol.addresses import read_address
 from ..serving.health import answers
 from .broker import BrokerFailed, Ottla
 
@@ -129,5 +130,4 @@ class SessionBroker:
 
 
 def _trouble(node: RunningNode) -> str | None:
-    host, _, port = node.bootstrap.rpartition(":")
-    return answers(host, int(port))
+    return answers(*read_address(node.bootstrap))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ottla.protocol.addresses import read_address
 from ottla.testing import Ottla
 from ottla.testing.lab import LabClient, LabRefused
 
@@ -40,8 +41,7 @@ def lab(address: str) -> LabClient:
 def send(
     address: str, method: str, path: str, headers: Mapping[str, str | bytes], body: bytes = b""
 ) -> tuple[int, Any]:
-    host, _, port = address.rpartition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    connection = http.client.HTTPConnection(*read_address(address), timeout=30)
     connection.putrequest(method, path, skip_host="Host" in headers)
     for name, value in headers.items():
         connection.putheader(name, value)
@@ -158,25 +158,22 @@ def test_leading_zeros_hide_no_large_body(address: str, length: str) -> None:
 
 @pytest.mark.parametrize("length", ["-1", "+5", "0x10", "1_0", "٣", "5, 6", ""])
 def test_a_length_that_is_no_number_is_refused(address: str, length: str) -> None:
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), 30) as client:
+    with socket.create_connection(read_address(address), 30) as client:
         head = f"POST /faults HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n"
         client.sendall(head.encode())
         assert b" 400 " in client.recv(100)
 
 
 def test_two_lengths_are_refused(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), 30) as client:
+    with socket.create_connection(read_address(address), 30) as client:
         head = f"POST /faults HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\n"
         client.sendall(head.encode() + b"Content-Length: 3000000\r\n\r\n{}")
         assert b" 400 " in client.recv(100)
 
 
 def test_a_head_without_an_end_is_refused(address: str) -> None:
-    host, _, port = address.rpartition(":")
     for line in (b"GET /" + b"a" * 70_000, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000):
-        with socket.create_connection((host, int(port)), 30) as client, suppress(OSError):
+        with socket.create_connection(read_address(address), 30) as client, suppress(OSError):
             client.sendall(line + b"\r\n\r\n")
             assert b" 4" in client.recv(100)
 
@@ -187,8 +184,7 @@ def test_a_body_in_chunks_is_refused(address: str) -> None:
 
 
 def test_an_idle_connection_holds_up_no_other(address: str, lab: LabClient) -> None:
-    host, _, port = address.rpartition(":")
-    idle = [socket.create_connection((host, int(port))) for _ in range(20)]
+    idle = [socket.create_connection(read_address(address)) for _ in range(20)]
     assert lab.call("GET", "/faults") == []
     for each in idle:
         each.close()
@@ -216,8 +212,7 @@ def test_curl_adds_a_rule(address: str, lab: LabClient, tmp_path: Path) -> None:
 
 
 def test_a_refused_body_is_not_taken_for_the_next_request(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    connection = http.client.HTTPConnection(*read_address(address), timeout=30)
     for _ in range(2):
         connection.request("PUT", "/faults", b'{"a": 1}', JSON)
         answer = connection.getresponse()

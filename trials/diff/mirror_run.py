@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from ... import __version__
 from ...console.options import CannotRun
+from ...protocol.addresses import read_address
 from ...testing.broker import BrokerFailed, Ottla
 from ..program import NoProgram, Program, describe_exit
 from .before import Side, known_before, look_at, names_of, notes_on, settings_for_ottla
@@ -70,8 +71,7 @@ def both_sides(plan: Plan, journal: Journal) -> Iterator[tuple[Side, Side]]:
         journal.note(f"Ottla does not accept Kafka's values of {', '.join(sorted(refused))}.")
     try:
         with Ottla(settings=settings) as broker:
-            host, port = broker.bootstrap.rsplit(":", 1)
-            ours = look_at((host, int(port)), name="Ottla")
+            ours = look_at(read_address(broker.bootstrap), name="Ottla")
             journal.names = names_of((ours, kafka))
             yield ours, kafka
     except BrokerFailed as failed:
