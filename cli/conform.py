@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +12,8 @@ import typer
 
 from ..console.options import CannotRun
 from ..console.tables import Table, print_json, print_line, print_table
-from ..trace.events import BrokenTrace, Event
-from ..trace.reader import of_one_broker, read_trace
+from ..trace.events import BrokenTrace
+from ..trace.reader import of_one_broker, read_file, read_trace
 from ..trials.conform.baseline import Baseline, NoBaseline, read_baseline
 from ..trials.conform.findings import Result, exit_status
 from ..trials.conform.judging import Trace, judge_trace, rules_named
@@ -224,11 +224,7 @@ def _reading(trace: str) -> Trace:
         events = list(of_one_broker(read_trace(sys.stdin)))
         return lambda: events
 
-    def read() -> Iterator[Event]:
-        with Path(trace).open(encoding="utf-8") as lines:
-            yield from of_one_broker(read_trace(lines))
-
-    return read
+    return lambda: of_one_broker(read_file(Path(trace)))
 
 
 def _write(results: Sequence[Result], title: str, junit: Path | None, html: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from ..protocol.errors import Code
@@ -128,8 +128,13 @@ class Exchanges:
         self._by_number.pop(number, None)
 
 
-def exchanges(events: Iterable[Event]) -> Iterator[Exchange | Event]:
-    """Requests with all that they caused, in their order, and events without a request."""
+def exchanges(events: Iterable[Event]) -> list[Exchange]:
+    """The requests of a trace with all that they caused, in their order."""
+    return [each for each in exchanges_and_others(events) if isinstance(each, Exchange)]
+
+
+def exchanges_and_others(events: Iterable[Event]) -> list[Exchange | Event]:
+    """Requests with all that they caused, and events without a request, in their order."""
     together = Exchanges()
     found: list[Exchange | Event] = []
     for event in events:
@@ -138,4 +143,4 @@ def exchanges(events: Iterable[Event]) -> Iterator[Exchange | Event]:
             found.append(event)
         elif isinstance(event, Request):
             found.append(exchange)
-    return iter(found)
+    return found

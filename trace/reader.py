@@ -20,6 +20,12 @@ def read_trace(lines: Iterable[str | bytes]) -> Iterator[Event]:
     return _whole(lines, decode_line)
 
 
+def read_file(file: Path) -> Iterator[Event]:
+    """The events of a file, as `read_trace`. Raises BrokenTrace, OSError, UnicodeDecodeError."""
+    with file.open(encoding="utf-8") as lines:
+        yield from read_trace(lines)
+
+
 def read_objects(lines: Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
     """The objects of its lines, also with fields that no struct has. Raises BrokenTrace."""
     return _whole(lines, _decode_object)

@@ -26,7 +26,7 @@ from .events import (
     Request,
     fields_of,
 )
-from .exchanges import Exchange, exchanges
+from .exchanges import Exchange, exchanges_and_others
 from .messages import Names, errors_of, topic_names
 from .wildcards import fits
 from .words import asked, got
@@ -46,7 +46,7 @@ def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tu
     known = list(events)
     names = topic_names(known)
     connections = Connections()
-    for each in exchanges(known):
+    for each in exchanges_and_others(known):
         if isinstance(each, Exchange):
             connections.count(each)
             if not apis or any(fits(pattern)(each.api) for pattern in apis):

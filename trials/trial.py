@@ -11,7 +11,7 @@ from typing import Self
 
 from ..testing.broker import Ottla
 from ..trace.events import Event
-from ..trace.reader import read_trace
+from ..trace.reader import read_file
 
 
 class Trial:
@@ -74,5 +74,4 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """The events of the trace so far."""
-        with self.trace.open(encoding="utf-8") as lines:
-            yield from read_trace(lines)
+        return read_file(self.trace)

@@ -13,14 +13,13 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from ottla.testing import Ottla
-from ottla.trace.events import Event
-from ottla.trace.reader import read_trace
+from ottla.trace.reader import read_file
 from ottla.trials.conform.findings import Result
 from ottla.trials.conform.judging import judge_trace, rules_named
 
@@ -170,7 +169,9 @@ def _judged(run: Run, path: str, trace: Path, scratch: Path) -> Result:
             kind for (kind, *_), fault in zip(run.faults, faults, strict=True) if not fault.fired
         ]
         notes = [status, *(f"{kind} did not happen" for kind in missed)]
-    found = judge_trace(_events(trace), rules_named([]), is_judged=lambda name: name != _RUNNER)
+    found = judge_trace(
+        lambda: read_file(trace), rules_named([]), is_judged=lambda name: name != _RUNNER
+    )
     return Result(run.name, tuple(found), notes=tuple(each for each in notes if each))
 
 
@@ -184,14 +185,6 @@ def _ended(command: Sequence[str], run: Run) -> str:
             program.wait(_LONGEST_S)
             return "it did not end" if run.ends else ""
     return f"exit status {status}" if status else ""
-
-
-def _events(trace: Path) -> Callable[[], Iterator[Event]]:
-    def events() -> Iterator[Event]:
-        with trace.open(encoding="utf-8") as lines:
-            yield from read_trace(lines)
-
-    return events
 
 
 if __name__ == "__main__":

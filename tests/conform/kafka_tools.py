@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from ottla.testing import Ottla
-from ottla.trace.events import Event
-from ottla.trace.reader import read_trace
+from ottla.trace.reader import read_file
 from ottla.trials.conform.findings import Result
 from ottla.trials.conform.judging import judge_trace, rules_named
 
@@ -143,11 +142,9 @@ def _done(run: Run, arguments: Sequence[str]) -> str:
 
 
 def _judged(run: Run, trace: Path) -> Result:
-    def events() -> Iterator[Event]:
-        with trace.open(encoding="utf-8") as lines:
-            yield from read_trace(lines)
-
-    found = judge_trace(events, rules_named([]), is_judged=lambda client: client != _RUNNER)
+    found = judge_trace(
+        lambda: read_file(trace), rules_named([]), is_judged=lambda client: client != _RUNNER
+    )
     return Result(run.name, tuple(found))
 
 

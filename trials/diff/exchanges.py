@@ -17,7 +17,7 @@ from ...protocol.requests import request_frame
 from .comparison import FieldDifference, Known, compared, errors_of, is_fetch
 from .fetched import Fetched
 from .ids import Ids, Translation
-from .journal import Exchange, Journal, names_in
+from .journal import ComparedRequest, Journal, names_in
 from .messages import Fields, Request, read_request, with_correlation_id
 from .rules import SETTLING, TRANSIENT
 from .sides import KAFKA, OTTLA, SILENT, Address, Outcome, SideConnection
@@ -130,7 +130,7 @@ class Exchanger:
             outcomes, found = await self._settled(connections, request, frames, outcomes)
         # A recorded request has the ids of neither side; a report has those of Kafka then.
         asked = request if None in translations else read_request(frames[KAFKA])
-        self.journal.add(Exchange(number, connection, asked, outcomes), found + moments)
+        self.journal.add(ComparedRequest(number, connection, asked, outcomes), found + moments)
         return outcomes
 
     async def _received(

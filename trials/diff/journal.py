@@ -22,8 +22,8 @@ _NAMES: Final = frozenset({
 })  # fmt: skip
 
 
-class Exchange(NamedTuple):
-    """A request and its answers.
+class ComparedRequest(NamedTuple):
+    """A request and the answers of both sides.
 
     Attributes:
         number: its place in the order in which all requests were sent.
@@ -51,9 +51,9 @@ class Difference(NamedTuple):
         times: how often answers differed in this way.
     """
 
-    exchange: Exchange
+    exchange: ComparedRequest
     fields: tuple[FieldDifference, ...]
-    before: tuple[Exchange, ...]
+    before: tuple[ComparedRequest, ...]
     times: int = 1
 
 
@@ -68,7 +68,7 @@ class Journal:
     """
 
     def __init__(self) -> None:
-        self._last: deque[tuple[Exchange, frozenset[Any]]] = deque()
+        self._last: deque[tuple[ComparedRequest, frozenset[Any]]] = deque()
         self._last_bytes = 0
         self._found: dict[Any, Difference] = {}
         self.requests = 0
@@ -92,7 +92,7 @@ class Journal:
         if text in self.notes or len(self.notes) < _MOST_NOTES:
             self.notes[text] = self.notes.get(text, 0) + 1
 
-    def add(self, exchange: Exchange, fields: list[FieldDifference]) -> None:
+    def add(self, exchange: ComparedRequest, fields: list[FieldDifference]) -> None:
         """Add an exchange and what differs in it."""
         text = exchange.request.text
         self.apis[text] = self.apis.get(text, 0) + 1
@@ -108,7 +108,7 @@ class Journal:
                 self._count(self._signature(exchange.request, each))
         self._keep(exchange, names)
 
-    def _related(self, connection: int, names: frozenset[Any]) -> list[Exchange]:
+    def _related(self, connection: int, names: frozenset[Any]) -> list[ComparedRequest]:
         """The requests on a connection or about the same names, and those about their names."""
         of_those = names.union(
             *(
@@ -147,7 +147,7 @@ class Journal:
         found = self._found[signature]
         self._found[signature] = found._replace(times=found.times + 1)
 
-    def _keep(self, exchange: Exchange, names: frozenset[Any]) -> None:
+    def _keep(self, exchange: ComparedRequest, names: frozenset[Any]) -> None:
         self._last.append((exchange, names))
         self._last_bytes += exchange.size_bytes
         while len(self._last) > _KEPT or (self._last_bytes > _KEPT_BYTES and len(self._last) > 1):

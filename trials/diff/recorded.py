@@ -18,7 +18,7 @@ from ...protocol.errors import Malformed
 from ...protocol.requests import request_frame
 from ...trace.events import BrokenTrace
 from ...trace.exchanges import Exchange, exchanges
-from ...trace.reader import read_trace
+from ...trace.reader import read_file
 from .messages import Answer, Fields, Request, read_answer, read_request, schema
 from .report import FENCE, FORMAT
 
@@ -87,16 +87,13 @@ def _of_exchanges(exchanges: Iterable[Mapping[str, Any]], answering: str) -> Rec
 def of_trace(path: Path) -> Recording:
     """The requests of a trace, as far as it has all of them. Raises CannotRun."""
     try:
-        with path.open(encoding="utf-8") as lines:
-            found = list(exchanges(read_trace(lines)))
+        found = exchanges(read_file(path))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"diff --trace {path}: {wrong}") from None
     requests: list[Recorded] = []
     left_out: dict[str, int] = {}
     numbers: dict[str, int] = {}
     for exchange in found:
-        if not isinstance(exchange, Exchange):
-            continue
         connection = numbers.setdefault(exchange.connection, len(numbers) + 1)
         try:
             request = _request(exchange)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ...broker.requests.request_fields import shown
-from .journal import Difference, Exchange, Journal
+from .journal import ComparedRequest, Difference, Journal
 from .masking import answer_bytes, request_bytes
 
 FORMAT: Final = 1
@@ -156,7 +156,7 @@ def _block(name: str, value: Any) -> Iterator[str]:
     yield f"{name}:\n\n```\n{text}\n```\n"
 
 
-def _hex(exchange: Exchange, facts: Facts, names: tuple[str, str]) -> Iterator[str]:
+def _hex(exchange: ComparedRequest, facts: Facts, names: tuple[str, str]) -> Iterator[str]:
     frames = _frames(exchange, values=facts.values)
     for name, whose in (("request", "the request"), ("ottla", names[0]), ("kafka", names[1])):
         text = frames[name]
@@ -164,14 +164,14 @@ def _hex(exchange: Exchange, facts: Facts, names: tuple[str, str]) -> Iterator[s
             yield f"Frame of {whose}: `{text}`\n"
 
 
-def _request(exchange: Exchange) -> Any:
+def _request(exchange: ComparedRequest) -> Any:
     request = exchange.request
     if request.fields is None:
         return f"{len(request.frame)} bytes that cannot be decoded"
     return shown(_without_login(exchange, request.fields))
 
 
-def _answer(exchange: Exchange, side: int) -> Any:
+def _answer(exchange: ComparedRequest, side: int) -> Any:
     outcome = exchange.outcomes[side]
     if outcome.answer is None:
         return outcome.ended
@@ -180,12 +180,12 @@ def _answer(exchange: Exchange, side: int) -> Any:
     return shown(_without_login(exchange, outcome.answer.fields))
 
 
-def _without_login(exchange: Exchange, fields: dict[str, Any]) -> dict[str, Any]:
+def _without_login(exchange: ComparedRequest, fields: dict[str, Any]) -> dict[str, Any]:
     """Fields without texts of a login, which `shown` would print."""
     return {} if exchange.request.api == "SaslAuthenticate" else fields
 
 
-def _line(exchange: Exchange) -> str:
+def _line(exchange: ComparedRequest) -> str:
     text = json.dumps(_request(exchange), default=str)
     line = f"{exchange.number:6} {exchange.connection:3} {exchange.request.text} {text}"
     return line if len(line) <= _MOST_LINE else f"{line[:_MOST_LINE]}..."
@@ -205,7 +205,7 @@ def _difference(found: Difference) -> dict[str, Any]:
     }
 
 
-def _all(found: Iterable[Difference]) -> list[Exchange]:
+def _all(found: Iterable[Difference]) -> list[ComparedRequest]:
     """All exchanges that a replay needs, once, in their order."""
     every = {
         each.number: each
@@ -215,7 +215,7 @@ def _all(found: Iterable[Difference]) -> list[Exchange]:
     return [every[number] for number in sorted(every)]
 
 
-def _frames(exchange: Exchange, *, values: bool) -> dict[str, Any]:
+def _frames(exchange: ComparedRequest, *, values: bool) -> dict[str, Any]:
     request = exchange.request
     frames: list[bytes | None] = [request_bytes(request, values=values)]
     for outcome in exchange.outcomes:

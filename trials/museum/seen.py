@@ -37,9 +37,7 @@ class Seen(NamedTuple):
     def requests(self, api: str) -> list[Exchange]:
         """Requests of the client to an API; the requests of Ottla itself are left out."""
         return [
-            each
-            for each in exchanges(self.events)
-            if isinstance(each, Exchange) and each.api == api and each.client_id != "ottla"
+            each for each in exchanges(self.events) if each.api == api and each.client_id != "ottla"
         ]
 
 

@@ -60,7 +60,7 @@ def known_bugs(kinds: Iterable[str], events: Sequence[Event]) -> list[KnownBug]:
     if not any(name.startswith(_NAMES) for name in _software(events)):
         return []
     found = []
-    all_ = [each for each in exchanges(events) if isinstance(each, Exchange)]
+    all_ = exchanges(events)
     if STUCK in kinds and _has_offsets_added_and_not_sent(all_):
         found.append(HANG)
     if TWICE in kinds and any(_is_withheld(each) for each in all_):

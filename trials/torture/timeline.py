@@ -47,7 +47,7 @@ def timeline(
     names = topic_names(events)
     rows: list[tuple[int, Line]] = [(each.seq, _told(each)) for each in story]
     for exchange in exchanges(events):
-        if isinstance(exchange, Exchange) and copy_of(exchange.request):
+        if copy_of(exchange.request):
             notes = list(_notes(exchange, violation, names))
             if notes or exchange.api in _APIS:
                 rows.append((exchange.seq, _shown(exchange, names, notes)))

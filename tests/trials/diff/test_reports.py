@@ -20,7 +20,7 @@ from ottla.trials.diff.comparison import FieldDifference, Known
 from ottla.trials.diff.exchanges import Exchanger
 from ottla.trials.diff.fetched import Batch, batches_of
 from ottla.trials.diff.ids import Ids
-from ottla.trials.diff.journal import Exchange, Journal
+from ottla.trials.diff.journal import ComparedRequest, Journal
 from ottla.trials.diff.masking import answer_bytes, masked, request_bytes
 from ottla.trials.diff.messages import Request, read_answer, read_request
 from ottla.trials.diff.report import Facts, as_markdown, as_value
@@ -77,7 +77,7 @@ def test_frames_that_may_hold_secrets_are_left_out(key: ApiKey) -> None:
     assert answer_bytes(sent, answer, values=True) is None
     journal = Journal()
     journal.add(
-        Exchange(journal.number(), 1, sent, (CLOSED, Outcome(answer))),
+        ComparedRequest(journal.number(), 1, sent, (CLOSED, Outcome(answer))),
         [FieldDifference("(answer)", "(answer)", CLOSED.ended, "answers")],
     )
     page = as_markdown(journal, FACTS)
@@ -91,7 +91,7 @@ def test_a_difference_has_the_requests_before_it_of_the_last_5000() -> None:
 
     def add(name: str, connection: int, fields: list[FieldDifference]) -> None:
         sent = request(ApiKey.METADATA, 12, {"topics": [{"name": name}]})
-        journal.add(Exchange(journal.number(), connection, sent, (CLOSED, CLOSED)), fields)
+        journal.add(ComparedRequest(journal.number(), connection, sent, (CLOSED, CLOSED)), fields)
 
     add("t", 1, [])
     for _ in range(4_999):
@@ -138,9 +138,9 @@ def test_a_report_has_a_limit_as_a_whole() -> None:
     journal, closed = Journal(), (CLOSED, CLOSED)
     for _ in range(9):
         sent = request(ApiKey.METADATA, 12, {"topics": [{"name": "t" * 400}]})
-        journal.add(Exchange(journal.number(), 1, sent, closed), [])
+        journal.add(ComparedRequest(journal.number(), 1, sent, closed), [])
     differs = [FieldDifference("error_code", "error_code", "NONE", "UNKNOWN_SERVER_ERROR")]
-    journal.add(Exchange(journal.number(), 1, sent, closed), differs)
+    journal.add(ComparedRequest(journal.number(), 1, sent, closed), differs)
     value = as_value(journal, FACTS, most_of_frames=3_000)
     assert [each["number"] for each in value["exchanges"]] == [8, 9, 10]
     assert value["frames_left_out"] == 7
