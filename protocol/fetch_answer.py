@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from .batch import Bytes
-from .varints import unsigned
+from .varints import length, unsigned
 
 
 class Unread(Protocol):
@@ -186,8 +186,3 @@ def _last(pieces: Pieces) -> bytearray:
     out = pieces[-1]
     assert isinstance(out, bytearray)
     return out
-
-
-def length(size: int, flexible: bool) -> bytes:
-    """A length: an int32, or length + 1 as an unsigned varint."""
-    return unsigned(size + 1) if flexible else _SIZE.pack(size)

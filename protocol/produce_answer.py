@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .fetch_answer import length
+from .varints import length
 
 Body = Mapping[str, Any]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Final
 
 from .errors import Code, Malformed, Refused
 
+_INT32: Final = Struct(">i")
 _OF_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 
@@ -21,6 +23,11 @@ def unsigned(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def length(size: int, flexible: bool) -> bytes:
+    """A length in a message: an int32, or length + 1 as an unsigned varint."""
+    return unsigned(size + 1) if flexible else _INT32.pack(size)
 
 
 def signed(value: int) -> bytes:
