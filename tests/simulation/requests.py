@@ -210,7 +210,7 @@ def commit_offset(
         producer_epoch=producer.producer_epoch,
         group_id=group_id,
         member_id="",
-        generation_id=-1,
+        generation_id_or_member_epoch=-1,
         group_instance_id=None,
         topics=[{"name": offset.topic, "partitions": [part]}],
     )

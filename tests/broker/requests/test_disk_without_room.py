@@ -131,7 +131,7 @@ REFUSED: list[tuple[ApiKey, int, dict[str, Any], Code]] = [
     (
         ApiKey.CREATE_PARTITIONS,
         1,
-        {"topics": [{"name": "orders", "count": 4}], **_TIMEOUT},
+        {"topics": [{"name": "orders", "count": 4, "assignments": None}], **_TIMEOUT},
         STORAGE,
     ),
     (ApiKey.DELETE_RECORDS, 2, {"topics": _part(offset=1), **_TIMEOUT}, STORAGE),

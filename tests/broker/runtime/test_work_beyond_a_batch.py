@@ -289,7 +289,7 @@ async def test_offsets_that_do_not_fit_one_batch_are_an_error_of_the_server(tmp_
         parts = [{"partition_index": index, "committed_offset": 5} for index in range(100)]
         answer = await it.ask(
             ApiKey.TXN_OFFSET_COMMIT, 5, **producer.identity, group_id="shop",
-            generation_id=-1, topics=[{"name": "orders", "partitions": parts}],
+            generation_id_or_member_epoch=-1, topics=[{"name": "orders", "partitions": parts}],
         )  # fmt: skip
         assert {error(each) for each in answer["topics"][0]["partitions"]} == {
             "UNKNOWN_SERVER_ERROR"

@@ -39,7 +39,7 @@ def send_offsets(client: Client, transaction: OpenTransaction, offsets: dict[int
         {"partition_index": index, "committed_offset": offset, "committed_metadata": None}
         for index, offset in offsets.items()
     ]
-    member = {"group_id": GROUP, "member_id": "", "group_instance_id": None, "generation_id": -1}
+    member = {"group_id": GROUP, "member_id": "", "generation_id_or_member_epoch": -1}
     body = identity | member | {"topics": [{"name": INPUT, "partitions": places}]}
     done = client.ask(ApiKey.TXN_OFFSET_COMMIT, body, node_id=found.node_id, version=3)
     assert all(each.error_code == 0 for each in done.topics[0].partitions), done
