@@ -56,4 +56,6 @@ def _demo(
         return demo.run(run, as_json=as_json)
     with running_broker() as broker:
         killed = broker if kill else None
-        return demo.run(demo.Run(broker.bootstrap, transactions, broker=killed), as_json=as_json)
+        return demo.run(
+            demo.Run(broker.bootstrap_servers, transactions, broker=killed), as_json=as_json
+        )

@@ -10,7 +10,7 @@ from ..client.admin import configs as configs
 from ..client.admin import topics as admin
 from ..client.admin.offsets import EARLIEST, LATEST, Isolation, list_offsets
 from ..client.cluster_client import Client
-from ..console.options import CannotRun
+from ..console.options import read_pairs
 from ..console.tables import Table, plural, print_json, print_line, print_table
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
@@ -136,7 +136,7 @@ def _create(
     as_json: AsJson = False,
 ) -> int:
     """Create a topic."""
-    settings = _pairs(config or [], "--config")
+    settings = read_pairs(config or [], "--config")
     with client_of(bootstrap) as client:
         exists = if_not_exists and topic in {each.name for each in client.metadata(None)}
         if not exists:
@@ -207,7 +207,7 @@ def _configs(
     """Print or change the settings of a topic; a line that begins with # is a default."""
     changes = [
         (name, configs.Operation.SET, value)
-        for name, value in _pairs(changed or [], "--set").items()
+        for name, value in read_pairs(changed or [], "--set").items()
     ] + [(name, configs.Operation.DELETE, None) for name in unset or []]
     with client_of(bootstrap) as client:
         if changes:
@@ -224,13 +224,3 @@ def _configs(
         if not named or each.name in named:
             print_line(f"{'' if own[each.name] else '# '}{each.name}={each.value or ''}")
     return 0
-
-
-def _pairs(given: list[str], option: str) -> dict[str, str]:
-    found = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise CannotRun(f"{option} {pair}: NAME=VALUE was expected")
-        found[name.strip()] = value.strip()
-    return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ..client.cluster_client import ErrorAnswer, NoAnswer
-from ..console.options import CannotRun
+from ..console.options import CannotRun, read_pairs
 from ..console.tables import print_error, print_json
 from .shared_options import AsJson, about, check_writable, guarded
 
@@ -134,7 +134,8 @@ def _torture(
     application = Application(
         command=tuple(command), input=input_topic, output=output_topic, group=group,
         transactional_id=transactional_id, same_transactional_id=same_id, check=check,
-        guarantee=guarantee, timeout_s=timeout, settings=_settings(settings or []),
+        guarantee=guarantee, timeout_s=timeout,
+        settings=read_pairs(settings or [], "torture --set"),
     )  # fmt: skip
     data = Data(
         records=records, partitions=partitions, output_partitions=partitions,
@@ -162,16 +163,6 @@ def _actions(names: Sequence[str]) -> frozenset[str]:
         if name not in ACTIONS:
             raise CannotRun(f"torture --without {name}: it is none of {', '.join(ACTIONS)}")
     return frozenset(names)
-
-
-def _settings(pairs: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise CannotRun(f"torture --set {pair}: NAME=VALUE was expected")
-        found[name.strip()] = value.strip()
-    return found
 
 
 def _contract(application: Application) -> Contract:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
 DEFAULT_LISTEN = "127.0.0.1:9092"
 MOST_NODES = 16
@@ -169,6 +170,24 @@ def _once() -> type[argparse.Action]:
             setattr(namespace, self.dest, values)
 
     return Once
+
+
+def read_pairs(texts: Iterable[str], option: str) -> dict[str, str]:
+    """The values of texts NAME=VALUE by their names, without blanks around them.
+
+    Args:
+        option: for the error.
+
+    Raises:
+        CannotRun: a text has no `=`.
+    """
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CannotRun(f"{option} {text}: NAME=VALUE was expected")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def address(given: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from ..broker.settings.definitions import java_double
 from ..client.admin import cluster as admin_cluster
 from ..client.admin import configs as admin_configs
 from ..client.admin import groups as admin_groups
@@ -16,7 +17,7 @@ from ..client.admin.configs import MECHANISMS, Operation, Resource, Source
 from ..client.cluster_client import Client
 from .options import Options, WrongOptions, has
 from .session import Failure
-from .texts import error_line, error_lines, java_double, line
+from .texts import error_line, error_lines, line
 from .tool import Tool
 
 _RESOURCES: Final = {

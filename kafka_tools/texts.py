@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from typing import Final, TextIO
 from uuid import UUID
 
 from ..protocol.shown_text import shown, shown_lines
+from ..protocol.uuids import uuid_text
 
 INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
@@ -58,9 +58,8 @@ def joined(numbers: Iterable[int]) -> str:
 
 
 def id_text(value: UUID | None) -> str:
-    """An id as Kafka prints it: 22 characters of base64 (org.apache.kafka.common.Uuid)."""
-    data = bytes(16) if value is None else value.bytes
-    return urlsafe_b64encode(data).rstrip(b"=").decode()
+    """An id as Kafka prints it; None for the id of zeros."""
+    return uuid_text(value or UUID(int=0))
 
 
 def topic_pattern(text: str) -> re.Pattern[str]:
@@ -80,17 +79,3 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in every:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         line("\t".join(cells) + "\t")
-
-
-def java_double(value: float) -> str:
-    """A number as Java prints a double: `9.0`, `1.0E7`."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(float(value))
-    digits, _, exponent = f"{value!r}".partition("e") if "e" in repr(value) else ("", "", "")
-    if not digits:
-        digits, _, exponent = f"{value:.16e}".partition("e")
-        digits = digits.rstrip("0")
-        digits += "0" if digits.endswith(".") else ""
-    if "." not in digits:
-        digits += ".0"
-    return f"{digits}E{int(exponent)}"

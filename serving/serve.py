@@ -15,6 +15,7 @@ from ..console.options import (
     add_options,
     address,
     new_parser,
+    read_pairs,
 )
 
 if TYPE_CHECKING:
@@ -89,11 +90,7 @@ def broker_config(
         settings |= _read_variables()
     if given.listen is not None or "listeners" not in settings:
         settings["listeners"] = f"PLAINTEXT://{given.listen or DEFAULT_LISTEN}"
-    for pair in given.settings:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise CannotRun(f"--set {pair}: NAME=VALUE was expected")
-        settings[name.strip()] = value.strip()
+    settings |= read_pairs(given.settings, "--set")
     try:
         sections = _login_sections() if given.environment else {}
         return BrokerConfig.from_settings(settings, str(given.config or ""), sections)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from .connector import without
 
@@ -54,9 +54,17 @@ _SCHEMA: Final = (
 )
 _SHOWN: Final = 5
 _SERVERS: Final = "bootstrap.servers"
-Bootstrap = str | Mapping[str, Any]
-"""HOST:PORT, with commas between them; or the settings of a client of librdkafka, as
-`broker.client_settings("confluent")` returns them for a broker with TLS or logins."""
+
+
+class Broker(Protocol):
+    """A broker of `ottla.testing`: it knows how a client connects and logs in."""
+
+    def client_settings(self, client: str, /) -> Mapping[str, Any]: ...
+
+
+Bootstrap = str | Mapping[str, Any] | Broker
+"""HOST:PORT, with commas between them; or the settings of a client of librdkafka; or a broker of
+`ottla.testing`, also one with TLS or logins."""
 Offsets = Mapping[str, Mapping[int, int]]
 """The offset after the last record, by topic and partition."""
 Rows = DataFrame | Iterable[str | bytes | tuple[str | bytes | None, str | bytes | None]]
@@ -93,9 +101,11 @@ def _pairs(rows: Rows) -> Iterator[tuple[str | bytes | None, str | bytes | None]
 
 
 def _settings(bootstrap_servers: Bootstrap) -> Mapping[str, Any]:
-    return (
-        {_SERVERS: bootstrap_servers} if isinstance(bootstrap_servers, str) else bootstrap_servers
-    )
+    if isinstance(bootstrap_servers, str):
+        return {_SERVERS: bootstrap_servers}
+    if isinstance(bootstrap_servers, Mapping):
+        return bootstrap_servers
+    return bootstrap_servers.client_settings("confluent")
 
 
 def _client(bootstrap_servers: Bootstrap) -> Client:

@@ -162,7 +162,7 @@ class Ottla(BrokerData):
 
     @property
     def bootstrap(self) -> str:
-        """The same as `bootstrap_servers`."""
+        """The former name of `bootstrap_servers`."""
         return self.bootstrap_servers
 
     @property

@@ -17,7 +17,7 @@ import pytest
 
 # Every pytest run of every project loads this plugin, so it imports the rest when it is needed.
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
 
     from .broker import Ottla
     from .pytest_support import SessionBroker
@@ -83,12 +83,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _settings(config: pytest.Config) -> Mapping[str, str]:
+    pairs = [*config.getini("ottla_settings"), *config.getoption("--ottla-settings")]
+    return read_settings("ottla_settings", pairs)
+
+
+def read_settings(name: str, pairs: Iterable[str]) -> dict[str, str]:
+    """The settings in texts NAME=VALUE, by their names. Raises UsageError, which names `name`."""
     settings = {}
-    for pair in [*config.getini("ottla_settings"), *config.getoption("--ottla-settings")]:
-        name, equals, value = pair.partition("=")
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
         if not equals:
-            raise pytest.UsageError(f"ottla_settings: {pair!r}: NAME=VALUE was expected")
-        settings[name.strip()] = value.strip()
+            raise pytest.UsageError(f"{name}: {pair!r}: NAME=VALUE was expected")
+        settings[key.strip()] = value.strip()
     return settings
 
 

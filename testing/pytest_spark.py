@@ -37,13 +37,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def ottla_spark_settings(pytestconfig: pytest.Config) -> Mapping[str, str]:
     """Spark's settings for `ottla_spark_session`; override the fixture to change them."""
-    settings = {}
-    for pair in pytestconfig.getini("ottla_spark_settings"):
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise pytest.UsageError(f"ottla_spark_settings: {pair!r}: NAME=VALUE was expected")
-        settings[name.strip()] = value.strip()
-    return settings
+    from .pytest_plugin import read_settings
+
+    return read_settings("ottla_spark_settings", pytestconfig.getini("ottla_spark_settings"))
 
 
 @pytest.fixture(scope="session")

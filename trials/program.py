@@ -75,7 +75,9 @@ class Program:
     def with_values(
         cls, command: Sequence[str], values: Mapping[str, str], output: Path | None
     ) -> Self:
-        """Start a program that gets values by placeholders `{name}` and variables OTTLA_NAME.
+        """Start a program that gets values by placeholders `{name}` and by variables.
+
+        A variable has the name in capitals, behind `OTTLA_`.
 
         Its output goes to `output`; None: to standard error. Raises NoProgram.
         """

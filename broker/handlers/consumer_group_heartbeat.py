@@ -9,7 +9,6 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
@@ -19,6 +18,7 @@ from ...coordinator.consumer.member import Assignment
 from ...coordinator.consumer.requests import HeartbeatRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...protocol.uuids import uuid_text
 from ..requests.api import CHECKED_BY_HANDLER, serves
 from ..requests.authorization import AclResource, Operation, may, must
 from ..requests.context import Context
@@ -95,7 +95,7 @@ def _heartbeat(
     names = request.subscribed_topic_names
     member_id = request.member_id
     if not member_id and not request.member_epoch and context.version < _OWN_ID_SINCE:
-        member_id = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+        member_id = uuid_text(uuid4())
     may_see = None
     if node.authorizer is not None:
         may_see = partial(may, node, context, Operation.DESCRIBE, AclResource.TOPIC)

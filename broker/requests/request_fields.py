@@ -7,12 +7,12 @@ only if the setting is known and no password, as in Kafka (RequestConvertToJson 
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final
 from uuid import UUID
 
+from ...protocol.uuids import uuid_text
 from ..log_names import NAMES as LOGGERS
 from ..settings.broker_settings import BROKER_SETTINGS
 from ..settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
@@ -63,7 +63,7 @@ class _Fields:
         if isinstance(value, list | tuple | set | frozenset):
             return self._list(value)
         if isinstance(value, UUID):
-            return self._string(urlsafe_b64encode(value.bytes).rstrip(b"=").decode())
+            return self._string(uuid_text(value))
         names = getattr(type(value), "__slots__", None)
         if names and not isinstance(value, str):
             return self._struct((name, getattr(value, name, None)) for name in names)

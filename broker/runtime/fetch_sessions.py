@@ -83,7 +83,7 @@ class Session:
     """
 
     __slots__ = (
-        "_rank", "_read_all_ms", "changed", "committed", "created_ms", "epoch", "has_enough",
+        "_rank", "_read_all_ms", "changed", "committed", "epoch", "has_enough",
         "partitions", "session_id", "unsettled", "used_ms", "uses_topic_ids", "waiting",
     )  # fmt: skip
 
@@ -92,7 +92,6 @@ class Session:
         self.uses_topic_ids = uses_topic_ids
         self.partitions: dict[PartitionKey, Cached] = {}
         self.epoch = 1
-        self.created_ms = now_ms
         self.used_ms = now_ms
         self.changed: dict[PartitionKey, None] = {}
         self.unsettled: dict[PartitionKey, None] = {}

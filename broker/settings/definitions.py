@@ -262,12 +262,12 @@ def text_of(value: Value) -> str | None:
         case tuple():
             return ",".join(value)
         case float():
-            return _java_double(value)
+            return java_double(value)
         case _:
             return str(value)
 
 
-def _java_double(value: float) -> str:
+def java_double(value: float) -> str:
     """The text of Java's Double.toString: with a power of ten below 10^-3 and from 10^7 on."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value) if "e" not in repr(value) else f"{value:f}".rstrip("0")

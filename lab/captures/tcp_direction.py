@@ -36,7 +36,6 @@ class Direction:
 
     Attributes:
         has_syn: the first segment was seen.
-        has_begun: the position of the first byte is known.
         is_over: the last byte before the FIN was taken.
     """
 
@@ -56,10 +55,6 @@ class Direction:
     @property
     def has_syn(self) -> bool:
         return self._first is not None
-
-    @property
-    def has_begun(self) -> bool:
-        return self._next is not None
 
     @property
     def is_over(self) -> bool:

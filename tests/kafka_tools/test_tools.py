@@ -199,6 +199,17 @@ def test_options_that_take_lists_are_repeated_and_switches_too(bootstrap: str) -
     assert "segment.ms=500" in described
 
 
+def test_small_numbers_of_quotas_are_printed_as_java_does(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("--bootstrap-server", bootstrap, "--entity-type", "clients", "--entity-name", "small")
+    added = ("--alter", "--add-config", "request_percentage=0.0009")
+    assert main(["kafka-configs", *at, *added]) == 0
+    capsys.readouterr()
+    assert main(["kafka-configs", *at, "--describe"]) == 0
+    assert "request_percentage=9.0E-4" in capsys.readouterr().out
+
+
 def test_the_page_has_every_tool_and_option() -> None:
     page = PAGE.read_text()
     for tool, module in TOOLS.items():

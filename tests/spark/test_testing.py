@@ -51,7 +51,7 @@ def test_a_query_runs_until_it_has_read_all_produced_records(
     )
     try:
         values = [f"{number}" for number in range(20)]
-        ends = produce(ottla.bootstrap_servers, topic, [(each, each) for each in values])
+        ends = produce(ottla, topic, [(each, each) for each in values])
         with ThreadPoolExecutor(1) as another:  # which has no active session
             another.submit(run_until, query, ends).result(60)
         found = other.table(str(query.name)).select("value")

@@ -109,8 +109,8 @@ class Exchanger:
             number = self.journal.number()
             self._known.asked.update(n for n in names_in(request.fields) if isinstance(n, str))
             frames = [request.frame if each is None else each.of(request) for each in translations]
-            sent = [await c.send(f) for c, f in zip(connections, frames, strict=True)]
-            del sent  # what could not be sent has no answer
+            for side, frame in zip(connections, frames, strict=True):
+                await side.send(frame)  # what could not be sent has no answer
             if not request.has_answer:
                 return None
             if not waits:

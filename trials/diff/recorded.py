@@ -16,6 +16,7 @@ from ...protocol.batch import HEADER_SIZE, build
 from ...protocol.codec import api_name
 from ...protocol.errors import Malformed
 from ...protocol.requests import request_frame
+from ...protocol.uuids import uuid_text
 from ...trace.events import BrokenTrace
 from ...trace.exchanges import Exchange, exchanges
 from ...trace.reader import read_file
@@ -200,9 +201,7 @@ def _fill(body: Fields, batches: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _text(topic_id: UUID | None) -> str:
-    from base64 import urlsafe_b64encode
-
-    return "" if topic_id is None else urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
+    return "" if topic_id is None else uuid_text(topic_id)
 
 
 def _batch(each: Mapping[str, Any]) -> bytes:

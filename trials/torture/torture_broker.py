@@ -128,7 +128,7 @@ class TortureBroker(Trial):
         """Ask with the connection of this run; None if the coordinator does not answer now."""
         try:
             if self._client is None:
-                self._client = Client.to(self.broker.bootstrap, client_id=RUNNER)
+                self._client = Client.to(self.broker.bootstrap_servers, client_id=RUNNER)
             return ask(self._client)
         except (NoAnswer, ErrorAnswer):
             if self._client is not None:
