@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.client.async_connection import AsyncConnection, read_frame
-from ottla.client.core import Call, Conversation, FrameReader, NotKafka, log_in
+from ottla.client.core import VERSIONS, Call, Conversation, FrameReader, NotKafka, log_in
 from ottla.client.security import UNSECURED_TOKENS, ClientSecurity, Unauthenticated
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
@@ -27,6 +28,12 @@ def frames_of(frames: FrameReader, data: bytes, at_once: int) -> list[bytes]:
         if frame is not None:
             found.append(frame)
     return found
+
+
+@pytest.mark.parametrize("key", VERSIONS, ids=lambda key: key.name)
+def test_a_version_that_the_client_sends_is_served(key: ApiKey) -> None:
+    served = HANDLERS[key]
+    assert max(served.lowest, served.closed_below) <= VERSIONS[key] <= served.highest
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 5, 100])
