@@ -132,7 +132,6 @@ class WithoutConnector:
 
 
 def test_a_session_without_the_connector_is_refused() -> None:
-    pytest.importorskip("pyspark")
     made: Any = WithoutConnector()  # Any: a stand-in
     with pytest.raises(SparkUnavailable, match=r"has no Kafka connector: .*connector.jars\(\)"):
         check_session(made, {})

@@ -126,7 +126,8 @@ def test_without_dpkt_the_command_names_the_extra(capture: Path) -> None:
 
 def written(events: list[dict[str, Any]], tmp_path: Path) -> list[dict[str, Any]]:
     """The rows of a trace by their sequence, as Parquet has them."""
-    pq = pytest.importorskip("pyarrow.parquet")
+    import pyarrow.parquet as pq
+
     trace, out = tmp_path / "trace.jsonl", tmp_path / "trace.parquet"
     trace.write_text("".join(json.dumps(event) + "\n" for event in events))
     assert main(["trace", "parquet", str(trace), "--out", str(out)]) == 0

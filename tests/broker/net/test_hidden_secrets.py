@@ -273,7 +273,8 @@ async def traces(scene: Scene) -> str:
     scene.lab.tracer.stop()
     events, _ = await scene.lab.tracer.find()
     assert {"request", "answer", "metadata_decision"} <= {event["kind"] for event in events}
-    pq = pytest.importorskip("pyarrow.parquet")
+    import pyarrow.parquet as pq
+
     from ottla.trace import parquet as trace_parquet
 
     parquet = scene.trace_file.with_suffix(".parquet")

@@ -32,7 +32,6 @@ def test_the_columns_are_the_documented_ones(level: Level) -> None:
 
 
 def test_the_kinds_of_damage_are_the_documented_ones() -> None:
-    pytest.importorskip("pyarrow")
     from ottla.spark.kafka_log.damage_rows import KINDS
 
     assert dict(table("Damage")) == KINDS
