@@ -79,7 +79,7 @@ MUTANTS: Final = (
     Mutant(
         "a-passed-over-request-waits-for-ever",
         "lab/captures/conversation.py",
-        "            self._answered(asked, frame.at_us, unanswered=_PASSED_OVER)\n",
+        "            self._tell_answer(asked, frame.at_us, Answer(unanswered=_PASSED_OVER))\n",
         "            pass\n",
         "a request seems to be open whose answer the capture lacks",
         _ALL,
