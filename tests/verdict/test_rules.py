@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.client import Client
+from ottla.client.admin.groups import coordinator_of
 from ottla.lab.trace_events import MOST_BATCHES
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
@@ -36,6 +37,8 @@ def ottla() -> Iterator[Ottla]:
     with Ottla(clock="manual") as broker:
         with Client.to(broker.bootstrap) as client:
             client.transaction_coordinator("x")
+            # The raw clients do not find it, and only that creates the topic of offsets.
+            coordinator_of(client, "g")
         broker.trace.start()
         yield broker
 
