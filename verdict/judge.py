@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from ..trace.events import Answer, ConnectionClosed, ConnectionOpened, Event, Request
+from ..trace.events import Answer, ConnectionClosed, ConnectionOpened, Event, Request, event_of
 from ..trace.exchanges import Exchanges
 from .knowledge import Knowledge
 from .rules.all_rules import RULES
 from .rules.rule import Rule
 
 
-def judge(events: Iterable[Event], rules: Sequence[type[Rule]] = RULES) -> list[Rule]:
+# Any: the value of a field of JSON.
+def judge(
+    events: Iterable[Event | dict[str, Any]], rules: Sequence[type[Rule]] = RULES
+) -> list[Rule]:
     """Judge a trace.
 
     Args:
-        events: of a trace, in their order.
+        events: of a trace, in their order; or their objects, as `broker.trace.events()` has them.
         rules: those to judge by.
 
     Returns:
         The rules, in the order given, with their counts and violations.
+
+    Raises:
+        BrokenTrace: an object is no event.
     """
     judging = Judge(rules)
     for event in events:
-        judging.see(event)
+        judging.see(event if isinstance(event, Event) else event_of(event))
     return judging.finish()
 
 

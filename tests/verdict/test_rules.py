@@ -54,7 +54,7 @@ def stage(ottla: Ottla, request: pytest.FixtureRequest) -> Iterator[Stage]:
 
 
 def judged_by(rule_id: str, lines: list[dict[str, Any]]) -> Rule:
-    (rule,) = [each for each in judge(events_of(lines)) if each.rule_id == rule_id]
+    (rule,) = [each for each in judge(lines) if each.rule_id == rule_id]
     return rule
 
 
