@@ -14,7 +14,7 @@ from tests.broker.one_node import OneNode, until
 from tests.storage.logs import NOW_MS, batch, end_of, in_transaction
 
 # A stop is the end of all requests, and a start the beginning.
-ALLOWED = {"Node.close", "Node.__init__"}
+ALLOWED = {"Cluster.__init__", "Node.__init__", "Node.close"}
 
 
 class WatchedFiles(RealFiles):

@@ -83,6 +83,6 @@ def test_columns_that_are_not_written_are_ignored_as_by_the_sink_of_spark() -> N
 
 
 def test_the_mode_overwrite_is_refused_with_one_that_works() -> None:
-    with pytest.raises(ValueError, match=r"use mode\('append'\)"):
+    with pytest.raises(ValueError, match=r'use \.mode\("append"\)'):
         KafkaExactlyOnce(SERVERS).writer(VALUE, overwrite=True)
     KafkaExactlyOnce(SERVERS).streamWriter(VALUE, overwrite=True)  # outputMode("complete")
