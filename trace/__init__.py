@@ -8,6 +8,6 @@ its answer and its changes together; `messages.py` says what the messages have i
 compares names with * and ?.
 
 May enter: what reads, shows or converts events that a broker wrote. Not: judgement of them, which
-is `ottla.verdict`, nor requests. It imports `ottla.protocol` alone.
+is `ottla.verdict`, nor requests. It imports of Ottla's rooms only `ottla.protocol`.
 Begin with `events.py`.
 """
