@@ -6,6 +6,7 @@ whole and as written (Fetch with read_uncommitted). The internal topics are read
 
 from __future__ import annotations
 
+import atexit
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -114,7 +115,9 @@ def _connected(bootstrap: str, properties: ClientProperties | None) -> Client:
 @lru_cache(maxsize=4)
 def _client(bootstrap: str, properties: ClientProperties | None) -> Client:
     """A connection of this process; the tasks of an executor share it one after the other."""
-    return _connected(bootstrap, properties)
+    client = _connected(bootstrap, properties)
+    atexit.register(client.close)
+    return client
 
 
 def wire_blocks(
