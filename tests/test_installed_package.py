@@ -134,7 +134,7 @@ def test_the_source_distribution_contains_sources_and_documents(
         *("constraints.txt", "pyproject.toml"),
     }
     kinds = {Path(name).suffix for name in names if "/" in name and "examples/" not in name}
-    data = {".json", ".toml", ".typed", ".md", ".svg", ""}
+    data = {".json", ".toml", ".typed", ".md", ".svg"}
     assert kinds == {".py", ".pyi", ".js", ".mjs", ".go", ".java"} | data
 
 

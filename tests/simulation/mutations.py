@@ -300,7 +300,7 @@ def _produces_are_answered_before_they_are_on_disk() -> list[Patch]:
     async def flushed(node: Any, unflushed: Any) -> None:
         return None
 
-    return [(produce, "_flushed", flushed)]
+    return [(produce, "_wait_for_flushes", flushed)]
 
 
 @_bug(within=800)
