@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -34,6 +35,8 @@ from .write_ahead_log import WriteAheadLog
 
 _log = logging.getLogger(__name__)
 _MOST_ACTIONS: Final = 1000  # a commit takes ten
+_MOST_LOOKS: Final = 10
+_LOOK_AGAIN_S: Final = 0.1
 
 
 class SinkFailed(Exception):
@@ -124,7 +127,9 @@ class Driver:
         """Abort the reported transactions of a batch that failed, if a broker answers.
 
         So are those of tasks of the same run that did not report, because the query was stopped;
-        of these, tasks that have a producer and no transaction yet are fenced, too.
+        of these, tasks that have a producer and no transaction yet are fenced, too. Spark ends the
+        processes of tasks a moment later, so a task may get its producer meanwhile: the driver
+        looks again, until it finds no further task.
         Spark also calls this after a commit() that failed or was interrupted: a decided batch is
         finished. What is left open here is ended by the next commit().
         """
@@ -141,12 +146,23 @@ class Driver:
             cluster = Cluster(client)
             for each in waiting:
                 cluster.commit(each.transaction)
-            names = [each.transaction.transactional_id for each in self._reported]
+            self._fence_all_but(decided, cluster)
+
+    def _fence_all_but(self, decided: Collection[str], cluster: Cluster) -> None:
+        """Fence the reported tasks, and those of this run that appear while it looks."""
+        ended = set(decided)
+        names = [each.transaction.transactional_id for each in self._reported]
+        for look in range(_MOST_LOOKS):
+            if look:
+                time.sleep(_LOOK_AGAIN_S)
             found = self._open_ids(cluster, may_begin=True)
             names += [name for name in found if self._is_of_this_run(name)]
-            for name in dict.fromkeys(names):
-                if name not in decided:
-                    cluster.fence(name)
+            late = [name for name in dict.fromkeys(names) if name not in ended]
+            for name in late:
+                cluster.fence(name)
+            ended.update(late)
+            if look and not late:
+                return
 
     def _is_of_this_run(self, transactional_id: str) -> bool:
         """Whether the id may be of this run; of any run, if no task has reported its run."""

@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -317,6 +318,23 @@ def test_an_abort_fences_a_task_that_has_not_begun(ottla: Ottla) -> None:
         late.commit_transaction(60)
     assert batches.open_ids() == []
     assert batches.values() == []
+
+
+def test_an_abort_ends_the_transaction_of_a_task_that_begins_meanwhile(ottla: Ottla) -> None:
+    """Spark ends the processes of tasks while the driver aborts."""
+    batches = Batches(ottla)
+    done = batches.task("a", 0, 1)
+    driver = batches.driver("a", 0, done)
+    listing = {"api": "ListTransactions", "nth": 1}
+    with ottla.faults.expect("hold", point="after", match=listing) as fault:
+        aborting = Thread(target=driver.abort)
+        aborting.start()
+        fault.wait_fired()
+        late = batches.task("a", 1, 2)
+        assert late.transaction.transactional_id in batches.open_ids()
+        fault.release()
+        aborting.join(60)
+    assert batches.open_ids() == []
 
 
 def test_an_abort_after_the_decision_commits_the_decided_batch(ottla: Ottla) -> None:
