@@ -308,7 +308,7 @@ class PartitionLog:
             raise OSError(self.failure)
         self._write_segment_files(self._active)
         if self.recovery_point == self.log_end_offset and self._active.has_transaction_index:
-            self.recovery_point -= 1  # until a flush has synced the index
+            self.recovery_point = self.flush_due_offset = self.log_end_offset - 1  # until a sync
         segment = Segment(self._services.files, self._directory, self.log_end_offset)
         segment.open()
         if self.config.preallocate:

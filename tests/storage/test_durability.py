@@ -385,3 +385,13 @@ def test_the_recovery_point_waits_for_the_files_of_a_segment_that_ended_meanwhil
     assert log.recovery_point == 1, "the index of its transactions is not synced"
     log.flush()
     assert log.recovery_point == 2
+
+
+def test_no_answer_waits_for_the_index_of_a_segment_whose_records_are_on_disk() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.on_flush_due = lambda log, up_to: None
+    an_aborted_transaction(log)
+    log.flush()
+    log.roll(NOW_MS)
+    assert (log.recovery_point, log.awaits_flush) == (1, False)

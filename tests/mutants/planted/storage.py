@@ -100,7 +100,7 @@ MUTANTS: Final = (
     Mutant(
         "the-index-of-a-segment-that-ends-is-synced-later",
         "storage/log.py",
-        "self.recovery_point -= 1  # until",
+        "self.recovery_point = self.flush_due_offset = self.log_end_offset - 1  # until",
         "pass  # until",
         "after a loss of power it is not known which transactions were aborted",
         ("tests/storage/test_durability.py",),
