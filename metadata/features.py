@@ -1,7 +1,7 @@
 """Feature levels of the cluster: the supported ones, and the decisions of UpdateFeatures.
 
 Pure: `changes` returns records or refuses, with Kafka's messages (FeatureControlManager, Feature,
-QuorumFeatures of 4.1).
+QuorumFeatures of 4.4).
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from .records import FeatureLevelRecord, FeatureRange
 METADATA_VERSION: Final = "metadata.version"
 KRAFT_VERSION: Final = "kraft.version"
 
-# The features that `kafka-storage format` of Kafka 4.1 finalizes for a new cluster.
+# The features that `kafka-storage format` of Kafka 4.4 finalizes for a new cluster.
 FEATURES: Final = {
-    METADATA_VERSION: 27,
+    METADATA_VERSION: 33,
     "eligible.leader.replicas.version": 1,
     "group.version": 1,
+    "share.version": 2,
+    "streams.version": 1,
     "transaction.version": 2,
 }
-# In the order of Kafka's ApiVersions answer. Kafka also has share.version 0-1; it is missing here
-# until Ottla serves share groups.
+# In the order of Kafka's ApiVersions answer.
 SUPPORTED_FEATURES: Final = (
     FeatureRange("group.version", 0, 1),
     FeatureRange(KRAFT_VERSION, 0, 1),
-    FeatureRange(METADATA_VERSION, 7, 27),
+    FeatureRange(METADATA_VERSION, 7, 33),
+    FeatureRange("share.version", 0, 2),
+    FeatureRange("streams.version", 0, 1),
     FeatureRange("transaction.version", 0, 2),
     FeatureRange("eligible.leader.replicas.version", 0, 1),
 )
 _RANGES: Final = {feature.name: feature for feature in SUPPORTED_FEATURES}
-# Only level 0 is known: Kafka 4.1 does not serve streams.version, Ottla serves neither.
-_ONLY_AT_0: Final = frozenset({"share.version", "streams.version"})
 # Levels at which the metadata format changed (MetadataVersion).
 _METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23)
 _NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
@@ -132,10 +133,7 @@ def _check_levels(update: FeatureUpdate, current: int, *, node_id: int) -> None:
     if supported is None:
         if level != 0:
             raise _refused(update, f"Local controller {node_id} does not support this feature.")
-        if name not in _ONLY_AT_0:
-            raise _refused(update, f"Feature {name} not found.")
-        _check_direction(update, current)
-        return
+        raise _refused(update, f"Feature {name} not found.")
     lowest, highest = supported.min_supported_version, supported.max_supported_version
     if not lowest <= level <= highest:
         raise _refused(
