@@ -272,10 +272,8 @@ class Ottla(BrokerData):
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if error is None:
+            if error is None:  # otherwise the error of the body is what matters
                 self.stop()
-            else:
-                self.kill()  # the error of the body is what matters
         finally:
             self.close()
 

@@ -147,6 +147,18 @@ def test_a_hole_over_several_requests_ends_at_the_next_whole_one() -> None:
     assert pairs(events) == [("EndTxn", 0, "response"), ("EndTxn", 3, "response")]
 
 
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_the_first_whole_request_behind_a_hole_may_come_in_pieces(cut: int) -> None:
+    """Also if its length and key are in two of them."""
+    lost, whole = talk.metadata_request(1), talk.end_request(2)
+    made = Connection().open().ask(talk.end_request(0)).lose(len(lost), of_client=True)
+    made.ask(whole[:cut]).ask(whole[cut:]).answer(talk.end_answer(0))
+    made.lose(len(talk.metadata_answer(1)), of_client=False)
+    answer = talk.end_answer(2)
+    events, _ = read(pcap(made.answer(answer[:cut]).answer(answer[cut:]).packets))
+    assert pairs(events) == [("EndTxn", 0, "response"), ("EndTxn", 2, "response")]
+
+
 def test_a_capture_may_begin_in_the_middle_of_a_connection() -> None:
     made = Connection()
     made.ask(talk.produce_request(5)[33:]).answer(talk.produce_answer(5)[9:])
@@ -246,12 +258,15 @@ def test_versions_that_kafka_4_has_dropped_are_decoded(
     assert "undecoded" in read(pcap(cut.packets))[0][1]
 
 
-def test_the_tokens_of_a_login_are_never_shown() -> None:
+@pytest.mark.parametrize("answered", [b"", b"r=nonce,s=" + SECRET + b",i=4096"])
+def test_the_tokens_of_a_login_are_never_shown(answered: bytes) -> None:
+    """PLAIN answers with an empty token, SCRAM with one that is as long as an answer."""
     handshake = request_frame(ApiKey.SASL_HANDSHAKE, 0, 1, "me", {"mechanism": "PLAIN"})
     agreed = messages.answer(ApiKey.SASL_HANDSHAKE, 0, 1, {"mechanisms": ["PLAIN"]})
     token = struct.pack(">i", len(SECRET) + 4) + b"\0me\0" + SECRET
     made = Connection().open().ask(bytes(handshake)).answer(bytes(agreed))
-    made.ask(token).answer(bytes(4)).ask(talk.end_request(2)).answer(talk.end_answer(2))
+    made.ask(token).answer(struct.pack(">i", len(answered)) + answered)
+    made.ask(talk.end_request(2)).answer(talk.end_answer(2))
     body = {"auth_bytes": b"\0me\0" + SECRET}
     made.ask(bytes(request_frame(ApiKey.SASL_AUTHENTICATE, 2, 3, "me", body)))
     events, _ = read(pcap(made.packets))

@@ -26,8 +26,8 @@ MUTANTS: Final = (
     Mutant(
         "a-failing-body-leaves-the-broker-running",
         "testing/broker.py",
-        "self.kill()  # the error of the body is what matters",
-        "pass",
+        "        self.kill()\n        self._ports.release()",
+        "        self._ports.release()",
         "brokers of failed tests keep running and hold their ports",
         ("tests/testing/test_testing.py",),
     ),

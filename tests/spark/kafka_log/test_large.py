@@ -117,6 +117,22 @@ def test_headers_are_read_without_bodies(tmp_path: Path) -> None:
     assert file.read_bytes < size // 10
 
 
+@pytest.mark.parametrize("hit", range(6))
+@pytest.mark.parametrize("too_far_bytes", [1, 61, 81, 150])
+def test_a_length_that_leads_into_a_later_batch_hides_no_header(
+    hit: int, too_far_bytes: int, tmp_path: Path
+) -> None:
+    """The CRC of the batch decides, because nothing begins where its length leads to."""
+    batches = [batch(2 * n, [(b"k", b"v" * 20)] * 2) for n in range(8)]
+    path, size = segment(tmp_path / "t-0", 0, batches), len(batches[0])
+    assert too_far_bytes % size
+    data = bytearray(path.read_bytes())
+    struct.pack_into(">i", data, hit * size + 8, size - 12 + too_far_bytes)
+    path.write_bytes(data)
+    found = rows(tmp_path, level="batches", columns="base_offset")
+    assert [row["base_offset"] for row in found] == [2 * n for n in range(8) if n != hit]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_a_wrong_length_hides_no_header(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)

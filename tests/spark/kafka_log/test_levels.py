@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from ottla.protocol.batch import TRANSACTIONAL, read_header
+from ottla.storage import producer_snapshot
+from ottla.storage.producers import ProducerEntry
 from ottla.testing import RunningBroker
 
 from .logs import Pair, batch, end_marker, rows, segment
@@ -34,12 +36,33 @@ def interleaved() -> list[bytes]:
     ]
 
 
+# The transactions of `interleaved` that are open before each batch but the first.
+OPEN_BEFORE: list[dict[int, int]] = [
+    {1: 0}, {1: 0, 2: 2}, {1: 0, 2: 2}, {2: 2}, {2: 2, 3: 7}, {1: 9, 2: 2, 3: 7}, {1: 9, 3: 7},
+    {3: 7},
+]  # fmt: skip
+
+
+def snapshot(open_transactions: dict[int, int]) -> bytes:
+    """The content of a producer snapshot."""
+    entries = []
+    for producer_id, first_offset in open_transactions.items():
+        entries.append(ProducerEntry(producer_id, 4))
+        entries[-1].transaction_first_offset = first_offset
+    return producer_snapshot.encode(entries)
+
+
 @pytest.mark.parametrize("cut", range(9))
-def test_each_transaction_is_one_row(cut: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("snapshot_is", ["missing", "right", "damaged"])
+def test_each_transaction_is_one_row(snapshot_is: str, cut: int, tmp_path: Path) -> None:
+    """With a snapshot, right or damaged, each segment has a task of its own."""
     batches = interleaved()
     segment(tmp_path / "t-0", 0, batches[:cut] if cut else batches)
     if cut:
-        segment(tmp_path / "t-0", read_header(batches[cut]).base_offset, batches[cut:])
+        second = segment(tmp_path / "t-0", read_header(batches[cut]).base_offset, batches[cut:])
+        if snapshot_is != "missing":
+            content = snapshot(OPEN_BEFORE[cut - 1]) if snapshot_is == "right" else b"?"
+            second.with_suffix(".snapshot").write_bytes(content)
     found = rows(tmp_path, level="transactions")
     names = ("producer_id", "first_offset", "last_offset", "fate", "records", "batches")
     assert sorted(tuple(row[name] for name in names) for row in found if row["first_offset"]) == [

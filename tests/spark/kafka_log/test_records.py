@@ -88,6 +88,24 @@ def test_a_record_has_the_fate_of_its_transaction(cut: int, tmp_path: Path) -> N
     assert [row["offset"] for row in committed] == [0, 1, 5, 6]
 
 
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_each_transaction_of_a_producer_has_its_own_fate(cut: int, tmp_path: Path) -> None:
+    """Also if the markers of several are known at once."""
+    ends = [False, True, False, True]
+    batches = []
+    for number, commit in enumerate(ends):
+        batches += [
+            batch(2 * number, PAIRS[:1], attributes=TRANSACTIONAL, producer=(1, 0, number)),
+            end_marker(2 * number + 1, 1, commit=commit),
+        ]
+    segment(tmp_path / "t-0", 0, batches[:cut])
+    segment(tmp_path / "t-0", cut, batches[cut:])
+    fates = [row["fate"] for row in rows(tmp_path) if not row["control"]]
+    assert fates == ["committed" if commit else "aborted" for commit in ends]
+    committed = rows(tmp_path, isolationLevel="read_committed", columns="offset")
+    assert [row["offset"] for row in committed] == [2, 6]
+
+
 def test_a_segment_is_split_at_index_entries(tmp_path: Path) -> None:
     batches = transactions()
     segment(tmp_path / "t-0", 0, batches)
