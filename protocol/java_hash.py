@@ -62,17 +62,3 @@ def hash_map_slot(hash_code: int, capacity: int) -> int:
     """The slot of a key in a java.util.HashMap; keys in one slot have the order of insertion."""
     code = hash_code % _WORD
     return (code ^ code >> 16) & (capacity - 1)
-
-
-def in_scala_hash_map(keys: Collection[T], hash_code: Callable[[T], int]) -> list[T]:
-    """The keys in the order of a scala.collection.mutable.HashMap with the same insertions."""
-    capacity = 16
-    while len(keys) >= capacity * 3 // 4:
-        capacity *= 2
-
-    def order(key: T) -> tuple[int, int]:
-        code = hash_code(key) % _WORD
-        code ^= code >> 16
-        return code & (capacity - 1), code - _WORD if code >= _WORD // 2 else code
-
-    return sorted(keys, key=order)

@@ -18,7 +18,7 @@ from ...metadata.catalog import ResourceType
 from ...metadata.topic_names import check_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...protocol.java_hash import cached_hash_code, in_scala_hash_map
+from ...protocol.java_hash import cached_hash_code, in_hash_map
 from ..requests.api import serves
 from ..requests.config_changes import REPLICATION_RATES
 from ..requests.context import Context
@@ -26,7 +26,13 @@ from ..settings.broker_settings import BROKER_SETTINGS
 from ..settings.config import BrokerConfig, Source, Synonym, setting_of
 from ..settings.definitions import Kind, Setting, Table, text_of
 from ..settings.loggers import logger_levels
-from ..settings.topic_settings import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
+from ..settings.topic_settings import (
+    BROKER_NAMES,
+    GROUP_BROKER_NAMES,
+    GROUP_SETTINGS,
+    METRICS_SETTINGS,
+    TOPIC_SETTINGS,
+)
 
 if TYPE_CHECKING:
     from ...protocol.api_types.describe_configs import (
@@ -93,12 +99,10 @@ async def _configs(node: Node, context: Context, resource: DescribeConfigsResour
     """The requested settings of one resource, in Kafka's order; raises Refused."""
     entries = _entries(node, resource.resource_type, resource.resource_name or "")
     wanted = frozenset(resource.configuration_keys or ())
-    configs = [
-        entry
-        async for entry in context.turns.each(entries)
-        if not wanted or entry["name"] in wanted
-    ]
-    return in_scala_hash_map(configs, _hash_of)
+    configs = [entry async for entry in context.turns.each(entries)]
+    # Kafka chooses from its map of all settings, whose size decides the order.
+    in_order = in_hash_map(configs, _hash_of)
+    return [entry for entry in in_order if not wanted or entry["name"] in wanted]
 
 
 def _hash_of(entry: Entry) -> int:
@@ -205,8 +209,15 @@ def _group(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[Entry
     for name in _names(GROUP_SETTINGS, overrides):
         setting = GROUP_SETTINGS.get(name)
         text = text_of(config.group_value(name, overrides)) if setting is not None else None
-        source = Source.GROUP if name in overrides else Source.DEFAULT
-        yield _entry(name, setting, text, [Synonym(name, text, source)])
+        broker_name = GROUP_BROKER_NAMES.get(name)
+        if broker_name is not None:
+            synonyms = config.synonyms(broker_name)
+        else:
+            default = text if setting is None else setting.default
+            synonyms = [Synonym(name, default, Source.DEFAULT)]
+        if name in overrides:
+            synonyms.insert(0, Synonym(name, text, Source.GROUP))
+        yield _entry(name, setting, text, synonyms)
 
 
 def _metrics(overrides: Mapping[str, str]) -> Iterable[Entry]:

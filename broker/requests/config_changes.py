@@ -24,7 +24,12 @@ from ..settings.definitions import BadSetting, Kind, Mode, Setting, Table, Wrong
 from ..settings.fates import refusal
 from ..settings.listeners import prefix_of
 from ..settings.rules import check_together
-from ..settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
+from ..settings.topic_settings import (
+    GROUP_BOUNDS,
+    GROUP_SETTINGS,
+    METRICS_SETTINGS,
+    TOPIC_SETTINGS,
+)
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_configs import (
@@ -68,6 +73,7 @@ THREADS = (
     "num.replica.fetchers",
     "remote.log.manager.copier.thread.pool.size",
     "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
     "remote.log.reader.threads",
 )
 CLEANER_THREADS, CLEANER_BUFFER = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
@@ -92,7 +98,9 @@ leader.replication.throttled.rate long 9223372036854775807 0.. cluster
 replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. cluster
 """)
 CLUSTER_LEVEL_OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
-SMALL_SET = 4
+DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+STREAMS_ASSIGNOR = "streams.assignor.name"
+RACK_TAGS = "streams.rack.aware.assignment.tags"
 TOO_LONG = (
     "The configuration value cannot be added because it exceeds the maximum value size of "
     f"{MAX_TEXT_BYTES} bytes."
@@ -286,7 +294,6 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
         [key for key in new if key in SECURITY],
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix",
-        "HashSet",
     )
     for key, text in new.items():
         _check_value(setting_of(key) or REPLICATION_RATES.get(key), text)
@@ -321,17 +328,19 @@ def _check_fates(new: Mapping[str, str]) -> None:
             raise Refused(Code.INVALID_CONFIG, f"{key} {why_not}")
 
 
-def _refuse_any(names: Sequence[str], why: str, kind: str = "") -> None:
+def _refuse_any(names: Sequence[str], why: str) -> None:
     if names:
-        # Kafka prints a Scala set, whose class name depends on its size.
-        kind = kind or ("Set" if len(names) <= SMALL_SET else "HashSet")
-        raise Refused(Code.INVALID_REQUEST, f"{why}: {kind}({', '.join(names)})")
+        raise Refused(Code.INVALID_REQUEST, f"{why}: [{', '.join(names)}]")
 
 
 def _check_value(setting: Setting | None, text: str) -> None:
     if setting is None:
         return
     try:
+        entries = [each.strip() for each in text.split(",")]
+        if setting.kind is Kind.LIST and len(set(entries)) < len(entries):
+            why = f"Configuration '{setting.name}' values must not be duplicated."
+            raise Wrong(text, why, is_whole=True)
         setting.parse(text)
         if setting.kind is Kind.CLASS and not text.strip().startswith(KAFKAS_CLASSES):
             raise Wrong(text, f"Class {text} could not be found.")
@@ -428,20 +437,45 @@ def _check_group(config: BrokerConfig, name: str, wanted: Mapping[str, str]) -> 
     for key in wanted:
         if key not in GROUP_SETTINGS:
             raise Refused(Code.INVALID_CONFIG, f"Unknown group config name: {key}")
+    tags = [each.strip() for each in wanted.get(RACK_TAGS, "").split(",")]
+    if len(set(tags)) < len(tags):
+        raise Refused(Code.INVALID_CONFIG, f"{RACK_TAGS} must not contain duplicate tag keys.")
     for key, text in wanted.items():
         typed(GROUP_SETTINGS[key], text)
-    for setting in GROUP_SETTINGS.shown():
-        kind, _, what = setting.name.partition(".")
-        least, most = f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"
-        if setting.name == "streams.num.standby.replicas":
-            most = "group.streams.max.standby.replicas"
-        value = config.group_value(setting.name, wanted)
-        if least in BROKER_SETTINGS and value < config[least]:
-            why = f"{setting.name} must be greater than or equal to {least}"
-            raise Refused(Code.INVALID_CONFIG, why)
-        if most in BROKER_SETTINGS and value > config[most]:
-            why = f"{setting.name} must be less than or equal to {most}"
-            raise Refused(Code.INVALID_CONFIG, why)
+    for key in GROUP_BOUNDS:
+        if key in wanted:
+            _check_bounds(config, key, int(wanted[key]))
+    _check_assignor(config, wanted)
+    for kind in ("consumer", "share", "streams"):
+        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        values = [config.group_value(each, wanted) for each in (session, heartbeat)]
+        if wanted.keys() & {session, heartbeat} and values[0] <= values[1]:  # type: ignore[operator]  # both are whole numbers
+            raise Refused(Code.INVALID_CONFIG, f"{session} must be greater than {heartbeat}")
+    if wanted.get(DEAD_LETTERS, "").startswith("__"):
+        why = f"{DEAD_LETTERS}: DLQ topic name must not start with '__'"
+        raise Refused(Code.INVALID_CONFIG, why)
+
+
+def _check_bounds(config: BrokerConfig, key: str, value: int) -> None:
+    least, most = config.group_bounds(key)
+    why = None
+    if least is not None and most is not None:
+        if not least <= value <= most:
+            why = f"{key} must be in the range {least} to {most} inclusive."
+    elif least is not None and value < least:
+        why = f"{key} must be greater than or equal to {least}"
+    elif most is not None and value > most:
+        why = f"{key} must be less than or equal to {most}"
+    if why is not None:
+        raise Refused(Code.INVALID_CONFIG, why)
+
+
+def _check_assignor(config: BrokerConfig, wanted: Mapping[str, str]) -> None:
+    name, known = wanted.get(STREAMS_ASSIGNOR), config["group.streams.assignors"]
+    if name is not None and name not in known:
+        why = f"{STREAMS_ASSIGNOR} '{name}' is not a registered task assignor. "
+        why += f"Registered assignors are: [{', '.join(known)}]."
+        raise Refused(Code.INVALID_CONFIG, why)
 
 
 MATCH_CHARACTERS: Final = 8192

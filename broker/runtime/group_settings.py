@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ...coordinator.consumer.requests import ConsumerGroupSettings, GroupLimits
     from ..clock import Clock
 
+_ADAPTIVE_LINGER_MS = 1
+"""What -1 means here: Kafka then answers when its queue of requests is empty."""
 _SESSION = "consumer.session.timeout.ms"
 _HEARTBEAT = "consumer.heartbeat.interval.ms"
 
@@ -48,6 +50,8 @@ async def linger(clock: Clock, config: BrokerConfig, log: PartitionLog, end_befo
     a generation from that one (0113).
     """
     linger_ms = config["group.coordinator.append.linger.ms"]
+    if linger_ms < 0:
+        linger_ms = _ADAPTIVE_LINGER_MS
     if linger_ms and log.log_end_offset != end_before:
         await clock.live.sleep_ms(linger_ms)
 

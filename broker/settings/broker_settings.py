@@ -1,7 +1,7 @@
-"""Kafka 4.1's broker settings as a text table: name, type, default, check, update mode, fate.
+"""Kafka 4.4's broker settings as a text table: name, type, default, check, update mode, fate.
 
 `definitions.Table` reads it; definitions.py explains checks and update modes, fates.py the fates.
-The rows are those of KafkaConfig's ConfigDef in Apache Kafka 4.1.1; tests compare them with the
+The rows are those of KafkaConfig's ConfigDef in Apache Kafka 4.4.0; tests compare them with the
 answers of such a broker. `OTTLA_DEFAULTS` has the defaults that differ.
 """
 
@@ -44,7 +44,7 @@ FOREIGN_PREFIXES = ("metrics.context.", "rlmm.config.", "rsm.config.")
 BROKER_SETTINGS = Table("""
 add.partitions.to.txn.retry.backoff.max.ms int 100 0.. static harmless
 add.partitions.to.txn.retry.backoff.ms int 20 1.. static harmless
-advertised.listeners string null - static works
+advertised.listeners list null - static works
 alter.config.policy.class.name class null - static refused
 alter.log.dirs.replication.quota.window.num int 11 1.. static harmless
 alter.log.dirs.replication.quota.window.size.seconds int 1 1.. static harmless
@@ -61,17 +61,21 @@ compression.gzip.level int -1 1..9|-1 cluster works
 compression.lz4.level int 9 1..17 cluster works
 compression.type string producer one:uncompressed|zstd|lz4|snappy|gzip|producer cluster works
 compression.zstd.level int 3 -131072..22 cluster works
+config.providers list "" - cluster refused
 connection.failed.authentication.delay.ms int 100 0.. static works
 connections.max.idle.ms long 600000 - static works
 connections.max.reauth.ms long 0 - static works
 controlled.shutdown.enable boolean true - static harmless
-controller.listener.names string null - static works
+controller.listener.names list null - static works
 controller.performance.always.log.threshold.ms long 2000 0.. internal harmless
 controller.performance.sample.period.ms long 60000 100.. internal harmless
 controller.quorum.append.linger.ms int 25 0.. static harmless
+controller.quorum.auto.join.enable boolean false - static harmless
 controller.quorum.bootstrap.servers list "" - static ruled
 controller.quorum.election.backoff.max.ms int 1000 0.. static harmless
 controller.quorum.election.timeout.ms int 1000 0.. static harmless
+controller.quorum.fetch.max.bytes int 1048576 1.. static harmless
+controller.quorum.fetch.snapshot.max.bytes int 1048576 1.. static harmless
 controller.quorum.fetch.timeout.ms int 2000 0.. static harmless
 controller.quorum.request.timeout.ms int 2000 0.. static harmless
 controller.quorum.retry.backoff.ms int 20 0.. static harmless
@@ -79,6 +83,7 @@ controller.quorum.voters list "" - static ruled
 controller.quota.window.num int 11 1.. static works
 controller.quota.window.size.seconds int 1 1.. static works
 controller.socket.timeout.ms int 30000 - static harmless
+cordoned.log.dirs list "" - broker works
 create.topic.policy.class.name class null - static refused
 default.replication.factor int 1 - static works
 delegation.token.expiry.check.interval.ms long 3600000 1.. static works
@@ -87,66 +92,97 @@ delegation.token.max.lifetime.ms long 604800000 1.. static works
 delegation.token.secret.key password null - static works
 delete.records.purgatory.purge.interval.requests int 1 - static harmless
 delete.topic.enable boolean true - static works
-early.start.listeners string null - static harmless
+early.start.listeners list null - static harmless
+errors.deadletterqueue.auto.create.topics.enable boolean false - cluster works
+errors.deadletterqueue.topic.name.prefix string dlq. - cluster works
 fetch.max.bytes int 57671680 1024.. static works
 fetch.purgatory.purge.interval.requests int 1000 - static harmless
+follower.fetch.last.tiered.offset.enable boolean false - cluster harmless
+group.consumer.assignment.interval.ms int 1000 0.. cluster works
+group.consumer.assignor.offload.enable boolean true - internal harmless
 group.consumer.assignors list uniform,range - static works
 group.consumer.heartbeat.interval.ms int 5000 1.. static works
+group.consumer.max.assignment.interval.ms int 15000 0.. static works
 group.consumer.max.heartbeat.interval.ms int 15000 1.. static works
 group.consumer.max.session.timeout.ms int 60000 1.. static works
 group.consumer.max.size int 2147483647 1.. static works
 group.consumer.migration.policy string bidirectional \
 anycase:DISABLED|DOWNGRADE|UPGRADE|BIDIRECTIONAL static works
+group.consumer.min.assignment.interval.ms int 0 0.. static works
 group.consumer.min.heartbeat.interval.ms int 5000 1.. static works
 group.consumer.min.session.timeout.ms int 45000 1.. static works
 group.consumer.regex.refresh.interval.ms int 600000 10000.. internal works
 group.consumer.session.timeout.ms int 45000 1.. static works
-group.coordinator.append.linger.ms int 5 0.. static works
+group.coordinator.append.linger.ms int -1 -1.. static works
+group.coordinator.background.threads int 2 1.. static harmless
+group.coordinator.cached.buffer.max.bytes int 1048588 524288.. cluster harmless
 group.coordinator.rebalance.protocols list classic,consumer,streams \
-each:consumer|classic|share|streams static only:classic|consumer|streams
+each:consumer|classic|share|streams static ruled
 group.coordinator.threads int 4 1.. static harmless
 group.initial.rebalance.delay.ms int 3000 - static works
 group.max.session.timeout.ms int 1800000 - static works
 group.max.size int 2147483647 1.. static works
 group.min.session.timeout.ms int 6000 - static works
-group.share.assignors list simple - static harmless
-group.share.delivery.count.limit int 5 2..10 static harmless
-group.share.enable boolean false - internal refused
-group.share.heartbeat.interval.ms int 5000 1.. static harmless
-group.share.max.heartbeat.interval.ms int 15000 1.. static harmless
-group.share.max.record.lock.duration.ms int 60000 30000..3600000 static harmless
-group.share.max.session.timeout.ms int 60000 1.. static harmless
-group.share.max.share.sessions int 2000 1.. static harmless
-group.share.max.size int 200 1..1000 static harmless
-group.share.min.heartbeat.interval.ms int 5000 1.. static harmless
-group.share.min.record.lock.duration.ms int 15000 1000..30000 static harmless
-group.share.min.session.timeout.ms int 45000 1.. static harmless
-group.share.partition.max.record.locks int 2000 100..10000 static harmless
+group.share.assignment.interval.ms int 1000 0.. cluster works
+group.share.assignor.offload.enable boolean true - internal harmless
+group.share.assignors list simple filled static only:simple
+group.share.delivery.count.limit int 5 2..10 static works
+group.share.dlq.manager.class.name string \
+org.apache.kafka.server.share.dlq.DefaultShareGroupDLQManager - internal refused
+group.share.heartbeat.interval.ms int 5000 1.. static works
+group.share.initialize.retry.interval.ms int 30000 1.. internal works
+group.share.max.assignment.interval.ms int 15000 0.. static works
+group.share.max.delivery.count.limit int 10 5..25 static works
+group.share.max.heartbeat.interval.ms int 15000 1.. static works
+group.share.max.partition.max.record.locks int 4000 2000..10000 static works
+group.share.max.record.lock.duration.ms int 60000 30000..3600000 static works
+group.share.max.session.timeout.ms int 60000 1.. static works
+group.share.max.share.sessions int 2000 1.. static works
+group.share.max.size int 200 1..1000 static works
+group.share.min.assignment.interval.ms int 0 0.. static works
+group.share.min.delivery.count.limit int 2 2..5 static works
+group.share.min.heartbeat.interval.ms int 5000 1.. static works
+group.share.min.partition.max.record.locks int 100 100..2000 static works
+group.share.min.record.lock.duration.ms int 15000 1000..30000 static works
+group.share.min.session.timeout.ms int 45000 1.. static works
+group.share.partition.max.record.locks int 2000 100..10000 static works
 group.share.persister.class.name string \
 org.apache.kafka.server.share.persister.DefaultStatePersister - internal refused
-group.share.record.lock.duration.ms int 30000 1000..3600000 static harmless
-group.share.session.timeout.ms int 45000 1.. static harmless
-group.streams.heartbeat.interval.ms int 5000 1.. static harmless
-group.streams.max.heartbeat.interval.ms int 15000 1.. static harmless
-group.streams.max.session.timeout.ms int 60000 1.. static harmless
-group.streams.max.size int 2147483647 1.. static harmless
-group.streams.max.standby.replicas int 2 0.. static harmless
-group.streams.min.heartbeat.interval.ms int 5000 1.. static harmless
-group.streams.min.session.timeout.ms int 45000 1.. static harmless
-group.streams.num.standby.replicas int 0 0.. static harmless
-group.streams.session.timeout.ms int 45000 1.. static harmless
+group.share.record.lock.duration.ms int 30000 1000..3600000 static works
+group.share.session.timeout.ms int 45000 1.. static works
+group.streams.acceptable.recovery.lag long 10000 0.. internal works
+group.streams.assignment.interval.ms int 1000 0.. cluster works
+group.streams.assignor.offload.enable boolean true - internal harmless
+group.streams.assignors list sticky filled static only:sticky
+group.streams.heartbeat.interval.ms int 5000 1.. static works
+group.streams.initial.rebalance.delay.ms int 3000 0.. static works
+group.streams.max.assignment.interval.ms int 15000 0.. static works
+group.streams.max.heartbeat.interval.ms int 15000 1.. static works
+group.streams.max.session.timeout.ms int 60000 1.. static works
+group.streams.max.size int 2147483647 1.. static works
+group.streams.max.standby.replicas int 2 0.. static works
+group.streams.max.warmup.replicas int 20 0.. internal works
+group.streams.min.assignment.interval.ms int 0 0.. static works
+group.streams.min.heartbeat.interval.ms int 5000 1.. static works
+group.streams.min.session.timeout.ms int 45000 1.. static works
+group.streams.min.task.offset.interval.ms int 15000 1.. internal works
+group.streams.num.standby.replicas int 0 0.. static works
+group.streams.num.warmup.replicas int 2 0.. internal works
+group.streams.rack.aware.assignment.tags list "" - static works
+group.streams.session.timeout.ms int 45000 1.. static works
+group.streams.task.offset.interval.ms int 60000 1.. internal works
+group.streams.topology.description.plugin.class class null - static refused
 initial.broker.registration.timeout.ms int 60000 - static harmless
 inter.broker.listener.name string null - static works
 internal.metadata.delete.delay.millis long 60000 - internal harmless
 internal.metadata.log.segment.bytes int null - internal harmless
 internal.metadata.max.batch.size.in.bytes int 8388608 - internal harmless
-internal.metadata.max.fetch.size.in.bytes int 8388608 - internal harmless
 kafka.metrics.polling.interval.secs int 10 1.. static harmless
 kafka.metrics.reporters list "" - static refused
 leader.imbalance.check.interval.seconds long 300 1.. static works
 listener.security.protocol.map string \
 SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT - broker works
-listeners string PLAINTEXT://:9092 - broker ruled
+listeners list PLAINTEXT://:9092 - broker ruled
 log.cleaner.backoff.ms long 15000 0.. cluster works
 log.cleaner.dedupe.buffer.size long 134217728 - cluster works
 log.cleaner.delete.retention.ms long 86400000 0.. cluster works
@@ -159,9 +195,9 @@ log.cleaner.min.cleanable.ratio double 0.5 0..1 cluster works
 log.cleaner.min.compaction.lag.ms long 0 0.. cluster works
 log.cleaner.threads int 1 0.. cluster works
 log.cleanup.policy list delete each:compact|delete cluster works
-log.dir string /tmp/kafka-logs - static works
+log.dir list /tmp/kafka-logs filled static works
 log.dir.failure.timeout.ms long 30000 1.. static harmless
-log.dirs string null - static ruled
+log.dirs list null - static ruled
 log.flush.interval.messages long 9223372036854775807 1.. cluster works
 log.flush.interval.ms long null - cluster works
 log.flush.offset.checkpoint.interval.ms int 60000 0.. static works
@@ -176,6 +212,8 @@ log.message.timestamp.after.max.ms long 3600000 0.. cluster works
 log.message.timestamp.before.max.ms long 9223372036854775807 0.. cluster works
 log.message.timestamp.type string CreateTime one:CreateTime|LogAppendTime cluster works
 log.preallocate boolean false - cluster works
+log.remote.copy.lag.bytes long -1 -1.. cluster harmless
+log.remote.copy.lag.ms long 0 -1.. cluster harmless
 log.retention.bytes long -1 - cluster works
 log.retention.check.interval.ms long 300000 1.. static works
 log.retention.hours int 168 - static works
@@ -191,6 +229,7 @@ max.connection.creation.rate int 2147483647 0.. cluster works
 max.connections int 2147483647 0.. cluster works
 max.connections.per.ip int 2147483647 0.. cluster works
 max.connections.per.ip.overrides string "" - cluster works
+max.decompressed.message.bytes int 2147483639 1..2147483639 cluster works
 max.incremental.fetch.session.cache.slots int 1000 0.. static works
 max.request.partition.size.limit int 2000 1.. static works
 message.max.bytes int 1048588 0.. cluster works
@@ -214,7 +253,7 @@ num.network.threads int 3 1.. cluster harmless
 num.partitions int 1 1.. static works
 num.recovery.threads.per.data.dir int 2 1.. cluster harmless
 num.replica.alter.log.dirs.threads int null - static harmless
-num.replica.fetchers int 1 - cluster harmless
+num.replica.fetchers int 1 1.. cluster harmless
 offset.metadata.max.bytes int 4096 - static works
 offsets.commit.timeout.ms int 5000 1.. static harmless
 offsets.load.buffer.size int 5242880 1.. static harmless
@@ -237,6 +276,7 @@ quota.window.size.seconds int 1 1.. static works
 remote.fetch.max.wait.ms int 500 1.. cluster harmless
 remote.list.offsets.request.timeout.ms long 30000 1.. cluster harmless
 remote.log.index.file.cache.total.size.bytes long 1073741824 1.. cluster harmless
+remote.log.index.file.cache.ttl.ms long 900000 -1.. internal harmless
 remote.log.manager.copier.thread.pool.size int 10 1.. cluster harmless
 remote.log.manager.copy.max.bytes.per.second long 9223372036854775807 1.. cluster harmless
 remote.log.manager.copy.quota.window.num int 11 1.. static harmless
@@ -245,6 +285,7 @@ remote.log.manager.expiration.thread.pool.size int 10 1.. cluster harmless
 remote.log.manager.fetch.max.bytes.per.second long 9223372036854775807 1.. cluster harmless
 remote.log.manager.fetch.quota.window.num int 11 1.. static harmless
 remote.log.manager.fetch.quota.window.size.seconds int 1 1.. static harmless
+remote.log.manager.follower.thread.pool.size int 2 1.. cluster harmless
 remote.log.manager.task.interval.ms long 30000 1.. static harmless
 remote.log.manager.task.retry.backoff.max.ms long 30000 1.. internal harmless
 remote.log.manager.task.retry.backoff.ms long 500 1.. internal harmless
@@ -299,6 +340,8 @@ sasl.mechanism.controller.protocol string GSSAPI - static \
 only:PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER
 sasl.mechanism.inter.broker.protocol string GSSAPI - broker \
 only:PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER
+sasl.oauthbearer.allow.unverified.audience boolean false - static works
+sasl.oauthbearer.allow.unverified.issuer boolean false - static works
 sasl.oauthbearer.assertion.algorithm string RS256 anycase:ES256|RS256 static refused
 sasl.oauthbearer.assertion.claim.aud string null - static refused
 sasl.oauthbearer.assertion.claim.exp.seconds int 300 0..86400 static refused
@@ -313,7 +356,7 @@ sasl.oauthbearer.assertion.template.file string null - static refused
 sasl.oauthbearer.client.credentials.client.id string null - static refused
 sasl.oauthbearer.client.credentials.client.secret password null - static refused
 sasl.oauthbearer.clock.skew.seconds int 30 - static works
-sasl.oauthbearer.expected.audience list null - static works
+sasl.oauthbearer.expected.audience list "" - static works
 sasl.oauthbearer.expected.issuer string null - static works
 sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000 - static works
 sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000 - static works
@@ -336,14 +379,15 @@ security.inter.broker.protocol string PLAINTEXT one:PLAINTEXT|SSL|SASL_PLAINTEXT
 ruled
 security.providers string null - static refused
 server.max.startup.time.ms long 9223372036854775807 0.. internal harmless
-share.coordinator.append.linger.ms int 5 0.. static harmless
-share.coordinator.cold.partition.snapshot.interval.ms int 300000 1.. internal harmless
+share.coordinator.append.linger.ms int -1 -1.. static harmless
+share.coordinator.cached.buffer.max.bytes int 1048588 524288.. cluster harmless
+share.coordinator.cold.partition.snapshot.interval.ms int 300000 1.. internal works
 share.coordinator.load.buffer.size int 5242880 1.. static harmless
-share.coordinator.snapshot.update.records.per.snapshot int 500 0.. static harmless
+share.coordinator.snapshot.update.records.per.snapshot int 500 0..500 static works
 share.coordinator.state.topic.compression.codec int 0 - static harmless
 share.coordinator.state.topic.min.isr short 2 1.. static works
 share.coordinator.state.topic.num.partitions int 50 1.. static works
-share.coordinator.state.topic.prune.interval.ms int 300000 1.. internal harmless
+share.coordinator.state.topic.prune.interval.ms int 300000 1.. internal works
 share.coordinator.state.topic.replication.factor short 3 1.. static works
 share.coordinator.state.topic.segment.bytes int 104857600 1.. static works
 share.coordinator.threads int 1 1.. static harmless

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...protocol.errors import Code, Refused
 from ...storage.log_config import LogConfig
 from .broker_settings import BROKER_SETTINGS, FOREIGN, FOREIGN_PREFIXES, OTTLA_DEFAULTS, SYNONYMS
-from .definitions import BadSetting, Setting, Value, Wrong, typed
+from .definitions import BadSetting, Kind, Setting, Value, Wrong, typed
 from .fates import LISTENER_PREFIX, is_harmless, refusal
 from .listeners import (
     PLAINTEXT,
@@ -27,7 +27,13 @@ from .listeners import (
     parse_protocols,
     prefix_of,
 )
-from .topic_settings import BROKER_NAMES, GROUP_BROKER_NAMES, GROUP_SETTINGS, TOPIC_SETTINGS
+from .topic_settings import (
+    BROKER_NAMES,
+    GROUP_BOUNDS,
+    GROUP_BROKER_NAMES,
+    GROUP_SETTINGS,
+    TOPIC_SETTINGS,
+)
 
 if TYPE_CHECKING:
     from ...security.jaas import LoginModule
@@ -243,12 +249,31 @@ class BrokerConfig:
         """The value of a group's setting: its own, the broker's, or Kafka's default."""
         setting = GROUP_SETTINGS[name]
         if name in overrides:
-            return _parsed(setting, overrides[name])
+            return self._within_bounds(name, _parsed(setting, overrides[name]))
         broker_name = GROUP_BROKER_NAMES.get(name)
         if broker_name is None:
             return setting.default_value()
         value: Value = self[broker_name]
+        if isinstance(value, tuple) and setting.kind is not Kind.LIST:
+            return value[0]  # the first assignor is the default
         return value
+
+    def group_bounds(self, name: str) -> tuple[int | None, int | None]:
+        """The least and the greatest value that the broker allows of a group's setting."""
+        least, most = GROUP_BOUNDS.get(name, (None, None))
+        return None if least is None else self[least], None if most is None else self[most]
+
+    def _within_bounds(self, name: str, value: Value) -> Value:
+        """A group's value, moved into the broker's bounds if these have changed since it was set.
+
+        Follows GroupConfig.evaluate.
+        """
+        least, most = self.group_bounds(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return value
+        if least is not None and value < least:
+            return least
+        return value if most is None or value <= most else most
 
     @property
     def node_id(self) -> int:
@@ -257,15 +282,13 @@ class BrokerConfig:
     @property
     def log_dirs(self) -> list[str]:
         """`log.dirs`, or `log.dir` where that is not set."""
-        text: str = self["log.dir"] if self["log.dirs"] is None else self["log.dirs"]
-        return [directory.strip() for directory in text.split(",") if directory.strip()]
+        return list(self["log.dir"] if self["log.dirs"] is None else self["log.dirs"])
 
     @property
     def listeners(self) -> list[Listener]:
         """The listeners for clients: all but those of the controllers."""
-        text = self["controller.listener.names"] or ""
-        controllers = [name.strip() for name in text.split(",")]
-        found = parse_listeners("listeners", self["listeners"])
+        controllers = self["controller.listener.names"] or ()
+        found = parse_listeners("listeners", self.text("listeners") or "")
         return [listener for listener in found if listener.name not in controllers]
 
     def advertised(self, ports: Mapping[str, int] | None = None) -> list[Listener]:
@@ -274,7 +297,7 @@ class BrokerConfig:
         Args:
             ports: the bound ports by listener name, for listeners configured with port 0.
         """
-        return advertised(self.listeners, self["advertised.listeners"], ports or {})
+        return advertised(self.listeners, self.text("advertised.listeners"), ports or {})
 
     @property
     def protocols(self) -> dict[str, SecurityProtocol]:
@@ -427,7 +450,7 @@ def _unknown(name: str) -> str:
     known = sorted(BROKER_SETTINGS)
     near = [OTHER_NAMES[name]] if name in OTHER_NAMES else get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return f"is no broker setting of Kafka 4.1{hint}"
+    return f"is no broker setting of Kafka 4.4{hint}"
 
 
 # Broker settings by the different name that topics have for them: a likely mistake in a file.

@@ -1,7 +1,7 @@
 """Definitions of settings: name, type, default, allowed values, and the parser of their texts.
 
 The tables (`broker_settings.py`, `topic_settings.py`) are text with a line for each setting. A line
-is parsed into a `Setting` at its first use, so that 380 settings cost a starting broker nothing.
+is parsed into a `Setting` at its first use, so that 410 settings cost a starting broker nothing.
 Types follow Kafka's ConfigDef: it accepts the same texts, and errors have the same wording.
 """
 
@@ -79,12 +79,14 @@ class Wrong(ValueError):
     Attributes:
         found: the wrong text or value; for a list, the wrong entry.
         reason: the reason in Kafka's words.
+        is_whole: whether the reason is Kafka's whole message, as for lists.
     """
 
-    def __init__(self, found: object, reason: str) -> None:
+    def __init__(self, found: object, reason: str, *, is_whole: bool = False) -> None:
         super().__init__(reason)
         self.found = found
         self.reason = reason
+        self.is_whole = is_whole
 
 
 class Setting(NamedTuple):
@@ -95,7 +97,8 @@ class Setting(NamedTuple):
         kind: its type.
         default: the text of its default; None if it has none.
         check: the allowed values: "-" any, "1..10", "1.." a range, "1..9|-1" a range or a value,
-            "one:a|b", "anycase:a|b", "each:a|b" (entries of a list), or the name of a check.
+            "one:a|b", "anycase:a|b", or the name of a check. Of a list: "each:a|b" for its
+            entries, "filled" for one or more of any kind.
         mode: its update mode.
         fate: its support in Ottla, as text (fates.py).
     """
@@ -126,7 +129,7 @@ class Setting(NamedTuple):
         if self.kind is Kind.BOOLEAN and text.strip().lower() not in ("true", "false"):
             raise Wrong(text, NO_BOOLEAN)  # Kafka's error shows the text with its blanks
         value = self._typed(text.strip())
-        if self.check != "-":
+        if self.check != "-" or self.kind is Kind.LIST:
             self._check(value)
         return value
 
@@ -151,17 +154,15 @@ class Setting(NamedTuple):
                     raise Wrong(text, "Not a number of type DOUBLE")
                 return float(text.rstrip("fFdD"))
             case Kind.LIST:
-                return tuple(entry.strip() for entry in text.split(",")) if text else ()
+                entries = [entry.strip() for entry in text.split(",")] if text else []
+                # ConfigDef leaves out what a list names again.
+                return tuple(entries if self.check == "throttled" else dict.fromkeys(entries))
             case _:
                 return text
 
     def _check(self, value: Value) -> None:
         if isinstance(value, tuple):
-            if self.check == "throttled":
-                _check_throttled(self.name, value)
-                return
-            for entry in value:
-                self._check(entry)
+            _check_list(self.name, value, self.check)
         elif isinstance(value, (int, float)):
             _check_range(value, self.check)
         elif isinstance(value, str):
@@ -182,6 +183,7 @@ class Setting(NamedTuple):
         if ".." in kind:
             return f"must be {what} {_range_in_words(kind, self.kind)}"
         named = {
+            "filled": "a list with one entry or more, and commas between",
             "nonempty": "a text that is not empty",
             "throttled": "a list of PARTITION:BROKER, or *",
             "reset": "latest, earliest or by_duration:PnDTnHnMn.nS",
@@ -190,6 +192,8 @@ class Setting(NamedTuple):
 
     def complaint(self, wrong: Wrong) -> str:
         """The error message for a client, in the words of Kafka's ConfigException."""
+        if wrong.is_whole:
+            return wrong.reason
         return f"Invalid value {wrong.found} for configuration {self.name}: {wrong.reason}"
 
 
@@ -234,6 +238,21 @@ def _check_word(name: str, value: str, check: str) -> None:
                     "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
                 )
                 raise Wrong(value, reason)
+
+
+def _check_list(name: str, entries: tuple[str, ...], check: str) -> None:
+    """Follows ConfigDef.ValidList, whose messages name the setting (KIP-1161)."""
+    if check == "throttled":
+        _check_throttled(name, entries)
+        return
+    if not entries and check == "filled":
+        valid = "any non-empty value"
+        why = f"Configuration '{name}' must not be empty. Valid values include: {valid}"
+        raise Wrong("", why, is_whole=True)
+    if "" in entries:
+        raise Wrong("", f"Configuration '{name}' values must not be empty.", is_whole=True)
+    for entry in entries:
+        _check_word(name, entry, check)
 
 
 def _check_throttled(name: str, entries: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from ...metadata.catalog import ResourceType
 from .broker_settings import BROKER_SETTINGS
 from .fates import limits
+from .group_docs import COORDINATOR_DOCS, GROUP_DOCS
 from .topic_settings import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 
@@ -44,12 +45,12 @@ def why_harmless(name: str) -> str:
 # Reasons by a pattern in the name of the setting; the first match counts.
 _HARMLESS_FOR: Final = (
     (r"^sasl\.", "it is for logins of the broker itself, which has none"),
-    (r"^remote\.|local\.retention", "there is no tiered storage"),
-    (r"^(group\.)?share\.", "share groups are not served"),
-    (r"^(group\.)?streams\.", "groups of Kafka Streams' own protocol are not served"),
-    (r"threads", "one event loop does the work and starts threads as needed"),
+    (r"(^|^log\.)remote\.|local\.retention|tiered", "there is no tiered storage"),
+    (r"assignor\.offload|threads", "one event loop does the work and starts threads as needed"),
     (r"^alter\.log\.dirs\.|^log\.dir\.failure", "there is one data directory"),
     (r"replica\.|replication|^unclean", "nodes of a process share their storage"),
+    (r"cached\.buffer", "a coordinator keeps no buffer of records between two appends"),
+    (r"^share\.coordinator\.append", "records of share groups are appended at once"),
     (r"purgatory", "requests that have ended do not stay in a purgatory"),
     (r"^(controller|broker|initial\.broker)\.", "the controller is in the same process"),
     (r"^socket\.connection\.setup", "nodes of a process are reached at once or not at all"),
@@ -60,7 +61,7 @@ _HARMLESS_FOR: Final = (
     (r"^telemetry\.|^(interval\.ms|match|metrics)$", "the broker collects no metrics of clients"),
     (r"load\.buffer\.size|^log\.cleaner\.io\.buffer", "logs are read in steps of a fixed size"),
     (r"^queued\.max\.requests", "requests wait in their connections, not in a queue"),
-    (r"^offsets\.commit\.timeout", "no commit waits for a replica"),
+    (r"^offsets\.commit\.timeout|write\.timeout", "no write waits for a replica"),
     (r"compression\.codec", "offsets are written uncompressed"),
     (r"^log\.flush\.start\.offset", "it is written with log.flush.offset.checkpoint.interval.ms"),
     (r"^early\.start|^server\.max", "all listeners open when the broker is ready"),
@@ -90,10 +91,10 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "connection.failed.authentication.delay.ms": (
         "The delay before a failed login is answered and its connection closed."
     ),
+    "connections.max.idle.ms": "The time without a request after which a connection is closed.",
     "connections.max.reauth.ms": (
         "The time after which a SASL session must be authenticated again; 0 for no limit."
     ),
-    "connections.max.idle.ms": "The time without a request after which a connection is closed.",
     "controller.listener.names": (
         "The names of the controllers' listeners; Ottla does not open them."
     ),
@@ -108,6 +109,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The number of samples for the quotas of topics created and deleted."
     ),
     "controller.quota.window.size.seconds": "The length of each of those samples.",
+    "cordoned.log.dirs": (
+        "The directory of the logs if new partitions may not be placed in it, or * for all."
+    ),
     "default.replication.factor": "The replication factor of topics that are created without one.",
     "delegation.token.expiry.check.interval.ms": (
         "The interval at which expired delegation tokens are removed."
@@ -123,35 +127,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     ),
     "delete.topic.enable": "Whether topics can be deleted.",
     "fetch.max.bytes": "The maximum bytes of records in one Fetch response.",
-    "group.consumer.assignors": "The assignors of consumer groups; the first is the default.",
-    "group.consumer.heartbeat.interval.ms": (
-        "The heartbeat interval of the members of consumer groups."
-    ),
-    "group.consumer.max.heartbeat.interval.ms": (
-        "The maximum heartbeat interval a consumer group can be configured with."
-    ),
-    "group.consumer.max.session.timeout.ms": (
-        "The maximum session timeout a consumer group can be configured with."
-    ),
-    "group.consumer.max.size": "The maximum number of members of a consumer group.",
-    "group.consumer.migration.policy": (
-        "Whether groups may change between the classic and the consumer protocol."
-    ),
-    "group.consumer.min.heartbeat.interval.ms": (
-        "The minimum heartbeat interval a consumer group can be configured with."
-    ),
-    "group.consumer.min.session.timeout.ms": (
-        "The minimum session timeout a consumer group can be configured with."
-    ),
-    "group.consumer.regex.refresh.interval.ms": (
-        "The interval at which topics are matched again with the regular expressions of consumer "
-        "groups."
-    ),
-    "group.consumer.session.timeout.ms": (
-        "The time without a heartbeat after which a member is removed from a consumer group."
-    ),
     "group.coordinator.append.linger.ms": (
-        "The delay of responses that change a consumer group or deliver an assignment."
+        "The delay of responses that change a consumer group or deliver an assignment; -1 is as "
+        "short as possible."
     ),
     "group.coordinator.rebalance.protocols": "The group protocols that are served.",
     "group.initial.rebalance.delay.ms": (
@@ -242,6 +220,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "max.connections": "The maximum number of connections of the broker.",
     "max.connections.per.ip": "The maximum number of connections from one address.",
     "max.connections.per.ip.overrides": "Other maximums for some addresses, as HOST:NUMBER.",
+    "max.decompressed.message.bytes": (
+        "The maximum size of a batch of records when it is decompressed."
+    ),
     "max.incremental.fetch.session.cache.slots": (
         "The maximum number of incremental fetch sessions."
     ),
@@ -291,6 +272,14 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "sasl.jaas.config": (
         "The JAAS line of a mechanism; with the prefix listener.name.NAME.MECHANISM alone."
     ),
+    "sasl.oauthbearer.allow.unverified.audience": (
+        "Whether signed tokens of any audience are accepted if "
+        "sasl.oauthbearer.expected.audience is empty."
+    ),
+    "sasl.oauthbearer.allow.unverified.issuer": (
+        "Whether signed tokens of any issuer are accepted if sasl.oauthbearer.expected.issuer "
+        "is not set."
+    ),
     "sasl.oauthbearer.clock.skew.seconds": (
         "The seconds by which the clocks of a token's issuer and of the broker may differ."
     ),
@@ -317,16 +306,6 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "sasl.server.max.receive.size": "The largest request in bytes before and during a login.",
     "security.inter.broker.protocol": (
         "The security protocol between nodes if inter.broker.listener.name is not set."
-    ),
-    "share.coordinator.state.topic.min.isr": "The min.insync.replicas of the share state topic.",
-    "share.coordinator.state.topic.num.partitions": (
-        "The number of partitions of the share state topic."
-    ),
-    "share.coordinator.state.topic.replication.factor": (
-        "The replication factor of the share state topic."
-    ),
-    "share.coordinator.state.topic.segment.bytes": (
-        "The maximum size of a segment of the share state topic."
     ),
     "socket.listen.backlog.size": "The maximum number of connections that wait to be accepted.",
     "socket.receive.buffer.bytes": (
@@ -400,15 +379,12 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "unstable.api.versions.enable": (
         "Whether API versions are offered that Kafka has not released: InitProducerId 6."
     ),
+    **COORDINATOR_DOCS,
 }
 
 TOPIC_DOCS: Final[Mapping[str, str]] = {
-    "internal.segment.bytes": "The size of a segment below the minimum of segment.bytes.",
-}
-
-GROUP_DOCS: Final[Mapping[str, str]] = {
-    "consumer.heartbeat.interval.ms": "The heartbeat interval of the members of this group.",
-    "consumer.session.timeout.ms": (
-        "The time without a heartbeat after which a member is removed from this group."
+    "errors.deadletterqueue.group.enable": (
+        "Whether share groups may write records that could not be processed to this topic."
     ),
+    "internal.segment.bytes": "The size of a segment below the minimum of segment.bytes.",
 }

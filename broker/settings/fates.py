@@ -31,8 +31,6 @@ class Fate(Enum):
 
 # Why a setting is refused, by the beginning of its name; the first match counts.
 REASONS: Final = (
-    ("group.coordinator.rebalance.protocols", "Ottla does not serve share groups yet"),
-    ("group.share.", "Ottla does not serve share groups yet"),
     ("kafka.metrics.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
     ("metadata.log.dir", "Ottla keeps its metadata log in log.dirs"),
     ("metric.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),

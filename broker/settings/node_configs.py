@@ -21,7 +21,7 @@ def configs_of(config: BrokerConfig, count: int) -> list[BrokerConfig]:
     Raises:
         BadSetting: a port would be above 65535.
     """
-    listeners = parse_listeners("listeners", config["listeners"])
+    listeners = parse_listeners("listeners", config.text("listeners") or "")
     fixed = [each.port for each in listeners if each.port]
     step = max(fixed) - min(fixed) + 1 if fixed else 0
     replicas = min(count, 3)
@@ -44,7 +44,7 @@ def _shifted(
     if number:  # the only voter is the first node, and the voter must be the node itself
         given.pop("controller.quorum.voters", None)
     for name in ("listeners", "advertised.listeners"):
-        text = config[name]
+        text = config.text(name)
         if text is not None:
             moved = [_moved(name, each, ports) for each in parse_listeners(name, text)]
             given[name] = ",".join(moved)

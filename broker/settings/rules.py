@@ -28,7 +28,7 @@ IN_ORDER = (
     *(
         pair
         for kind in ("consumer", "share", "streams")
-        for what in ("session.timeout.ms", "heartbeat.interval.ms")
+        for what in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
         for pair in (
             (f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"),
             (f"group.{kind}.min.{what}", f"group.{kind}.{what}"),
@@ -39,8 +39,21 @@ IN_ORDER = (
         (f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms")
         for kind in ("consumer", "share", "streams")
     ),
-    ("group.share.min.record.lock.duration.ms", "group.share.record.lock.duration.ms"),
-    ("group.share.record.lock.duration.ms", "group.share.max.record.lock.duration.ms"),
+    *(
+        pair
+        for what in (
+            "record.lock.duration.ms",
+            "delivery.count.limit",
+            "partition.max.record.locks",
+        )
+        for pair in (
+            (f"group.share.min.{what}", f"group.share.{what}"),
+            (f"group.share.{what}", f"group.share.max.{what}"),
+        )
+    ),
+    ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),
+    ("group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas"),
+    ("group.streams.min.task.offset.interval.ms", "group.streams.task.offset.interval.ms"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
     ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
@@ -165,7 +178,7 @@ def _at_least(config: Settings, name: str, least: int, also: int | None = None) 
 
 
 def _listeners(config: Settings) -> None:
-    text = config["listeners"]
+    text = config.text("listeners") or ""
     every = parse_listeners("listeners", text)
     if not config.listeners:
         raise BadSetting("listeners", text, _FOR_CLIENTS)
@@ -181,7 +194,7 @@ def _protocols(config: Settings) -> None:
         if protocol is None:
             raise BadSetting(
                 "listeners",
-                config["listeners"],
+                config.text("listeners"),
                 f"listener.security.protocol.map must name the protocol of {listener.name}",
             )
 
@@ -197,7 +210,8 @@ def _logins(config: Settings) -> None:
 
 
 def _advertised(config: Settings, names: set[str]) -> None:
-    name, text = "advertised.listeners", config["advertised.listeners"]
+    name = "advertised.listeners"
+    text = config.text(name)
     if text is None:
         return
     for listener in parse_listeners(name, text):
@@ -231,12 +245,13 @@ def _identification(config: Settings) -> None:
 
 
 def _early(config: Settings) -> None:
-    name, text = "early.start.listeners", config["early.start.listeners"] or ""
-    known = [each.name for each in parse_listeners("listeners", config["listeners"])]
-    known += [each.strip() for each in (config["controller.listener.names"] or "").split(",")]
-    for listener in filter(None, (each.strip() for each in text.split(","))):
+    name = "early.start.listeners"
+    every = parse_listeners("listeners", config.text("listeners") or "")
+    known = [each.name for each in every]
+    known += config["controller.listener.names"] or ()
+    for listener in config[name] or ():
         if listener.upper() not in known:
-            raise BadSetting(name, text, f"{listener} must be one of listeners")
+            raise BadSetting(name, config.text(name), f"{listener} must be one of listeners")
 
 
 def _connections(config: Settings) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.protocol.java_hash import in_hash_map, in_scala_hash_map, java_hash_code
+from ottla.protocol.java_hash import in_hash_map, java_hash_code
 
 
 @pytest.mark.parametrize(
@@ -42,18 +42,3 @@ def test_keys_are_listed_by_slot(
     keys: tuple[int, ...], first_capacity: int, order: list[int]
 ) -> None:
     assert in_hash_map(keys, lambda key: key, first_capacity=first_capacity) == order
-
-
-@pytest.mark.parametrize(
-    ("keys", "order"),
-    [
-        ((33, 17, 1), [1, 17, 33]),  # of one slot, the least hash first
-        ((17, -(1 << 31) + 1), [-(1 << 31) + 1, 17]),  # hashes are signed
-        ((-1, 15), [-1, 15]),
-        ((16, *range(10)), [0, 16, *range(1, 10)]),
-        ((16, *range(11)), [*range(11), 16]),  # the twelfth makes the table grow
-        ((), []),
-    ],
-)
-def test_scala_lists_keys_of_a_slot_by_their_hash(keys: tuple[int, ...], order: list[int]) -> None:
-    assert in_scala_hash_map(keys, lambda key: key) == order

@@ -174,13 +174,13 @@ def test_only_the_requested_keys_are_described(talk: Talk) -> None:
     }
 
 
-# As Apache Kafka 4.1.1 lists them.
+# As Apache Kafka 4.4.0 lists them.
 IN_ORDER: list[tuple[int, str, tuple[str, ...], list[str]]] = [
     (
         TOPIC,
         ORDERS,
         ("retention.ms", "segment.ms", "compression.type", "index.interval.bytes"),
-        ["compression.type", "retention.ms", "segment.ms", "index.interval.bytes"],
+        ["compression.type", "retention.ms", "index.interval.bytes", "segment.ms"],
     ),
     (
         TOPIC,
@@ -188,8 +188,8 @@ IN_ORDER: list[tuple[int, str, tuple[str, ...], list[str]]] = [
         (),
         [
             "compression.type",
-            "remote.log.delete.on.disable",
-            "leader.replication.throttled.replicas",
+            "errors.deadletterqueue.group.enable",
+            "remote.copy.lag.bytes",
         ],
     ),
     (BROKER, "1", (), ["log.cleaner.min.compaction.lag.ms", "offsets.topic.num.partitions"]),
@@ -197,7 +197,7 @@ IN_ORDER: list[tuple[int, str, tuple[str, ...], list[str]]] = [
         GROUP,
         "g",
         (),
-        ["consumer.session.timeout.ms", "streams.heartbeat.interval.ms", "share.auto.offset.reset"],
+        ["consumer.session.timeout.ms", "streams.assignor.name", "consumer.assignment.interval.ms"],
     ),
 ]
 

@@ -1,6 +1,6 @@
 """Settings a broker does not start with, and the sentence that says what would be right.
 
-Each of them Apache Kafka 4.1.1 refuses too, or it is marked as Ottla's own limit.
+Each of them Apache Kafka 4.4.0 refuses too, or it is marked as Ottla's own limit.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ share.coordinator.state.topic.num.partitions=10001 \
 num.partitions=10001           | num.partitions | at most 10000
 log.segement.bytes=1           | log.segement.bytes | did you mean log.segment.bytes?
 segment.bytes=1                | segment.bytes | did you mean log.segment.bytes?
-no.such.thing.at.all=1         | no.such.thing.at.all | is no broker setting of Kafka 4.1
+no.such.thing.at.all=1         | no.such.thing.at.all | is no broker setting of Kafka 4.4
 zookeeper.connect=localhost    | zookeeper.connect | ended with Kafka 4.0
 log.dirs=/a,/b                 | log.dirs | one directory
 process.roles=broker           | process.roles | broker and controller: a node of Ottla is both
@@ -111,8 +111,17 @@ kafka.metrics.reporters=a.B    | kafka.metrics.reporters | left out: Ottla has n
 replica.selector.class=a.B     | replica.selector.class | left out: consumers of Ottla fetch
 remote.log.storage.system.enable=true | remote.log.storage.system.enable | false, its default
 remote.log.storage.manager.class.name=a.B | remote.log.storage.manager.class.name | left out
-group.share.enable=true        | group.share.enable | does not serve share groups yet
-group.coordinator.rebalance.protocols=classic,share | group.coordinator.rebalance.protocols | share
+group.share.enable=true        | group.share.enable | is no broker setting of Kafka 4.4
+group.coordinator.rebalance.protocols=share | group.coordinator.rebalance.protocols | classic
+group.share.max.delivery.count.limit=26 | group.share.max.delivery.count.limit | from 5 to 25
+group.share.delivery.count.limit=8;group.share.max.delivery.count.limit=7 \
+| group.share.delivery.count.limit | at most group.share.max.delivery.count.limit
+group.consumer.assignment.interval.ms=20000 | group.consumer.assignment.interval.ms | at most
+group.streams.assignors=mine   | group.streams.assignors | must be sticky
+group.share.assignors=         | group.share.assignors | one entry or more
+log.dir=                       | log.dir | a list with one entry or more
+log.cleanup.policy=delete,     | log.cleanup.policy | a list with only compact, delete
+config.providers=file          | config.providers | must be left out
 metadata.log.dir=/a            | metadata.log.dir | left out: Ottla keeps its metadata log
 sasl.kerberos.service.name=x   | sasl.kerberos.service.name | Ottla does not speak Kerberos
 sasl.login.class=x             | sasl.login.class | left out: nodes of Ottla need no login

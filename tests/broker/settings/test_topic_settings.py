@@ -25,6 +25,8 @@ MEAN_NOTHING = {
     "leader.replication.throttled.replicas",
     "local.retention.bytes",
     "local.retention.ms",
+    "remote.copy.lag.bytes",
+    "remote.copy.lag.ms",
     "remote.log.copy.disable",
     "remote.log.delete.on.disable",
     "remote.storage.enable",
@@ -33,12 +35,13 @@ MEAN_NOTHING = {
 
 def test_every_setting_reaches_the_log_or_means_nothing_here() -> None:
     reach = {name for name in TOPIC_SETTINGS if name.replace(".", "_") in LOG_CONFIG_FIELDS}
-    assert set(TOPIC_SETTINGS) - reach == MEAN_NOTHING | {"internal.segment.bytes"}
+    elsewhere = {"internal.segment.bytes", "errors.deadletterqueue.group.enable"}
+    assert set(TOPIC_SETTINGS) - reach == MEAN_NOTHING | elsewhere
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
 def test_one_replica_satisfies_any_min_insync_replicas(tmp_path: Path, acks: int) -> None:
-    """As Apache Kafka 4.1: the minimum is capped by the number of replicas (KIP-966)."""
+    """As Apache Kafka: the minimum is capped by the number of replicas (KIP-966)."""
 
     async def scene() -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
@@ -68,7 +71,7 @@ def set_policy(it: OneNode, policy: str) -> None:
 
 
 def test_the_cleanup_policy_may_change_while_the_broker_runs(tmp_path: Path) -> None:
-    """An empty one, which Kafka 4.1 lets be set, neither deletes nor compacts."""
+    """An empty one, which Kafka lets be set, neither deletes nor compacts."""
 
     async def scene() -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
