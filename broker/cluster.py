@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .cluster_node import ClusterNode
     from .runtime.name_matching import NameMatching
     from .runtime.shard import Shard
+    from .runtime.share_persister import SharePersister
     from .runtime.state_log import StateLog
     from .scheduling.holds import Holds
 
@@ -195,6 +196,13 @@ class Cluster:
         if node is None:
             raise Refused(Code.NOT_COORDINATOR)
         return node.transactions.shard_at(partition.index)
+
+    @cached_property
+    def share_persister(self) -> SharePersister:
+        """Keeps the states of the partitions of share groups, at their share coordinators."""
+        from .runtime.share_persister import SharePersister
+
+        return SharePersister(self.nodes, self.controller, self.log_directory, self.clock)
 
     @cached_property
     def name_matching(self) -> NameMatching:

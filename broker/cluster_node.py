@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from .runtime.partitions import OtherNode
 
 if TYPE_CHECKING:
+    from ..coordinator.share_state.coordinator import ShareStates
     from ..coordinator.transactions.coordinator import Transactions
     from ..coordinator.transactions.producer_ids import ProducerIds
     from ..metadata.catalog import Topic
@@ -21,12 +22,15 @@ class ClusterNode(OtherNode, Protocol):
     Attributes:
         transactions: its coordinator of transactions.
         producer_ids: gives out producer ids.
+        share_states: its coordinator of the states of share groups.
         coordinators: all its coordinators, by the internal topic that each lives in.
         marker_channel: sends the markers of the transactions that it coordinates.
     """
 
     @property
     def transactions(self) -> Coordinator[Transactions]: ...
+    @property
+    def share_states(self) -> Coordinator[ShareStates]: ...
     @property
     def coordinators(self) -> Mapping[str, AnyCoordinator]: ...
     @property

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 from ..coordinator.partitioning import check_transactional_id
 from ..coordinator.transactions.producer_ids import ProducerIds
-from ..metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, ResourceType, Topic
+from ..metadata.catalog import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    Catalog,
+    ResourceType,
+    Topic,
+)
 from ..metadata.records import EndPoint
 from ..protocol.errors import Code, Refused
 from ..storage.files import Files
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..coordinator.groups import Groups
     from ..coordinator.outcome import Effect
+    from ..coordinator.share_state.coordinator import ShareStates
     from ..coordinator.transactions.coordinator import Transactions
     from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
@@ -66,8 +74,8 @@ class Node:
     Attributes:
         runs: whether it serves requests and leads its partitions of the catalog.
         is_stopping: whether it stops, so that long polls end.
-        coordinators: by the internal topic that each lives in; `transactions` and `groups` are
-            two of them.
+        coordinators: by the internal topic that each lives in: `transactions`, `groups` and
+            `share_states`.
         transaction_metrics: counts the decisions on transactions; None without metrics.
         token_secrets: the secrets of delegation tokens; None without delegation.token.secret.key.
         request_metrics: counts the requests; None without metrics.
@@ -130,10 +138,17 @@ class Node:
             CONSUMER_OFFSETS,
             self._group_shard,
             self.loading,
-            forget_topic=lambda machine, name: machine.forget_topic(name),
+            forget_topic=lambda machine, topic: machine.forget_topic(topic.name),
+        )
+        self.share_states: Coordinator[ShareStates] = Coordinator(
+            SHARE_GROUP_STATE,
+            self._share_state_shard,
+            self.loading,
+            on_loaded=_forget_missing_topics,
+            forget_topic=lambda machine, topic: machine.forget_topics((topic.topic_id,)),
         )
         self.coordinators: Mapping[str, AnyCoordinator] = {
-            each.topic: each for each in (self.transactions, self.groups)
+            each.topic: each for each in (self.transactions, self.groups, self.share_states)
         }
         self._quotas: Quotas | None = None
         clock.after_advances(self._look_for_due)
@@ -410,7 +425,7 @@ class Node:
     def topic_deleted(self, topic: Topic) -> None:
         """Nothing is coordinated any more, or what groups have committed to it is forgotten."""
         for coordinator in self.coordinators.values():
-            coordinator.topic_deleted(topic.name)
+            coordinator.topic_deleted(topic.name, topic.topic_id)
 
     @property
     def transaction_version(self) -> int:
@@ -488,6 +503,12 @@ class Node:
             carry_out=carry_out, group_transitions=transitions,
         )  # fmt: skip
 
+    def _share_state_shard(self, partition: int) -> Shard[ShareStates]:
+        from .runtime.share_persister import share_state_shard
+
+        log = self._internal_log(SHARE_GROUP_STATE, partition)
+        return share_state_shard(self.config, self.catalog, log, self._shard_services)
+
     @cached_property
     def _shard_services(self) -> ShardServices:
         from .runtime.shard import ShardServices
@@ -514,6 +535,11 @@ class Node:
 
 def _no_tls() -> None:
     return None
+
+
+def _forget_missing_topics(shard: Shard[ShareStates]) -> None:
+    with suppress(Refused):  # the next start tries again
+        shard.run_now(lambda machine, now: machine.forget_missing_topics())
 
 
 def _authorizer(config: BrokerConfig, catalog: Catalog) -> Authorizer | None:

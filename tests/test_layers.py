@@ -111,6 +111,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/partitioning", "coordinator/volatile"),
     },
+    "coordinator/share_state": {"coordinator/moment", "coordinator/outcome"},
     "coordinator/classic": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/group_records", "coordinator/java_order"),

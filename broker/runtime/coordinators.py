@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from uuid import UUID
 
 from ...coordinator.partitioning import partition_for
 from ...protocol.errors import Code, Malformed, Refused
@@ -27,18 +28,26 @@ M = TypeVar("M", bound="Machine")
 _log = Log("coordinators")
 
 
+class DeletedTopic(NamedTuple):
+    """A topic that is deleted."""
+
+    name: str
+    topic_id: UUID
+
+
 class Coordinator(Generic[M]):
     """All shards of one internal topic that this node leads.
 
     Args:
-        topic: `__transaction_state` or `__consumer_offsets`.
+        topic: the internal topic.
         make: creates the shard of a partition, not loaded yet. If it raises Refused, the log is
             missing: that partition has no coordinator, the others do.
         loading: replays the logs, at once or in slices between requests.
         check_key: raises Refused for a key that no partition may coordinate.
         on_loaded, on_unloaded: called with a shard when it starts and when it has ended.
-        forget_topic: the machine's decision when a topic is deleted. A shard that is loading
-            decides afterwards. None if the machine has no state of topics.
+        forget_topic: the machine's decision when a topic is deleted; its argument is the topic's
+            name and id. A shard that is loading decides afterwards. None if the machine has no
+            state of topics.
 
     Attributes:
         partition_count: of the topic, whichever node leads them; zero until the topic exists.
@@ -53,7 +62,7 @@ class Coordinator(Generic[M]):
         check_key: Callable[[str], None] = lambda key: None,
         on_loaded: Callable[[Shard[M]], None] = lambda shard: None,
         on_unloaded: Callable[[Shard[M]], None] = lambda shard: None,
-        forget_topic: Callable[[M, str], Outcome[None]] | None = None,
+        forget_topic: Callable[[M, DeletedTopic], Outcome[None]] | None = None,
     ) -> None:
         self.topic = topic
         self.partition_count = 0
@@ -63,7 +72,7 @@ class Coordinator(Generic[M]):
         self._on_loaded = on_loaded
         self._on_unloaded = on_unloaded
         self._forget_topic = forget_topic
-        self._deleted_while_loading: dict[Shard[M], set[str]] = {}
+        self._deleted_while_loading: dict[Shard[M], set[DeletedTopic]] = {}
         self._epochs: dict[int, int] = {}  # of the partitions led here, whatever their logs are
         self._shards: dict[int, Shard[M]] = {}
         self._unusable: set[int] = set()  # whose logs are damaged
@@ -130,31 +139,32 @@ class Coordinator(Generic[M]):
             topic=self.topic, partition=partition, reason=str(failed),
         )  # fmt: skip
 
-    def topic_deleted(self, name: str) -> None:
+    def topic_deleted(self, name: str, topic_id: UUID) -> None:
         """Unload all shards if it is the coordinator's own topic; else have them forget it."""
+        deleted = DeletedTopic(name, topic_id)
         if name == self.topic:
             self.unload()
         elif self._forget_topic is not None:
             for shard in self.shards():
                 if shard.is_loading:
-                    self._deleted_while_loading.setdefault(shard, set()).add(name)
+                    self._deleted_while_loading.setdefault(shard, set()).add(deleted)
                 else:
-                    self._forget(shard, (name,))
+                    self._forget(shard, (deleted,))
 
-    def _forget(self, shard: Shard[M], topics: Iterable[str]) -> None:
+    def _forget(self, shard: Shard[M], topics: Iterable[DeletedTopic]) -> None:
         forget_topic = self._forget_topic
         if forget_topic is None:
             return
 
-        def decide(machine: M, now: Moment, name: str) -> Outcome[None]:
-            return forget_topic(machine, name)
+        def decide(machine: M, now: Moment, topic: DeletedTopic) -> Outcome[None]:
+            return forget_topic(machine, topic)
 
         with suppress(Refused):  # another node coordinates by now, from the log
-            for name in topics:
-                shard.run_now(partial(decide, name=name))
+            for topic in topics:
+                shard.run_now(partial(decide, topic=topic))
 
     def partition_of(self, key: str) -> int:
-        """The partition that coordinates a group or a transactional id.
+        """The partition that coordinates a group, a transactional id or a share partition.
 
         Raises:
             Refused: NOT_COORDINATOR while the internal topic does not exist; FindCoordinator

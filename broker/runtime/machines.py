@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome, Producer
+
+Record: TypeAlias = Any  # Any: each machine has kinds of its own
+"""A record of the log of a machine."""
 
 
 class State(Enum):
@@ -29,7 +32,7 @@ MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
 class Machine(Protocol):
     """The interface of a state machine that a shard runs."""
 
-    def replay(self, record: Any) -> None: ...  # Any: of the machine's own kinds
+    def replay(self, record: Record) -> None: ...
     def next_deadline(self, now: Moment) -> int | None:
         """The monotonic time of the next `tick`; None for never."""
 
@@ -45,13 +48,20 @@ class Machine(Protocol):
 class PendingMachine(Machine, Protocol):
     """A machine with records that are pending until their transaction ends."""
 
-    def replay_pending(self, record: Any, producer: Producer) -> None: ...  # Any: see above
+    def replay_pending(self, record: Record, producer: Producer) -> None: ...
     def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
+
+
+@runtime_checkable
+class ReplaysAtOffsets(Machine, Protocol):
+    """A machine that must know where its records are in the log."""
+
+    def replay_at(self, record: Record, offset: int) -> None: ...
 
 
 @runtime_checkable
 class ReplaysMany(Machine, Protocol):
     """A machine that replays the records of one large decision faster than each alone."""
 
-    def replay_many(self, records: Sequence[Any], producer: Producer | None) -> None:  # Any: above
+    def replay_many(self, records: Sequence[Record], producer: Producer | None) -> None:
         """Apply the records; with a producer they are pending."""

@@ -1,8 +1,7 @@
 """Runs a coordinator's state machine over a partition of an internal topic.
 
-Each request is decided, appended, replayed, carried out and answered, in this order. There is no
-await before the reply, so that no lock is needed. A restart replays the same records into a new
-machine.
+Each request is decided, appended, replayed, carried out and answered, in this order. No lock is
+needed, as nothing awaits before the reply. A restart replays the same records into a new machine.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from ..event_stream import Events
 from ..log_output import Log
 from ..scheduling.turns import Turns, run_in_turn
 from .append_errors import TOO_LARGE, of_groups
-from .machines import MAY_FOLLOW, Machine, PendingMachine, ReplaysMany, State
+from .machines import MAY_FOLLOW, Machine, PendingMachine, ReplaysAtOffsets, ReplaysMany, State
 
 if TYPE_CHECKING:
     from .flushes import FlushQueue
@@ -44,6 +43,7 @@ _MEANS: Final = {
     "and offsets do not expire",
     "__transaction_state": "transactions past their timeout stay open, "
     "and consumers with read_committed wait behind them",
+    "__share_group_state": "the log of the states of share groups grows, and is not pruned",
 }
 
 _log = Log("shard")
@@ -92,13 +92,14 @@ def _no_effects(_shard: object, effect: Effect) -> None:
 
 
 class Shard(Generic[M]):
-    """One partition of `__transaction_state` or `__consumer_offsets`, and its state machine.
+    """One partition of an internal topic, and its state machine.
 
     Args:
         machine: a new one; `load` replays the log into it.
         codec: a record to key and value, and back; the latter returns None for unknown ones.
         carry_out: carries out an effect, except `Answer`, which the shard handles itself.
         code_for_clients: the error code for clients, by the code of the log.
+        machine_code_for_clients: the same, by the code of the machine.
         group_transitions: emits the transitions of groups; None: the machine has no groups.
 
     Attributes:
@@ -117,17 +118,16 @@ class Shard(Generic[M]):
         *,
         carry_out: Callable[[Shard[M], Effect], None] = _no_effects,
         code_for_clients: Callable[[Code], Code] = of_groups,
+        machine_code_for_clients: Callable[[Code], Code] = of_groups,
         group_transitions: GroupTransitions | None = None,
     ) -> None:
         self.log = log
         self.leader_epoch = log.leader_epoch
         self.machine = machine
-        self._pending_machine: PendingMachine | None = None
-        if isinstance(machine, PendingMachine):
-            self._pending_machine = machine
-        self._replays_many: ReplaysMany | None = None
-        if isinstance(machine, ReplaysMany):
-            self._replays_many = machine
+        any_machine: object = machine  # it may have any of these interfaces
+        self._pending_machine = any_machine if isinstance(any_machine, PendingMachine) else None
+        self._replays_many = any_machine if isinstance(any_machine, ReplaysMany) else None
+        self._at_offsets = any_machine if isinstance(any_machine, ReplaysAtOffsets) else None
         self.encode, self._decode = codec
         self._clock = services.clock
         self._on_append = services.on_append
@@ -139,6 +139,7 @@ class Shard(Generic[M]):
         self._on_timer_decision = services.on_timer_decision
         self._carry_out = carry_out
         self._code_for_clients = code_for_clients
+        self._machine_code_for_clients = machine_code_for_clients
         self._group_transitions = group_transitions
         self._last_ticket = 0
         self._parked_requests: dict[int, asyncio.Future[Any]] = {}  # Any: the reply of each
@@ -361,6 +362,8 @@ class Shard(Generic[M]):
                 continue
             if header.is_transactional:
                 self._pending().replay_pending(record, producer)
+            elif self._at_offsets is not None:
+                self._at_offsets.replay_at(record, stored.offset)
             else:
                 self.machine.replay(record)
 
@@ -415,7 +418,8 @@ class Shard(Generic[M]):
 
     def _for_clients(self, refused: Refused) -> Refused:
         """The error for a client, for a refusal of the log or of the machine."""
-        code_of = self._code_for_clients if isinstance(refused, NotTaken) else of_groups
+        is_of_log = isinstance(refused, NotTaken)
+        code_of = self._code_for_clients if is_of_log else self._machine_code_for_clients
         return Refused(code_of(refused.code), refused.why)
 
     def _append_all(self, outcome: Outcome[object], now_ms: int, *, by_timer: bool) -> None:
@@ -465,11 +469,14 @@ class Shard(Generic[M]):
                 transactional=True,
             )
         try:
-            self.log.append(batch, now_ms=now_ms, origin=_OWN)
+            appended = self.log.append(batch, now_ms=now_ms, origin=_OWN)
         except Refused as refused:
             self._on_refused(self.log, refused)
             raise
-        if len(records) > _FEW and self._replays_many is not None:
+        if self._at_offsets is not None:
+            for offset, record in enumerate(records, appended.base_offset):
+                self._at_offsets.replay_at(record, offset)
+        elif len(records) > _FEW and self._replays_many is not None:
             self._replays_many.replay_many(records, producer)
         else:
             for record in records:

@@ -1,0 +1,105 @@
+"""Merges the state batches of writes (PersisterStateBatchCombiner).
+
+Where batches overlap, more deliveries win, then the higher state. Neighbours with the same state
+and number of deliveries become one batch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from operator import itemgetter
+from typing import Final
+
+from .states import NO_OFFSET, StateBatch
+
+_last_offset: Final = itemgetter(1)
+_first_offset: Final = itemgetter(0)
+
+
+def are_in_order(batches: Sequence[StateBatch]) -> bool:
+    """Whether no batch is empty, and each is behind the one before."""
+    behind = None
+    for first, last, _, _ in batches:
+        if last < first or (behind is not None and first <= behind):
+            return False
+        behind = last
+    return True
+
+
+def combine(
+    so_far: tuple[StateBatch, ...], new: Sequence[StateBatch], start_offset: int
+) -> tuple[StateBatch, ...]:
+    """The batches of a state after a write, without what is before the start offset.
+
+    The work grows with the number of new batches, and not with that of all: a write that
+    acknowledges one of a thousand records is as fast as in a small state.
+
+    Args:
+        so_far: in order, as an earlier call has returned them.
+        new: in any order; they may overlap, and none may be empty.
+        start_offset: -1 for unknown.
+    """
+    kept = _from(so_far, start_offset)
+    fresh = [_cut(each, start_offset) for each in new if each.last_offset >= start_offset]
+    if not fresh:
+        return kept
+    # Only neighbours of the new batches can change; one more on each side may become a part.
+    first = min(map(_first_offset, fresh)) - 1
+    last = max(map(_last_offset, fresh)) + 1
+    begin = bisect_left(kept, first, key=_last_offset)
+    end = bisect_left(kept, last + 1, key=_first_offset)
+    return (*kept[:begin], *_swept((*kept[begin:end], *fresh)), *kept[end:])
+
+
+def _from(batches: tuple[StateBatch, ...], start_offset: int) -> tuple[StateBatch, ...]:
+    """The batches, in order, without what is before the start offset."""
+    begin = bisect_left(batches, start_offset, key=_last_offset)
+    if begin == len(batches):
+        return ()
+    first = _cut(batches[begin], start_offset)
+    return batches[begin:] if first is batches[begin] else (first, *batches[begin + 1 :])
+
+
+def _cut(batch: StateBatch, start_offset: int) -> StateBatch:
+    if start_offset == NO_OFFSET or batch.first_offset >= start_offset:
+        return batch
+    return batch._replace(first_offset=start_offset)
+
+
+def _swept(batches: Iterable[StateBatch]) -> list[StateBatch]:
+    """The batches without overlaps: at each offset the strongest of them."""
+    waiting = sorted(batches)
+    if len(waiting) == 1:
+        return waiting
+    out: list[StateBatch] = []
+    active: list[tuple[int, int, int]] = []  # a heap, the strongest first: -count, -state, last
+    at, position = waiting[0].first_offset, 0
+    while position < len(waiting) or active:
+        if not active:
+            at = waiting[position].first_offset
+        while position < len(waiting) and waiting[position].first_offset <= at:
+            each = waiting[position]
+            heappush(active, (-each.delivery_count, -each.delivery_state, each.last_offset))
+            position += 1
+        while active and active[0][2] < at:
+            heappop(active)
+        if not active:
+            continue
+        count, state, until = active[0]
+        if position < len(waiting):
+            until = min(until, waiting[position].first_offset - 1)
+        _add(out, StateBatch(at, until, -state, -count))
+        at = until + 1
+    return out
+
+
+def _add(out: list[StateBatch], batch: StateBatch) -> None:
+    """Append a batch, or lengthen the last one if it is the same and ends there."""
+    if out:
+        tail = out[-1]
+        if tail.last_offset + 1 == batch.first_offset and tail[2:] == batch[2:]:
+            out[-1] = tail._replace(last_offset=batch.last_offset)
+            return
+    out.append(batch)

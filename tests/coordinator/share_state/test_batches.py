@@ -1,0 +1,121 @@
+"""Merging state batches: at each offset the most deliveries win, then the highest state."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.coordinator.share_state.batches import are_in_order, combine
+from ottla.coordinator.share_state.states import NO_OFFSET, StateBatch
+
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+LAST = 40
+
+
+def batch(first: int, last: int, state: int = AVAILABLE, count: int = 1) -> StateBatch:
+    return StateBatch(first, last, state, count)
+
+
+offsets = st.integers(0, LAST)
+any_batch = st.builds(
+    lambda first, length, state, count: batch(first, first + length, state, count),
+    offsets,
+    st.integers(0, 12),
+    st.sampled_from([AVAILABLE, ACKNOWLEDGED, ARCHIVED]),
+    st.integers(1, 3),
+)
+any_batches = st.lists(any_batch, max_size=6)
+
+
+def by_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[int, int]]:
+    """The strongest deliveries and state at each offset."""
+    found: dict[int, tuple[int, int]] = {}
+    for first, last, state, count in batches:
+        for offset in range(max(first, start_offset), last + 1):
+            found[offset] = max(found.get(offset, (0, 0)), (count, state))
+    return found
+
+
+def runs(found: dict[int, tuple[int, int]]) -> list[StateBatch]:
+    """The fewest batches that say so."""
+    out: list[StateBatch] = []
+    for offset in sorted(found):
+        count, state = found[offset]
+        if out and out[-1].last_offset == offset - 1 and out[-1][2:] == (state, count):
+            out[-1] = out[-1]._replace(last_offset=offset)
+        else:
+            out.append(batch(offset, offset, state, count))
+    return out
+
+
+@given(st.lists(any_batches, max_size=4), st.lists(st.integers(-1, LAST), min_size=4, max_size=4))
+def test_writes_one_after_another_leave_the_strongest_at_each_offset(
+    writes: list[list[StateBatch]], starts: list[int]
+) -> None:
+    so_far: tuple[StateBatch, ...] = ()
+    given_before: list[StateBatch] = []
+    start = NO_OFFSET
+    for new, next_start in zip(writes, starts, strict=False):
+        start = max(start, next_start)
+        so_far = combine(so_far, new, start)
+        given_before += new
+        assert list(so_far) == runs(by_offset(given_before, start))
+        assert are_in_order(so_far)
+
+
+def test_neighbours_of_the_same_kind_become_one() -> None:
+    so_far = (batch(0, 4, ACKNOWLEDGED), batch(10, 14, ACKNOWLEDGED))
+    assert combine(so_far, [batch(5, 9, ACKNOWLEDGED)], 0) == (batch(0, 14, ACKNOWLEDGED),)
+
+
+def test_neighbours_with_other_deliveries_stay_apart() -> None:
+    so_far = (batch(0, 4, ACKNOWLEDGED, 2),)
+    new = [batch(5, 9, ACKNOWLEDGED)]
+    assert combine(so_far, new, 0) == (batch(0, 4, ACKNOWLEDGED, 2), batch(5, 9, ACKNOWLEDGED))
+
+
+def test_more_deliveries_win_over_a_higher_state() -> None:
+    so_far = (batch(0, 9, ARCHIVED, 1),)
+    assert combine(so_far, [batch(3, 5, AVAILABLE, 2)], 0) == (
+        batch(0, 2, ARCHIVED, 1),
+        batch(3, 5, AVAILABLE, 2),
+        batch(6, 9, ARCHIVED, 1),
+    )
+
+
+def test_the_higher_state_wins_with_the_same_deliveries() -> None:
+    assert combine((batch(0, 9),), [batch(0, 9, ACKNOWLEDGED)], 0) == (batch(0, 9, ACKNOWLEDGED),)
+
+
+def test_batches_before_the_start_offset_are_dropped_and_cut() -> None:
+    so_far = (batch(0, 4), batch(5, 9))
+    assert combine(so_far, [batch(2, 3, ARCHIVED, 2)], 7) == (batch(7, 9),)
+    assert combine(so_far, [batch(6, 8, ARCHIVED, 2)], 7) == (
+        batch(7, 8, ARCHIVED, 2),
+        batch(9, 9),
+    )
+
+
+def test_without_a_start_offset_everything_is_kept() -> None:
+    assert combine((batch(0, 4),), [], NO_OFFSET) == (batch(0, 4),)
+
+
+def test_an_empty_batch_and_overlaps_are_not_in_order() -> None:
+    assert are_in_order((batch(0, 4), batch(5, 9)))
+    assert not are_in_order((batch(3, 2),))
+    assert not are_in_order((batch(0, 4), batch(4, 9)))
+
+
+def test_one_more_write_to_many_batches_looks_at_few_of_them() -> None:
+    class Counted(StateBatch):
+        """Counts how often a batch is compared."""
+
+        seen = 0
+
+        def __lt__(self, other: object) -> bool:
+            Counted.seen += 1
+            return super().__lt__(other)  # type: ignore[operator]  # any tuple
+
+    many = tuple(Counted(2 * each, 2 * each, ACKNOWLEDGED, 1) for each in range(10_000))
+    assert len(combine(many, [batch(5001, 5001, ACKNOWLEDGED)], 0)) == 9_999
+    assert Counted.seen < 20
