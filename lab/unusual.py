@@ -25,16 +25,27 @@ _OF_LEADERS: Final = (
 _OF_GROUPS: Final = (
     "JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch OffsetDelete DescribeGroups"
     " DeleteGroups ConsumerGroupHeartbeat ConsumerGroupDescribe TxnOffsetCommit ListGroups"
+    " ShareGroupHeartbeat ShareGroupDescribe StreamsGroupHeartbeat StreamsGroupDescribe"
+    " StreamsGroupTopologyDescriptionUpdate DescribeShareGroupOffsets AlterShareGroupOffsets"
+    " DeleteShareGroupOffsets"
+)
+_HEARTBEATS: Final = "ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat"
+_OF_SHARE_STATE: Final = (
+    "InitializeShareGroupState ReadShareGroupState WriteShareGroupState DeleteShareGroupState"
+    " ReadShareGroupStateSummary"
 )
 _OF_TRANSACTIONS: Final = (
     "InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn DescribeTransactions ListTransactions"
 )
 _OF_PRODUCERS: Final = "InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn"
-_OF_COORDINATORS: Final = f"{_OF_GROUPS} {_OF_TRANSACTIONS} FindCoordinator WriteTxnMarkers"
+_OF_COORDINATORS: Final = (
+    f"{_OF_GROUPS} {_OF_TRANSACTIONS} {_OF_SHARE_STATE} FindCoordinator WriteTxnMarkers"
+)
+_OF_SHARE_SESSIONS: Final = "ShareFetch ShareAcknowledge"
 _MEMBERS: Final = "SyncGroup Heartbeat OffsetCommit TxnOffsetCommit"
 
 GIVEN_BY: Final[dict[str, str]] = {
-    "NOT_LEADER_OR_FOLLOWER": f"{_OF_LEADERS} WriteTxnMarkers",
+    "NOT_LEADER_OR_FOLLOWER": f"{_OF_LEADERS} WriteTxnMarkers {_OF_SHARE_SESSIONS}",
     "FENCED_LEADER_EPOCH": "Fetch ListOffsets OffsetForLeaderEpoch",
     "UNKNOWN_LEADER_EPOCH": "Fetch ListOffsets OffsetForLeaderEpoch",
     "OFFSET_OUT_OF_RANGE": "Fetch DeleteRecords",
@@ -48,17 +59,32 @@ GIVEN_BY: Final[dict[str, str]] = {
     "COORDINATOR_LOAD_IN_PROGRESS": _OF_COORDINATORS,
     "COORDINATOR_NOT_AVAILABLE": _OF_COORDINATORS,
     "NOT_COORDINATOR": _OF_COORDINATORS,
-    "UNKNOWN_MEMBER_ID": f"{_MEMBERS} JoinGroup LeaveGroup ConsumerGroupHeartbeat OffsetFetch",
+    "UNKNOWN_MEMBER_ID": (
+        f"{_MEMBERS} JoinGroup LeaveGroup OffsetFetch {_HEARTBEATS}"
+        " StreamsGroupTopologyDescriptionUpdate"
+    ),
     "ILLEGAL_GENERATION": _MEMBERS,
     "REBALANCE_IN_PROGRESS": "JoinGroup SyncGroup Heartbeat OffsetCommit TxnOffsetCommit",
     "MEMBER_ID_REQUIRED": "JoinGroup",
     "INCONSISTENT_GROUP_PROTOCOL": "JoinGroup SyncGroup",
-    "GROUP_MAX_SIZE_REACHED": "JoinGroup ConsumerGroupHeartbeat",
-    "FENCED_MEMBER_EPOCH": "ConsumerGroupHeartbeat",
+    "GROUP_MAX_SIZE_REACHED": f"JoinGroup {_HEARTBEATS}",
+    "FENCED_MEMBER_EPOCH": _HEARTBEATS,
     "STALE_MEMBER_EPOCH": "OffsetCommit OffsetFetch TxnOffsetCommit",
-    "UNRELEASED_INSTANCE_ID": "ConsumerGroupHeartbeat",
+    "UNRELEASED_INSTANCE_ID": "ConsumerGroupHeartbeat StreamsGroupHeartbeat",
     "UNSUPPORTED_ASSIGNOR": "ConsumerGroupHeartbeat",
     "UNSTABLE_OFFSET_COMMIT": "OffsetFetch",
+    "INVALID_RECORD_STATE": _OF_SHARE_SESSIONS,
+    "SHARE_SESSION_NOT_FOUND": _OF_SHARE_SESSIONS,
+    "INVALID_SHARE_SESSION_EPOCH": _OF_SHARE_SESSIONS,
+    "SHARE_SESSION_LIMIT_REACHED": "ShareFetch",
+    "FENCED_STATE_EPOCH": f"{_OF_SHARE_STATE} {_OF_SHARE_SESSIONS}",
+    "STREAMS_INVALID_TOPOLOGY": "StreamsGroupHeartbeat",
+    "STREAMS_INVALID_TOPOLOGY_EPOCH": "StreamsGroupHeartbeat",
+    "STREAMS_TOPOLOGY_FENCED": "StreamsGroupHeartbeat",
+    "GROUP_DELETION_FAILED": "DeleteGroups",
+    "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED": "StreamsGroupTopologyDescriptionUpdate",
+    "CONTROLLER_ID_NOT_REGISTERED": "UnregisterController",
+    "REBOOTSTRAP_REQUIRED": "ApiVersions Metadata",
     "PRODUCER_FENCED": f"{_OF_PRODUCERS} TxnOffsetCommit",
     "INVALID_PRODUCER_ID_MAPPING": f"{_OF_PRODUCERS} Produce TxnOffsetCommit",
     "CONCURRENT_TRANSACTIONS": f"{_OF_PRODUCERS} Produce TxnOffsetCommit",

@@ -21,6 +21,11 @@ def of(topic: str = "orders", field: str = "partitions", **partition: Any) -> li
     return [{"name": topic, field: [{"partition_index": 0, **partition}]}]
 
 
+def shared(**partition: Any) -> list[dict[str, Any]]:
+    """The same by the topic's id, as in the APIs of share groups."""
+    return [{"topic_id": ID, "partitions": [{"partition_index": 0, **partition}]}]
+
+
 # API, request, response, what the line says of both.
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (
@@ -274,6 +279,114 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         {"group_ids": ["g"]},
         {"groups": [{"group_id": "g", "group_state": "Empty", "members": []}]},
         "g -> ok 1.0 ms: g Empty 0 members",
+    ),
+    (
+        "ShareGroupHeartbeat",
+        {"group_id": "g", "member_id": "m", "member_epoch": 0, "subscribed_topic_names": ["a"]},
+        {
+            "member_epoch": 2,
+            "assignment": {"topic_partitions": [{"topic_id": ID, "partitions": [0]}]},
+        },
+        "g m joins a -> ok 1.0 ms: epoch 2 orders-0",
+    ),
+    (
+        "ShareGroupDescribe",
+        {"group_ids": ["g"]},
+        {"groups": [{"group_id": "g", "group_state": "Stable", "members": [{}]}]},
+        "g -> ok 1.0 ms: g Stable 1 member",
+    ),
+    (
+        "ShareFetch",
+        {
+            "group_id": "g", "member_id": "m", "share_session_epoch": 3,
+            "topics": shared(
+                acknowledgement_batches=[
+                    {"first_offset": 4, "last_offset": 4, "acknowledge_types": [1]},
+                    {"first_offset": 5, "last_offset": 7, "acknowledge_types": [2, 3, 2]},
+                ]
+            ),
+        },
+        {
+            "responses": shared(
+                acquired_records=[{"first_offset": 8, "last_offset": 9, "delivery_count": 2}]
+            )
+        },
+        "g m session epoch 3 orders-0 accept 4, release/reject 5-7"
+        " -> ok 1.0 ms: orders-0 8-9 delivery 2",
+    ),
+    (
+        "ShareFetch",
+        {"group_id": "g", "member_id": "m", "share_session_epoch": -1},
+        {"responses": shared()},
+        "g m closes its session -> ok 1.0 ms: no records",
+    ),
+    (
+        "ShareAcknowledge",
+        {
+            "group_id": "g", "member_id": "m", "share_session_epoch": 1,
+            "topics": shared(
+                acknowledgement_batches=[
+                    {"first_offset": 0, "last_offset": 9, "acknowledge_types": [4]}
+                ]
+            ),
+        },
+        {},
+        "g m session epoch 1 orders-0 renew 0-9 -> ok 1.0 ms",
+    ),
+    (
+        "DescribeShareGroupOffsets",
+        {"groups": [{"group_id": "g"}]},
+        {"groups": [{"topics": shared(start_offset=4, lag=2)}]},
+        "g -> ok 1.0 ms: orders-0 from 4, lag 2",
+    ),
+    (
+        "AlterShareGroupOffsets",
+        {"group_id": "g", "topics": of(start_offset=4)},
+        {},
+        "g orders-0 from 4 -> ok 1.0 ms",
+    ),
+    (
+        "DeleteShareGroupOffsets",
+        {"group_id": "g", "topics": [{"topic_name": "orders"}]},
+        {},
+        "g orders -> ok 1.0 ms",
+    ),
+    *(
+        (api, {"group_id": "g", "topics": shared(**start)}, {}, f"g orders-0{said} -> ok 1.0 ms")
+        for api, start, said in (
+            ("InitializeShareGroupState", {"start_offset": 3}, " from 3"),
+            ("WriteShareGroupState", {"start_offset": 3}, " from 3"),
+            ("ReadShareGroupState", {}, ""),
+            ("DeleteShareGroupState", {}, ""),
+            ("ReadShareGroupStateSummary", {}, ""),
+        )
+    ),
+    (
+        "StreamsGroupHeartbeat",
+        {
+            "group_id": "g", "member_id": "m", "member_epoch": 0,
+            "topology": {"subtopologies": [{}]},
+        },
+        {
+            "member_epoch": 2,
+            "active_tasks": [{"subtopology_id": "0", "partitions": [0, 1]}],
+            "standby_tasks": [{"subtopology_id": "1", "partitions": [0]}],
+            "status": [{"status_code": 5}],
+        },
+        "g m joins with 1 subtopology"
+        " -> ok 1.0 ms: epoch 2 0_0, 0_1, standby 1_0 (assignment delayed)",
+    ),
+    (
+        "StreamsGroupHeartbeat",
+        {"group_id": "g", "member_id": "m", "member_epoch": -2},
+        {"error_code": 25},
+        "g m leaves for a while -> UNKNOWN_MEMBER_ID 1.0 ms",
+    ),
+    (
+        "StreamsGroupDescribe",
+        {"group_ids": ["g"]},
+        {"groups": [{"group_id": "g", "group_state": "NotReady", "members": []}]},
+        "g -> ok 1.0 ms: g NotReady 0 members",
     ),
     ("DescribeCluster", {}, {"brokers": [{}]}, "-> ok 1.0 ms: 1 broker"),
     ("DescribeProducers", {"topics": [{"name": "a"}]}, {}, "a -> ok 1.0 ms"),

@@ -31,10 +31,11 @@ class Capture:
         } | fields  # fmt: skip
         return self._add("request", **event)
 
-    def answers(self, number: int, response: dict[str, Any] | None = None) -> None:
+    def answers(self, number: int, response: dict[str, Any] | None = None, **fields: Any) -> None:
         """The answer to a request."""
         api = self.events[number - 1]["api"]
-        self._add("answer", cause=number, api=api, took_us=10, response=response or {})
+        event = {"cause": number, "api": api, "took_us": 10, "response": response or {}} | fields
+        self._add("answer", **event)
 
     def produces(self, sequence: int, **fields: Any) -> int:
         """A Produce request with a batch of an idempotent producer."""

@@ -24,11 +24,14 @@ from tests.wire.broker import Broker
 from tests.wire.client import framed, header
 
 from . import raw_clients, raw_consumers
-from .captures import CAPTURES, Capture, leaders
+from .captures import CAPTURES as OTHER_CAPTURES
+from .captures import Capture, leaders
 from .raw_clients import Stage
 from .rules_page import PAGE, table
+from .share_captures import LOCK_MS, SHARE_CAPTURES, ShareCapture, acquired, moments
 
 PLAYS = raw_clients.PLAYS | raw_consumers.PLAYS
+CAPTURES = OTHER_CAPTURES | SHARE_CAPTURES
 METADATA = 3
 
 
@@ -319,6 +322,53 @@ def test_the_end_of_an_answer_with_very_many_batches_is_not_guessed(stage: Stage
     stage.wire.fetch(topic, MOST_BATCHES + 1)
     stage.wire.commit(stage.wire.fresh("g"), topic, MOST_BATCHES + 3)
     assert judged(stage, "commit-within-read").status == Status.VIOLATED
+
+
+def test_a_renewal_locks_records_anew() -> None:
+    renewed = moments(20_000, LOCK_MS + 20_000)
+    assert judged_by("share-acknowledges-in-time", renewed.events).violations == []
+    late = moments(20_000, LOCK_MS + 20_100)
+    assert judged_by("share-acknowledges-in-time", late.events).violated == 1
+
+
+def test_a_record_is_acknowledged_once() -> None:
+    capture = acquired()
+    capture.answers(capture.acknowledges(1, (0, 4, 1)))
+    last = capture.acknowledges(2, (4, 6, 1))
+    rule = judged_by("share-acknowledges-acquired", capture.events)
+    assert (rule.obeyed, [each.frames[-1] for each in rule.violations]) == (1, [last])
+
+
+def test_what_a_closed_session_gives_back_is_not_acknowledged_later() -> None:
+    capture = acquired()
+    capture.answers(capture.fetches(-1))
+    capture.answers(capture.fetches(0))
+    capture.acknowledges(1, (0, 9, 1))
+    assert judged_by("share-acknowledges-acquired", capture.events).violated == 1
+
+
+def test_acquired_records_that_a_trace_has_cut_are_not_judged() -> None:
+    capture = ShareCapture()
+    first = {"first_offset": 0, "last_offset": 1, "delivery_count": 1}
+    partition = {"partition_index": 0, "acquired_records": [first, "9 more"]}
+    responses = [{"topic_id": "i", "partitions": [partition]}]
+    capture.answers(capture.fetches(0), {"responses": responses})
+    capture.acknowledges(1, (0, 20, 1))
+    rule = judged_by("share-acknowledges-acquired", capture.events)
+    assert rule.status == Status.NOT_EXERCISED
+
+
+@pytest.mark.parametrize("api", ["ShareGroupHeartbeat", "StreamsGroupHeartbeat"])
+def test_members_of_the_newer_protocols_heartbeat_by_the_same_rules(api: str) -> None:
+    capture = Capture()
+    member = {"group_id": "g", "member_id": "m"}
+    joins = capture.asks(api, 1, member | {"member_epoch": 0})
+    capture.answers(joins, {"member_epoch": 3, "heartbeat_interval_ms": 5000})
+    capture.answers(capture.asks(api, 1, member | {"member_epoch": 3}), {"member_epoch": 3})
+    capture.asks(api, 1, member | {"member_epoch": 2}, at_ms=2_000_000)
+    epochs = judged_by("member-epoch-is-current", capture.events)
+    assert (epochs.obeyed, epochs.violated) == (1, 1)
+    assert judged_by("heartbeat-at-interval", capture.events).obeyed == 1
 
 
 def revocations(other_client: str) -> Capture:

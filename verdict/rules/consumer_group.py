@@ -1,4 +1,7 @@
-"""Rules of members of groups with the consumer protocol (KIP-848)."""
+"""Rules of members of groups with the consumer protocol (KIP-848).
+
+Members of share groups (KIP-932) and of Streams groups (KIP-1071) heartbeat by the same rules.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from .group import Member, generation_of, member_of
 from .rule import Rule
 
 _HEARTBEAT: Final = frozenset({"ConsumerGroupHeartbeat"})
+_HEARTBEATS: Final = _HEARTBEAT | {"ShareGroupHeartbeat", "StreamsGroupHeartbeat"}
+_COMMITTERS: Final = _HEARTBEATS - {"ShareGroupHeartbeat"}
 _FENCED: Final = codes("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID")
 _LEAVES: Final = (-1, -2)
 Partitions = frozenset[tuple[str, int]]
@@ -31,9 +36,9 @@ def _answer_member(exchange: Exchange) -> Member:
 class MemberEpoch(Rule):
     rule_id = "member-epoch-is-current"
     sentence = "A member heartbeats with the epoch of the newest answer, and joins or leaves else."
-    source = "KIP-848; AbstractHeartbeatRequestManager"
-    applies_to = "ConsumerGroupHeartbeat, all versions"
-    apis = _HEARTBEAT
+    source = "KIP-848; KIP-932; KIP-1071; AbstractHeartbeatRequestManager"
+    applies_to = "ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat"
+    apis = _HEARTBEATS
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -59,8 +64,8 @@ class FencedRejoins(Rule):
     rule_id = "fenced-member-rejoins"
     sentence = "A member that was fenced joins again with epoch 0."
     source = "KIP-848; ConsumerMembershipManager.transitionToFenced"
-    applies_to = "ConsumerGroupHeartbeat after FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID"
-    apis = _HEARTBEAT
+    applies_to = "heartbeats of the three protocols after FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID"
+    apis = _HEARTBEATS
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
@@ -155,15 +160,17 @@ class CommitsWithEpoch(Rule):
     rule_id = "commit-with-member-epoch"
     sentence = "A member commits offsets with its epoch."
     source = "KIP-848; CommitRequestManager; STALE_MEMBER_EPOCH"
-    applies_to = "OffsetCommit since version 9 and TxnOffsetCommit of members of consumer groups"
-    apis = frozenset({"ConsumerGroupHeartbeat", "OffsetCommit", "TxnOffsetCommit"})
+    applies_to = (
+        "OffsetCommit since 9 and TxnOffsetCommit of members of consumer and Streams groups"
+    )
+    apis = _COMMITTERS | {"OffsetCommit", "TxnOffsetCommit"}
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)
         self._epochs: dict[Member, list[tuple[int, Exchange]]] = {}
 
     def answered(self, exchange: Exchange) -> None:
-        if exchange.api == "ConsumerGroupHeartbeat" and not exchange.error:
+        if exchange.api in _COMMITTERS and not exchange.error:
             epoch = int((exchange.response or {}).get("member_epoch", 0))
             epochs = self._epochs.setdefault(_answer_member(exchange), [])
             # A commit may have been on its way when the newest answer came.
@@ -171,7 +178,7 @@ class CommitsWithEpoch(Rule):
 
     def asked(self, exchange: Exchange) -> None:
         epochs = self._epochs.get(member_of(exchange))
-        if exchange.api == "ConsumerGroupHeartbeat" or not epochs:
+        if exchange.api in _COMMITTERS or not epochs:
             return
         theirs = generation_of(exchange.fields)
         if theirs in {epoch for epoch, _ in epochs}:
@@ -185,8 +192,8 @@ class HeartbeatsAtInterval(Rule):
     rule_id = "heartbeat-at-interval"
     sentence = "A member heartbeats within twice the interval that the broker gave it."
     source = "KIP-848; ConsumerGroupHeartbeatResponse.json: HeartbeatIntervalMs"
-    applies_to = "ConsumerGroupHeartbeat, all versions"
-    apis = _HEARTBEAT
+    applies_to = "ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat"
+    apis = _HEARTBEATS
     INTERVALS: Final = 2
 
     def __init__(self, knowledge: Knowledge) -> None:
@@ -215,8 +222,8 @@ class LeavesByHeartbeat(Rule):
     rule_id = "leave-heartbeat-at-close"
     sentence = "A member that ends leaves its group by a heartbeat."
     source = "KIP-848; AbstractMembershipManager.leaveGroup"
-    applies_to = "members of consumer groups whose connections end within the trace"
-    apis = _HEARTBEAT
+    applies_to = "members of the three protocols whose connections end within the trace"
+    apis = _HEARTBEATS
 
     def __init__(self, knowledge: Knowledge) -> None:
         super().__init__(knowledge)

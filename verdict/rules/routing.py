@@ -25,7 +25,7 @@ _OF_COORDINATORS: Final = frozenset(
     {
         *("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "TxnOffsetCommit"),
         *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch"),
-        "ConsumerGroupHeartbeat",
+        *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"),
     }
 )
 _OF_GROUPS: Final = _OF_COORDINATORS - {
