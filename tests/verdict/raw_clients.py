@@ -247,7 +247,10 @@ def _offsets(stage: Stage, *, adds: bool = True, member: bool = True) -> None:
     producer = stage.wire.producer()
     if adds:
         producer.add_offsets(group)
-    whose: dict[str, Any] = {"generation_id": joined.generation_id, "member_id": joined.member_id}
+    whose: dict[str, Any] = {
+        "generation_id_or_member_epoch": joined.generation_id,
+        "member_id": joined.member_id,
+    }
     producer.commit_offset(group, topic, **(whose if member else {}))
     producer.end_raw()
 

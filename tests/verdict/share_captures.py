@@ -114,7 +114,7 @@ def ends(*, closes: bool) -> Capture:
 
 SHARE_CAPTURES: dict[str, tuple[Callable[[], Capture], Callable[[], Capture]]] = {
     "share-session-epoch-grows": (lambda: epochs(1), lambda: epochs(2)),
-    "share-session-opens-anew": (lambda: lost(0), lambda: lost(6)),
+    "share-session-opens-again": (lambda: lost(0), lambda: lost(6)),
     "share-acknowledges-acquired": (lambda: offsets(3, 9), lambda: offsets(5, 10)),
     "share-acknowledges-in-time": (lambda: moments(LOCK_MS), lambda: moments(LOCK_MS + 52)),
     "share-renewal-is-declared": (

@@ -187,7 +187,7 @@ def test_a_producer_is_not_blamed_for_the_membership_of_its_consumer(stage: Stag
     producer = stage.wire.producer()
     producer.add_offsets(group)
     stale: dict[str, Any] = {
-        "generation_id": member.generation_id + 1,
+        "generation_id_or_member_epoch": member.generation_id + 1,
         "member_id": member.member_id,
     }
     for _ in range(2):
@@ -324,7 +324,7 @@ def test_the_end_of_an_answer_with_very_many_batches_is_not_guessed(stage: Stage
     assert judged(stage, "commit-within-read").status == Status.VIOLATED
 
 
-def test_a_renewal_locks_records_anew() -> None:
+def test_a_renewal_locks_records_again() -> None:
     renewed = moments(20_000, LOCK_MS + 20_000)
     assert judged_by("share-acknowledges-in-time", renewed.events).violations == []
     late = moments(20_000, LOCK_MS + 20_100)
@@ -339,7 +339,7 @@ def test_a_record_is_acknowledged_once() -> None:
     assert (rule.obeyed, [each.frames[-1] for each in rule.violations]) == (1, [last])
 
 
-def test_what_a_closed_session_gives_back_is_not_acknowledged_later() -> None:
+def test_records_of_a_closed_session_are_not_acknowledged_later() -> None:
     capture = acquired()
     capture.answers(capture.fetches(-1))
     capture.answers(capture.fetches(0))

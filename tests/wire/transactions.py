@@ -143,7 +143,7 @@ class Producer:
     ) -> str:
         """TxnOffsetCommit of one partition: its error name.
 
-        `member` may name `generation_id`, `member_id` and `group_instance_id`.
+        `member` may name `generation_id_or_member_epoch`, `member_id` and `group_instance_id`.
         """
         part = {
             "partition_index": partition,
@@ -158,7 +158,11 @@ class Producer:
             "topics": [{"name": topic, "partitions": [part]}],
         }
         if version >= 3:
-            nobody = {"generation_id": -1, "member_id": "", "group_instance_id": None}
+            nobody = {
+                "generation_id_or_member_epoch": -1,
+                "member_id": "",
+                "group_instance_id": None,
+            }
             body |= nobody | member
 
         def ask() -> str:

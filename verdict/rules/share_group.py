@@ -91,8 +91,8 @@ class SessionEpochGrows(Rule):
             self.violates(f"epoch {epoch} instead of {wanted}", exchange, last)
 
 
-class SessionOpensAnew(Rule):
-    rule_id = "share-session-opens-anew"
+class SessionOpensAgain(Rule):
+    rule_id = "share-session-opens-again"
     sentence = "After an error of its share session a member opens a new one with epoch 0."
     source = "KIP-932; ShareSessionHandler.handleResponse"
     applies_to = "ShareFetch after SHARE_SESSION_NOT_FOUND or INVALID_SHARE_SESSION_EPOCH"
@@ -180,7 +180,7 @@ class _Acquired:
         ]
 
     def take(self, acknowledged: _Range, *, renewed_at_ms: int | None = None) -> None:
-        """Remove a range that is acknowledged; a renewal locks it anew instead."""
+        """Remove a range that is acknowledged; a renewal locks it again instead."""
         first, last = acknowledged.first_offset, acknowledged.last_offset
         kept: list[_Held] = []
         for each in self._held.get(acknowledged.place, ()):
@@ -321,6 +321,6 @@ class ClosesItsSession(Rule):
 
 
 SHARE_GROUP_RULES: Final = (
-    SessionEpochGrows, SessionOpensAnew, AcknowledgesWhatItHolds, AcknowledgesInTime,
+    SessionEpochGrows, SessionOpensAgain, AcknowledgesWhatItHolds, AcknowledgesInTime,
     RenewsAsRenewal, ClosesItsSession,
 )  # fmt: skip

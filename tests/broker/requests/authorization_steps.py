@@ -312,7 +312,7 @@ def _transactions() -> Iterator[Step]:
                 {
                     **one,
                     "group_id": group,
-                    "generation_id": -1,
+                    "generation_id_or_member_epoch": -1,
                     "member_id": "",
                     "group_instance_id": None,
                     "topics": [_offsets(each) for each in (*NAMES, "mine-missing")],

@@ -321,7 +321,9 @@ def consumers__transactional_offsets(broker: Broker) -> Any:
     producer = broker.producer()
     producer.add_offsets(group)
     return {
-        label: producer.commit_offset(group, topic, 3, member_id=member_id, generation_id=epoch)
+        label: producer.commit_offset(
+            group, topic, 3, member_id=member_id, generation_id_or_member_epoch=epoch
+        )
         for label, member_id, epoch in (
             ("right", "a", a.epoch),
             ("old", "a", 0),

@@ -43,9 +43,12 @@ def odd__topics_twice_or_without_partitions(broker: Broker) -> Any:
     ]
     committer = {"group_id": group, "generation_id_or_member_epoch": -1}
     transaction = {
-        "transactional_id": broker.fresh("x"), "group_id": group, "generation_id": -1,
-        "producer_id": 5, "producer_epoch": 0,
-    }  # fmt: skip
+        "transactional_id": broker.fresh("x"),
+        "group_id": group,
+        "generation_id_or_member_epoch": -1,
+        "producer_id": 5,
+        "producer_epoch": 0,
+    }
     places = [
         {"name": topic, "partitions": [{"partition_index": 0}]},
         *empty,

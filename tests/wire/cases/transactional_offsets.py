@@ -98,15 +98,15 @@ def _in_transaction(
 def txnoffsets__member_and_generation(broker: Broker) -> Any:
     """Right, wrong and missing member ids beside an active member."""
     topic, group, member, producer = _in_transaction(broker)
-    known = {"generation_id": member.generation_id, "member_id": member.member_id}
+    known = {"generation_id_or_member_epoch": member.generation_id, "member_id": member.member_id}
     wrong: dict[str, dict[str, Any]] = {
         "right": known,
-        "old": known | {"generation_id": member.generation_id - 1},
-        "new": known | {"generation_id": member.generation_id + 1},
+        "old": known | {"generation_id_or_member_epoch": member.generation_id - 1},
+        "new": known | {"generation_id_or_member_epoch": member.generation_id + 1},
         "stranger": known | {"member_id": "nobody"},
         "none": {},
         "no_member": known | {"member_id": ""},
-        "no_generation": known | {"generation_id": -1},
+        "no_generation": known | {"generation_id_or_member_epoch": -1},
     }
     return {name: producer.commit_offset(group, topic, **who) for name, who in wrong.items()}
 
@@ -115,7 +115,7 @@ def txnoffsets__member_and_generation(broker: Broker) -> Any:
 def txnoffsets__fenced_instance(broker: Broker) -> Any:
     topic, group, member, producer = _in_transaction(broker, "i1")
     known = {
-        "generation_id": member.generation_id,
+        "generation_id_or_member_epoch": member.generation_id,
         "member_id": member.member_id,
         "group_instance_id": "i1",
     }
@@ -123,7 +123,7 @@ def txnoffsets__fenced_instance(broker: Broker) -> Any:
         "ok": known,
         "other_member": known | {"member_id": "nobody"},
         "unknown_instance": known | {"group_instance_id": "i2"},
-        "old_gen": known | {"generation_id": member.generation_id - 1},
+        "old_gen": known | {"generation_id_or_member_epoch": member.generation_id - 1},
     }
     return {name: producer.commit_offset(group, topic, **who) for name, who in wrong.items()}
 
@@ -134,8 +134,8 @@ def txnoffsets__empty_group_with_generation(broker: Broker) -> Any:
     topic, group, producer = broker.topic(), broker.fresh("g"), broker.producer()
     producer.add_offsets(group)
     return [
-        producer.commit_offset(group, topic, generation_id=3, member_id="m"),
-        producer.commit_offset(group, topic, generation_id=0),
+        producer.commit_offset(group, topic, generation_id_or_member_epoch=3, member_id="m"),
+        producer.commit_offset(group, topic, generation_id_or_member_epoch=0),
     ]
 
 
