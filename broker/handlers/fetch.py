@@ -416,7 +416,7 @@ def _with_news(
         if plan.may_settle and not in_error and part.diverging is None:
             up_to = part.last_stable_offset if session.committed else part.high_watermark
             # Appends of coordinators are not noted.
-            if up_to == cached.wanted.fetch_offset and cached.name not in INTERNAL_TOPICS:
+            if up_to == cached.fetch_offset and cached.name not in INTERNAL_TOPICS:
                 session.settle(part.key)
         if has_news:
             changed.append(part)

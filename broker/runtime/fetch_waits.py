@@ -50,7 +50,8 @@ class FetchWaits:
     def __init__(self, limit: int = WORK_LIMITS.awaited_partitions) -> None:
         self.limit = limit
         self._by_partition: dict[TopicPartition, dict[asyncio.Future[bool], HasEnough | None]] = {}
-        self._watchers: dict[TopicPartition, list[tuple[Watcher, object]]] = {}
+        # Tuples, because a list of one element takes 40 bytes more.
+        self._watchers: dict[TopicPartition, tuple[tuple[Watcher, object], ...]] = {}
         self._of_sessions: set[asyncio.Future[bool]] = set()
         self.count = 0
 
@@ -60,14 +61,17 @@ class FetchWaits:
         Args:
             key: the name of the partition in the session.
         """
-        self._watchers.setdefault(topic_partition, []).append((watcher, key))
+        watching = self._watchers.get(topic_partition, ())
+        self._watchers[topic_partition] = (*watching, (watcher, key))
 
     def unwatch(self, watched: Sequence[tuple[TopicPartition, object]], watcher: Watcher) -> None:
         """End `watch` for partitions, each with its key: some now, the others in later turns."""
         for topic_partition, key in watched[:_UNWATCHED_IN_A_TURN]:
             watching = self._watchers[topic_partition]
-            watching.remove((watcher, key))
-            if not watching:
+            at = watching.index((watcher, key))
+            if len(watching) > 1:
+                self._watchers[topic_partition] = watching[:at] + watching[at + 1 :]
+            else:
                 del self._watchers[topic_partition]
         rest = watched[_UNWATCHED_IN_A_TURN:]
         if rest:

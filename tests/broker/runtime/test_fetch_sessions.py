@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import tracemalloc
 import uuid
 
 import pytest
@@ -101,6 +103,29 @@ def test_an_incremental_fetch_names_only_changed_partitions() -> None:
     wanted = {ref: cached.wanted.fetch_offset for (ref, _), cached in session.partitions.items()}
     assert wanted == {"b": 50, "c": 0, "d": 7}
     assert keys(session) == ["b", "c", "d"]
+
+
+def item_of_bytes(topic: str, index: int) -> Item:
+    """With objects of its own, as a request's decoder makes them."""
+    offset, max_bytes = struct.unpack(">qi", struct.pack(">qi", 1_000 + index, 1 << 20))
+    return (topic, index), topic, Wanted(offset, max_bytes, -1, -1)
+
+
+def test_a_partition_of_a_session_takes_500_bytes_at_most() -> None:
+    """The worst case: no other session has it, and each has another offset."""
+    sessions, count = FetchSessions(limit=10), 5_000
+    tracemalloc.start()
+    try:
+        for topic in ("a", "b", "c"):
+            items = [item_of_bytes(topic, index) for index in range(count)]
+            session = sessions.begin(items, uses_topic_ids=False, now_ms=0)
+            assert session is not None
+            session.keys_to_read(0, committed=False)
+            del items
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes / sessions.partitions < 500
 
 
 def test_the_last_answer_for_a_partition_survives_an_update_of_the_session() -> None:
