@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 from ..protocol.addresses import Address, read_addresses
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Code
+from ..protocol.errors import Code, code_name
 from .connection import Connection
 from .security import UNSECURED, ClientSecurity, Unauthenticated
 
@@ -41,7 +41,7 @@ class ErrorAnswer(Exception):
     """
 
     def __init__(self, code: int, what: str, message: str | None = None) -> None:
-        super().__init__(f"{what}: {_name(code)}{f': {message}' if message else ''}")
+        super().__init__(f"{what}: {code_name(code)}{f': {message}' if message else ''}")
         self.code = code
         self.message = message
 
@@ -50,13 +50,6 @@ def check(code: int, what: str, message: str | None = None) -> None:
     """Raise ErrorAnswer unless there is no error; `message` is the broker's explanation."""
     if code != Code.NONE:
         raise ErrorAnswer(code, what, message)
-
-
-def _name(code: int) -> str:
-    try:
-        return Code(code).name
-    except ValueError:
-        return f"error {code}"
 
 
 class Client:

@@ -224,13 +224,11 @@ def log_in(security: ClientSecurity) -> Generator[Call, Any, None]:
 
 def _check_login(answer: Any, mechanism: str) -> None:  # Any: an answer
     """Raise the failure that Kafka's SaslClientAuthenticator makes of an answer with an error."""
-    from ..protocol.errors import Code
+    from ..protocol.errors import Code, code_name
 
     if answer.error_code == Code.NONE:
         return
-    known = {each.value: each.name for each in Code}
-    why = getattr(answer, "error_message", None)
-    why = why or known.get(answer.error_code, f"error {answer.error_code}")
+    why = getattr(answer, "error_message", None) or code_name(answer.error_code)
     error = "SaslAuthenticationException"
     if hasattr(answer, "mechanisms"):  # of SaslHandshake
         enabled = f"enabled mechanisms are [{', '.join(answer.mechanisms)}]"

@@ -92,14 +92,23 @@ def failure_of(trouble: Exception) -> Failure:
 
 def exception_name(code: int) -> str:
     """The class of Kafka's exception for an error code."""
-    known = Code(code)
+    known = _known(code)
     name = "".join(word.capitalize() for word in known.name.split("_")).removesuffix("Error")
     return f"{_PACKAGE}.{_NAMES.get(known, f'{name}Exception')}"
 
 
 def exception_message(code: int) -> str:
     """The message of Kafka's exception for an error code."""
-    return _MESSAGES.get(Code(code), Code(code).name)
+    known = _known(code)
+    return _MESSAGES.get(known, known.name)
+
+
+def _known(code: int) -> Code:
+    """As `Errors.forCode` of Kafka: a code of a newer broker is an unknown error."""
+    try:
+        return Code(code)
+    except ValueError:
+        return Code.UNKNOWN_SERVER_ERROR
 
 
 def properties_in(path: str | None) -> dict[str, str]:

@@ -152,6 +152,14 @@ class Code(IntEnum):
     CONTROLLER_ID_NOT_REGISTERED = 136
 
 
+def code_name(code: int) -> str:
+    """The name of an error code for texts; "error 1234" for one that only a newer Kafka has."""
+    try:
+        return Code(code).name
+    except ValueError:
+        return f"error {code}"
+
+
 class Refused(Exception):
     """A request is answered with an error. Code that raises this has changed nothing.
 

@@ -66,7 +66,9 @@ def examined(
             if answered != 7:
                 return NO_KAFKA, None
             if error_code:
-                return f"it answers with error {error_code}", None
+                from ..protocol.errors import code_name
+
+                return f"it answers with {code_name(error_code)}", None
             return None, _cluster(connection) if with_cluster else None
     except OSError as error:
         return error.strerror or str(error) or type(error).__name__, None

@@ -28,6 +28,22 @@ def test_an_old_name_warns_and_has_the_same_objects(old: str, new: str, name: st
     assert getattr(module, name) is getattr(import_module(new), name)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ottla.oracle_clients", "ottla.testing.oracle_clients"),
+        ("ottla.template", "ottla.serving.template"),
+        ("ottla.container", "ottla.serving.container"),
+    ],
+)
+def test_an_old_module_has_all_public_names_of_the_new_one(old: str, new: str) -> None:
+    module, names = import_module(old), vars(import_module(new))
+    public = names.get("__all__") or {name for name in names if name[0] != "_"} - {"annotations"}
+    assert public
+    assert {name for name in public if getattr(module, name, None) is not names[name]} == set()
+
+
 @pytest.mark.parametrize("name", ["ottla.testing", "ottla.client"])
 def test_the_public_names_of_a_room_can_be_imported_from_it(name: str) -> None:
     module = import_module(name)

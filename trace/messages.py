@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from ..protocol.errors import Code
+from ..protocol.errors import code_name
 from .events import NO_FIELDS, Answer, Event, Fields
 
 LEFT_OUT: Final = "..."
@@ -24,14 +24,6 @@ def structs(fields: Fields | None, name: str) -> Iterator[Fields]:
     for each in (fields or NO_FIELDS).get(name) or ():
         if isinstance(each, dict) and LEFT_OUT not in each:
             yield each
-
-
-def name_of(code: int) -> str:
-    """The name of an error code; its number if it is unknown."""
-    try:
-        return Code(code).name
-    except ValueError:
-        return str(code)
 
 
 def codes_in(value: object) -> Iterator[int]:
@@ -50,7 +42,7 @@ def codes_in(value: object) -> Iterator[int]:
 
 def errors_in(response: object) -> list[str]:
     """The names of the error codes in an answer, each once."""
-    return [name_of(code) for code in dict.fromkeys(codes_in(response))]
+    return [code_name(code) for code in dict.fromkeys(codes_in(response))]
 
 
 def errors_of(answer: Answer) -> list[str]:

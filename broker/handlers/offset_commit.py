@@ -69,7 +69,7 @@ async def offset_commit(
         try:
             shard = node.groups.shard_of(request.group_id)
             most = shard.log.config.max_message_bytes // _LEAST_BYTES
-            fitting = await decide_ahead(
+            fitting = await decide_offsets_ahead(
                 shard, context, request.group_id, offsets if len(offsets) <= most else [],
                 retention_ms=retention_ms,
             )  # fmt: skip
@@ -87,7 +87,7 @@ async def offset_commit(
     return {"topics": await answers(node, context, request.topics, codes)}
 
 
-async def decide_ahead(
+async def decide_offsets_ahead(
     shard: Shard[Groups],
     context: Context,
     group_id: str,

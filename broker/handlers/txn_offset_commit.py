@@ -24,7 +24,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.api import code_for, serves
 from ..requests.context import Context
 from ..requests.fencings import log_fenced
-from .offset_commit import answers, decide_ahead, offsets_to_commit
+from .offset_commit import answers, decide_offsets_ahead, offsets_to_commit
 
 if TYPE_CHECKING:
     from ...coordinator.moment import Moment
@@ -57,7 +57,7 @@ async def txn_offset_commit(
             if not request.group_id:
                 raise Refused(Code.INVALID_GROUP_ID)
             shard = node.groups.shard_of(request.group_id)
-            decided = await decide_ahead(shard, context, request.group_id, offsets)
+            decided = await decide_offsets_ahead(shard, context, request.group_id, offsets)
             await _join_transaction(
                 node, context, request.transactional_id, producer, shard.partition
             )

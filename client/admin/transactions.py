@@ -23,8 +23,8 @@ NO_TIMEOUT_MS: Final = 0x7FFFFFFF
 """The timeout of a transaction in two phases, which has none (KIP-939)."""
 _DEFAULT_TIMEOUT_MS: Final = 60_000
 _KEEPS_SINCE: Final = 6  # InitProducerId that keeps a prepared transaction
-_BUMPS_SINCE: Final = 5  # EndTxn that raises the epoch (KIP-890), from this level on
-_BUMPING_LEVEL: Final = 2
+_FENCES_SINCE: Final = 5  # EndTxn that raises the epoch (KIP-890), from this level on
+_FENCING_LEVEL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,18 +199,31 @@ def complete_transaction(
         NoTakeOver: there is no owner, and the broker lacks InitProducerId 6.
         ErrorAnswer: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
     """
-    highest = {api: last for api, (_, last) in api_versions(client, known.coordinator).items()}
-    levels = {each.name: each.finalized or 0 for each in features(client, known.coordinator)[1]}
-    bumps = (
-        highest[ApiKey.END_TXN] >= _BUMPS_SINCE
-        and levels.get("transaction.version", 0) >= _BUMPING_LEVEL
-    )
+    version = end_txn_version(client, known.coordinator)
     if owner is None:
-        if highest[ApiKey.INIT_PRODUCER_ID] < _KEEPS_SINCE:
+        _, newest = api_versions(client, known.coordinator)[ApiKey.INIT_PRODUCER_ID]
+        if newest < _KEEPS_SINCE:
             raise NoTakeOver(f"the broker has no InitProducerId {_KEEPS_SINCE}")
         owner = _take_over(client, known.transactional_id)
-    version = _BUMPS_SINCE if bumps else _BUMPS_SINCE - 1
     _end(client, known.transactional_id, owner, commit=commit, version=version)
+
+
+def end_txn_version(client: Client, node_id: int) -> int:
+    """The version of EndTxn that fences the producer whose transaction it ends (KIP-890).
+
+    It is 5, which raises the producer's epoch, if the broker has it and the cluster has
+    transaction.version 2. Otherwise it is the newest one that does not fence, 4 at most.
+
+    Args:
+        node_id: the coordinator of the transaction.
+
+    Raises:
+        ErrorAnswer: the broker refuses ApiVersions.
+    """
+    _, newest = api_versions(client, node_id)[ApiKey.END_TXN]
+    levels = {each.name: each.finalized or 0 for each in features(client, node_id)[1]}
+    fences = newest >= _FENCES_SINCE and levels.get("transaction.version", 0) >= _FENCING_LEVEL
+    return _FENCES_SINCE if fences else min(newest, _FENCES_SINCE - 1)
 
 
 @retried(COORDINATOR_MOVES | {Code.CONCURRENT_TRANSACTIONS})

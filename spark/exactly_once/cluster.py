@@ -7,9 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from ...client.admin.cluster import api_versions, features
 from ...client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
-from ...client.admin.transactions import describe_transactions, fence, list_transactional_ids
+from ...client.admin.transactions import (
+    describe_transactions,
+    end_txn_version,
+    fence,
+    list_transactional_ids,
+)
 from ...client.cluster_client import Client, ErrorAnswer, check
 from ...client.fates import Markers
 from ...client.log_batches import log_batches
@@ -24,9 +28,6 @@ _PAUSE_S: Final = 0.005
 _ANSWER_S: Final = 15.0
 _CLIENT_ID: Final = "ottla-sink"
 _IN_PREPARATION: Final = frozenset({"PrepareCommit", "PrepareAbort"})
-_BUMPS_EPOCHS: Final = 2  # transaction.version (KIP-890)
-_LAST_OF_VERSION_1: Final = 4
-_OF_VERSION_2: Final = 5
 
 
 class LoggedRow(NamedTuple):
@@ -116,7 +117,9 @@ class Cluster:
 
         def end() -> None:
             node_id = self._client.transaction_coordinator(name)
-            version = self._version_of_end(node_id)
+            if self._end_version is None:
+                self._end_version = end_txn_version(self._client, node_id)
+            version = self._end_version
             answer = self._client.ask(ApiKey.END_TXN, body, node_id=node_id, version=version)
             check(answer.error_code, name)
 
@@ -128,17 +131,6 @@ class Cluster:
                 Code.INVALID_PRODUCER_ID_MAPPING,
             ):  # fmt: skip
                 raise
-
-    def _version_of_end(self, node_id: int) -> int:
-        """The version of EndTxn: 5 raises the epoch, which fences the task's producer."""
-        if self._end_version is None:
-            levels = {each.name: each.finalized or 0 for each in features(self._client, node_id)[1]}
-            _, newest = api_versions(self._client, node_id)[ApiKey.END_TXN]
-            bumps = (
-                levels.get("transaction.version", 0) >= _BUMPS_EPOCHS and newest >= _OF_VERSION_2
-            )
-            self._end_version = _OF_VERSION_2 if bumps else _LAST_OF_VERSION_1
-        return self._end_version
 
     def wait_for_markers(self, transactional_ids: Collection[str]) -> None:
         """Return when none of these transactions waits for its markers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import kafka.errors
 
-from ottla.protocol.errors import Code, Malformed, Refused
+from ottla.protocol.errors import Code, Malformed, Refused, code_name
 
 # The library's names where they are not Kafka's own.
 RENAMED = {
@@ -54,3 +54,12 @@ def test_a_refusal_names_its_code_and_its_reason() -> None:
 def test_a_refusal_is_an_answer_and_malformed_is_none() -> None:
     assert not issubclass(Malformed, Refused)
     assert not issubclass(Refused, Malformed)
+
+
+def test_a_code_has_its_name_in_texts_and_an_unknown_one_its_number() -> None:
+    assert [code_name(code) for code in (-1, 0, 42)] == [
+        "UNKNOWN_SERVER_ERROR",
+        "NONE",
+        "INVALID_REQUEST",
+    ]
+    assert code_name(1234) == "error 1234"

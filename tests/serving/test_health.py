@@ -50,7 +50,7 @@ def test_a_broker_that_answers_is_healthy() -> None:
     [
         (b"", "closed the connection"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "not a Kafka broker"),
-        (api_versions(7, 35), "error 35"),
+        (api_versions(7, 35), "it answers with UNSUPPORTED_VERSION"),
     ],
 )
 def test_a_server_without_kafkas_answer_is_not_healthy(answer: bytes, trouble: str) -> None:

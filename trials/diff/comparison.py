@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Code
+from ...protocol.errors import code_name
 from .ids import MEMBER, Ids, kind_of
 from .messages import Answer, Fields, Request, schema
 from .rules import NOT_SERVED, How, is_own_setting, rule_for
@@ -100,14 +100,6 @@ def _errors(value: Any) -> Iterator[str]:
         for each in value:
             if isinstance(each, dict):
                 yield from _errors(each)
-
-
-def code_name(code: int) -> str:
-    """Kafka's name of an error code."""
-    try:
-        return Code(code).name
-    except ValueError:
-        return f"error {code}"
 
 
 def _frame_text(answer: Answer) -> str:

@@ -13,7 +13,8 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from ...protocol.batch import HEADER_SIZE, crc_is_right, headers_in
-from .comparison import FieldDifference, code_name
+from ...protocol.errors import code_name
+from .comparison import FieldDifference
 from .ids import PRODUCER, SESSION, UUIDS, Ids
 from .messages import Answer, Fields, Request
 from .rules import TRANSIENT

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...protocol.errors import code_name
 from ...trace.events import ConnectionClosed
 from ...trace.exchanges import Exchange
-from ...trace.messages import name_of, structs
+from ...trace.messages import structs
 from ..knowledge import Knowledge
 from ..reading import Place, codes, error_codes, fetched_places, topic_of
 from .fetch_sessions import FetchSessions
@@ -83,7 +84,7 @@ class SessionBegunAgain(Rule):
             self.obeys()
         else:
             epoch = exchange.fields.get("session_epoch")
-            self.violates(f"epoch {epoch} after {name_of(found[1])}", exchange, found[0])
+            self.violates(f"epoch {epoch} after {code_name(found[1])}", exchange, found[0])
 
 
 class PositionMoves(Rule):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...protocol.errors import code_name
 from ...trace.events import ConnectionClosed, Fields
 from ...trace.exchanges import Exchange
-from ...trace.messages import name_of, structs
+from ...trace.messages import structs
 from ..knowledge import Knowledge
 from ..reading import codes, error_codes
 from .rule import Rule
@@ -323,7 +324,7 @@ class _RejoinsAfter(Rule):
         if found is not None and exchange.follows(found[0]):
             refused, code = found
             self._seen.add(key)
-            self.violates(f"{exchange.api} after {name_of(code)}", exchange, refused)
+            self.violates(f"{exchange.api} after {code_name(code)}", exchange, refused)
 
     def finish(self) -> None:
         for key, (refused, _) in self._refused.items():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...protocol.errors import code_name
 from ...trace.events import ConnectionClosed
 from ...trace.exchanges import ON_THE_WAY_MS, UNKNOWN_NODE, Exchange
-from ...trace.messages import name_of, structs
+from ...trace.messages import structs
 from ..knowledge import Knowledge
 from ..reading import (
     Place,
@@ -161,7 +162,7 @@ class _Refreshed(Rule):
             if exchange.node_id == refused.node_id != UNKNOWN_NODE:
                 self.violates(
                     f"{exchange.api} for {place[0]}-{place[1]} goes to the same node after "
-                    f"{name_of(code)}, without Metadata",
+                    f"{code_name(code)}, without Metadata",
                     exchange,
                     refused,
                 )

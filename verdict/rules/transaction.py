@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...protocol.errors import code_name
 from ...trace.exchanges import Exchange
-from ...trace.messages import codes_in, name_of, structs
+from ...trace.messages import codes_in, structs
 from ..knowledge import Knowledge
 from ..reading import (
     END_BUMPS_SINCE,
@@ -331,7 +332,7 @@ class AbortAfterError(Rule):
             return
         failed, code = found
         if exchange.fields.get("committed"):
-            self.violates(f"a commit after {name_of(code)} in {failed.api}", exchange, failed)
+            self.violates(f"a commit after {code_name(code)} in {failed.api}", exchange, failed)
         else:
             self.obeys()
 
