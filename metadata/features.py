@@ -36,13 +36,43 @@ SUPPORTED_FEATURES: Final = (
     FeatureRange("transaction.version", 0, 2),
     FeatureRange("eligible.leader.replicas.version", 0, 1),
 )
-_RANGES: Final = {feature.name: feature for feature in SUPPORTED_FEATURES}
 # Levels at which the metadata format changed (MetadataVersion).
 _METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23)
 _NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
     ("eligible.leader.replicas.version", 1): (METADATA_VERSION, 23),
 }
 _LOWEST_METADATA_VERSION: Final = 7
+
+
+class FeatureSet(NamedTuple):
+    """The features of a release of Kafka.
+
+    Attributes:
+        supported: the levels that it can finalize, in the order of its ApiVersions answer.
+        finalized: the levels that `kafka-storage format` finalizes for a new cluster.
+    """
+
+    supported: tuple[FeatureRange, ...]
+    finalized: Mapping[str, int]
+
+    def range_of(self, name: str) -> FeatureRange | None:
+        """The supported levels of a feature; None if it is unknown."""
+        return next((each for each in self.supported if each.name == name), None)
+
+    def records(self) -> list[FeatureLevelRecord]:
+        """The records of the levels of a new cluster."""
+        return [FeatureLevelRecord(name, level) for name, level in self.finalized.items()]
+
+    def is_served(self, name: str, level: int) -> bool:
+        """Whether a level of a feature is supported; level 0 always is."""
+        served = self.range_of(name)
+        if served is None:
+            return level == 0
+        return served.min_supported_version <= level <= served.max_supported_version
+
+
+OTTLAS: Final = FeatureSet(SUPPORTED_FEATURES, FEATURES)
+"""All features that Ottla has."""
 
 
 class UpgradeType(IntEnum):
@@ -63,24 +93,31 @@ class FeatureUpdate(NamedTuple):
 
 def is_served(name: str, level: int) -> bool:
     """Whether Ottla implements a level of a feature; level 0 is always implemented."""
-    served = _RANGES.get(name)
-    if served is None:
-        return level == 0
-    return served.min_supported_version <= level <= served.max_supported_version
+    return OTTLAS.is_served(name, level)
 
 
-def why_unreadable(finalized: Mapping[str, int]) -> str | None:
-    """Why Ottla may not understand the records of a metadata log; None if it does."""
+def why_unreadable(finalized: Mapping[str, int], features: FeatureSet = OTTLAS) -> str | None:
+    """Why a broker may not understand the records of a metadata log; None if it does.
+
+    Args:
+        finalized: the levels of the log.
+        features: those of the release that the broker answers as.
+    """
     level = finalized.get(METADATA_VERSION)
-    if level is None or is_served(METADATA_VERSION, level):
+    served = features.range_of(METADATA_VERSION)
+    if level is None or served is None or features.is_served(METADATA_VERSION, level):
         return None
-    served = _RANGES[METADATA_VERSION]
     lowest, highest = served.min_supported_version, served.max_supported_version
-    return f"its {METADATA_VERSION} is {level}, and Ottla reads {lowest} to {highest}"
+    reader = "Ottla" if features is OTTLAS else "this release"
+    return f"its {METADATA_VERSION} is {level}, and {reader} reads {lowest} to {highest}"
 
 
 def changes(
-    finalized: Mapping[str, int], updates: Iterable[FeatureUpdate], *, node_id: int
+    finalized: Mapping[str, int],
+    updates: Iterable[FeatureUpdate],
+    *,
+    node_id: int,
+    features: FeatureSet = OTTLAS,
 ) -> tuple[FeatureLevelRecord, ...]:
     """UpdateFeatures: the records of all updates, or a refusal of all.
 
@@ -90,6 +127,7 @@ def changes(
     Args:
         finalized: the present levels; missing ones are 0.
         node_id: id of the controller, for Kafka's messages.
+        features: those of the release that the broker answers as.
 
     Raises:
         Refused: INVALID_UPDATE_VERSION.
@@ -99,7 +137,7 @@ def changes(
     records = []
     for update in _in_order(list(wanted.values())):
         current = finalized.get(update.name, 0)
-        _check_levels(update, current, node_id=node_id)
+        _check_levels(update, current, features, node_id=node_id)
         if update.name == METADATA_VERSION:
             _check_metadata(update, current)
         elif update.name == KRAFT_VERSION:
@@ -123,13 +161,15 @@ def _refused(update: FeatureUpdate, why: str) -> Refused:
     )
 
 
-def _check_levels(update: FeatureUpdate, current: int, *, node_id: int) -> None:
+def _check_levels(
+    update: FeatureUpdate, current: int, features: FeatureSet, *, node_id: int
+) -> None:
     name, level, upgrade_type = update
     if upgrade_type not in set(UpgradeType):
         raise _refused(update, "The controller does not support the given upgrade type.")
     if level < 0:
         raise _refused(update, "A feature version cannot be less than 0.")
-    supported = _RANGES.get(name)
+    supported = features.range_of(name)
     if supported is None:
         if level != 0:
             raise _refused(update, f"Local controller {node_id} does not support this feature.")
