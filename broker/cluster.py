@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..coordinator.partitioning import partition_for
 from ..metadata.catalog import TRANSACTION_STATE, Catalog, ResourceType, Topic
-from ..metadata.features import why_unreadable
+from ..metadata.features import OTTLAS, why_unreadable
 from ..metadata.fencing import balanced
 from ..protocol.errors import Code, Refused
 from ..storage.damage import Damage
@@ -46,7 +46,6 @@ from .variants import USUAL, Variants
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from .cluster_node import ClusterNode
-    from .runtime.dead_letters import DeadLetterQueues
     from .runtime.name_matching import NameMatching
     from .runtime.shard import Shard
     from .runtime.share_persister import SharePersister
@@ -75,6 +74,8 @@ class Cluster:
     Attributes:
         nodes: by id, running or not; the directory belongs to the first one.
         events: the stream of events of all nodes.
+        release: the release of Kafka that the brokers answer as; None for Ottla's own.
+        features: the features of that release, or of Ottla.
         directory_watch: detects that the data directory is removed.
         peers: addresses, HOST:PORT, from which nodes are connecting to each other.
         workers: threads for long work that needs no state of the broker.
@@ -108,6 +109,8 @@ class Cluster:
         self.loading = Loading(limits)
         self.holds = holds
         self.variants = variants
+        self.release = variants.release
+        self.features = OTTLAS if self.release is None else self.release.features
         self.workers = Workers()
         self.large_requests = LargeRequests()
         self.long_work = LongWork(self.workers)
@@ -124,7 +127,7 @@ class Cluster:
             self.log_directory, now_ms=now_ms, config=metadata_log_config(config)
         )
         metadata_log.replay_into(self.catalog)
-        unreadable = why_unreadable(self.catalog.features)
+        unreadable = why_unreadable(self.catalog.features, self.features)
         if unreadable is not None:  # Kafka does not start either
             raise WrongDirectory(f"{data_dir}: {unreadable}")
         self.flushes = Flushes(metadata_log.log)
@@ -139,6 +142,7 @@ class Cluster:
             self.catalog, metadata_log, self.log_directory, config=config, clock=clock,
             limits=limits, events=self.events, on_decided=self._snapshots.decided,
         )  # fmt: skip
+        self.controller.features = self.features
         self.controller.bootstrap()
         self.controller.topic_logs.open_all()
         with suppress(OSError):  # the next save of states tries again
@@ -197,13 +201,6 @@ class Cluster:
         if node is None:
             raise Refused(Code.NOT_COORDINATOR)
         return node.transactions.shard_at(partition.index)
-
-    @cached_property
-    def dead_letters(self) -> DeadLetterQueues:
-        """The dead letter queues of share groups."""
-        from .runtime.dead_letters import DeadLetterQueues
-
-        return DeadLetterQueues(self)
 
     @cached_property
     def share_persister(self) -> SharePersister:
@@ -278,8 +275,6 @@ class Cluster:
         self._snapshots.stop()
         self.flushes.close()
         self.removals.close()
-        if "dead_letters" in self.__dict__:
-            self.dead_letters.close()
         if "name_matching" in self.__dict__:
             self.name_matching.close()
         self.workers.close()

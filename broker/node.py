@@ -76,6 +76,7 @@ class Node:
         is_stopping: whether it stops, so that long polls end.
         coordinators: by the internal topic that each lives in: `transactions`, `groups` and
             `share_states`.
+        release: the release of Kafka that it answers as; None for Ottla's own.
         transaction_metrics: counts the decisions on transactions; None without metrics.
         token_secrets: the secrets of delegation tokens; None without delegation.token.secret.key.
         request_metrics: counts the requests; None without metrics.
@@ -114,6 +115,7 @@ class Node:
         self.log_directory = cluster.log_directory
         self.cluster_id = cluster.log_directory.cluster_id
         self.catalog = cluster.catalog
+        self.release = cluster.release
         self.authorizer = _authorizer(config, self.catalog)
         self.token_secrets = _token_secrets(config, self.catalog)
         self._token_expiry: DelegationTokenExpiry | None = None

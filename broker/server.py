@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ..metadata.catalog import ResourceType
-from ..metadata.features import is_served
 from ..protocol.errors import Malformed, Refused
 from .clock import Clock, SystemClock
 from .cluster import Cluster
@@ -324,6 +323,7 @@ class _Server:
     @staticmethod
     def _say_what_does_nothing(node: Node) -> None:
         features = node.catalog.features.items()
+        is_served = node.cluster.features.is_served
         not_served = [f"{name}={level}" for name, level in features if not is_served(name, level)]
         tiered = [
             name
@@ -346,6 +346,11 @@ class _Server:
         self, served: dict[Node, NodeSockets], ready_file: Path | None, control: Control | None
     ) -> None:
         """Call `on_ready`, and write the ready file."""
+        release = self._variants.release
+        if release is not None:
+            write_error(f"ottla: answers as Kafka {release.exact}\n")
+            if release.note:
+                write_error(f"ottla: {release.note}\n")
         for name in self._variants.names:
             write_error(f"ottla: rehearses a bug of Kafka: {name}\n")
         addresses = {node.node_id: door.address for node, door in served.items()}

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from ..coordinator.transactions.states import TransactionRecord
     from ..protocol.errors import Code
+    from .releases.release import Release
     from .runtime.marker_channel import MarkerChannel
 
 
@@ -18,9 +19,11 @@ class Variants:
 
     Attributes:
         names: of what is replaced, for a log line at the start.
+        release: the release of Kafka that the brokers answer as; None for Ottla's own.
     """
 
     names: tuple[str, ...] = ()
+    release: Release | None = None
 
     def transactions(self) -> type[Transactions]:
         """The state machine of transactional ids."""

@@ -92,6 +92,7 @@ SERVE_OPTIONS = (
         "HOST:PORT|SOCKET",
     ),
     Option("--clock", "system (default), or manual[:MS]: time passes by `advance`", "CLOCK"),
+    Option("--as", "the release of Kafka to answer as: 3.9", "RELEASE", name="as_kafka"),
     Option("--emulate", "bugs of Kafka to rehearse: KAFKA-19999,KAFKA-20357", "NAMES"),
     Option("--control-anywhere", "let --control listen on an address that others reach"),
     Option("--metrics", "serve /metrics for Prometheus, /health and /ready", "HOST:PORT"),

@@ -13,6 +13,7 @@ READ = (
     *("OTTLA_BOOTSTRAP", "OTTLA_COMMAND_CONFIG", "OTTLA_CONTROL", "OTTLA_TIMEOUT"),
     *("OTTLA_LOG_LEVEL", "OTTLA_LOG_FORMAT", "OTTLA_SPARK_JARS", "OTTLA_TEMPLATE", "OTTLA_CACHE"),
     *("OTTLA_ALONE", "OTTLA_NODES", "OTTLA_LISTEN", "OTTLA_DEFAULTS", "OTTLA_SETTINGS"),
+    "OTTLA_AS",
 )
 """Ottla reads them: its commands, its pytest plugin, its examples and its Makefile."""
 GIVEN = (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..broker.clock import Clock
+    from ..broker.releases.release import Release
     from ..broker.server import Ready
     from ..broker.settings.config import BrokerConfig, LoginSections
     from ..broker.variants import Variants
@@ -191,6 +192,7 @@ def _set_up_log(given: argparse.Namespace) -> None:
 def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
     from ..broker.settings.config import BadSetting
 
+    release = _release(given.as_kafka)
     clock = _clock(given.clock)
     # The first member of a group would wait three seconds for others, in each test; by a clock
     # that stands still, for ever.
@@ -224,7 +226,7 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
             control=control,
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
-            stage=Stage(clock, _variants(given.emulate)),
+            stage=Stage(clock, _variants(given.emulate, release)),
             on_ready=announce,
         )
     except BadSetting as error:
@@ -243,18 +245,36 @@ def _clock(given: str | None) -> Clock | None:
     return ManualClock(int(at_ms) if at_ms else None)
 
 
-def _variants(given: str | None) -> Variants:
-    """The parts of the broker, with the bugs of Kafka to rehearse. Raises CannotRun."""
-    if not given:
-        from ..broker.variants import USUAL
+def _release(given: str | None) -> Release | None:
+    """The release of Kafka to answer as; None for Ottla's own. Raises CannotRun."""
+    import os
 
+    if not given and not os.environ.get("OTTLA_AS"):
+        return None
+    from .release import use_release
+
+    return use_release(given)
+
+
+def _variants(given: str | None, release: Release | None) -> Variants:
+    """The parts of the broker, with the release and the bugs of Kafka to rehearse.
+
+    Raises CannotRun.
+    """
+    from ..broker.variants import USUAL, Variants
+
+    if not given and release is None:
         return USUAL
-    from ..lab.emulations import KafkaBugs, UnknownBug
+    found = Variants()
+    if given:
+        from ..lab.emulations import KafkaBugs, UnknownBug
 
-    try:
-        return KafkaBugs(each.strip() for each in given.split(","))
-    except UnknownBug as unknown:
-        raise CannotRun(f"--emulate {given}: {unknown}") from None
+        try:
+            found = KafkaBugs(each.strip() for each in given.split(","))
+        except UnknownBug as unknown:
+            raise CannotRun(f"--emulate {given}: {unknown}") from None
+    found.release = release
+    return found
 
 
 def _control(given: str | None, *, anywhere: bool) -> Control | None:

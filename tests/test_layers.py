@@ -89,10 +89,14 @@ BASE = {
 }
 SUB_ROOMS: dict[str, set[str]] = {
     "broker/settings": {"broker/log_names", "broker/log_output"},
+    "broker/releases": {"broker/settings"},
     "broker/scheduling": {"broker/clock"},
     "broker/runtime": {"broker/settings", "broker/scheduling", *BASE},
     "broker/upkeep": {"broker/runtime", "broker/settings", *BASE},
-    "broker/requests": {"broker/runtime", "broker/settings", "broker/scheduling", *BASE},
+    "broker/requests": {
+        *("broker/releases", "broker/runtime", "broker/settings", "broker/scheduling"),
+        *BASE,
+    },
     "broker/handlers": {
         *("broker/requests", "broker/runtime", "broker/settings", "broker/scheduling"),
         *BASE,

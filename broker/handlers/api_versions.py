@@ -15,12 +15,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ...metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES, is_served
+from ...metadata.features import KRAFT_VERSION
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from ..requests.api import OPEN, serves
 from ..requests.context import Context
-from ..requests.served_apis import HANDLERS
+from ..requests.offered import offered_by
 
 if TYPE_CHECKING:
     from ...protocol.api_types.api_versions import (
@@ -32,14 +32,8 @@ if TYPE_CHECKING:
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
-_API_KEYS: Final[list[ApiVersion]] = [
-    {"api_key": int(key), "min_version": served.lowest, "max_version": served.highest}
-    for key, served in sorted(HANDLERS.items())
-]
-_UNSTABLE_API_KEYS: Final[list[ApiVersion]] = [
-    {**offered, "max_version": max(offered["max_version"], served.highest_unstable)}
-    for offered, (_, served) in zip(_API_KEYS, sorted(HANDLERS.items()), strict=True)
-]
+# By whether unstable versions are offered.
+_OF_OTTLA: Final[dict[bool, list[ApiVersion]]] = {}
 
 
 @serves(ApiKey.API_VERSIONS, versions=(0, 4), guard=OPEN)
@@ -51,16 +45,19 @@ async def api_versions(
         if not all(_SOFTWARE.fullmatch(part or "") for part in software):
             return {"error_code": Code.INVALID_REQUEST, "api_keys": []}
         context.connection.client_software = software
+    offered = _offered(node)
+    if node.release is not None and not node.release.tells_features:
+        return {"api_keys": offered}
     lowest_told = 0 if context.version >= 4 else 1
     return {
-        "api_keys": _offered(node),
+        "api_keys": offered,
         "supported_features": [
             {
                 "name": feature.name,
                 "min_version": feature.min_supported_version,
                 "max_version": feature.max_supported_version,
             }
-            for feature in SUPPORTED_FEATURES
+            for feature in node.cluster.features.supported
             if feature.min_supported_version >= lowest_told
         ],
         "finalized_features_epoch": node.catalog.last_offset,
@@ -74,12 +71,18 @@ async def api_versions(
 
 
 def _finalized(node: Node) -> Iterator[tuple[str, int]]:
-    """The finalized levels, without levels of Kafka that Ottla does not serve."""
+    """The finalized levels, without those that Ottla, or the release that it is, does not have."""
     for name, level in node.catalog.features.items():
-        if is_served(name, level):
+        if node.cluster.features.is_served(name, level):
             yield name, level
     yield KRAFT_VERSION, node.controller.kraft_version
 
 
 def _offered(node: Node) -> list[ApiVersion]:
-    return _UNSTABLE_API_KEYS if node.config["unstable.api.versions.enable"] else _API_KEYS
+    unstable = bool(node.config["unstable.api.versions.enable"])
+    if node.release is not None:
+        return offered_by(node, unstable=unstable)
+    known = _OF_OTTLA.get(unstable)
+    if known is None:
+        known = _OF_OTTLA[unstable] = offered_by(node, unstable=unstable)
+    return known

@@ -58,7 +58,10 @@ async def describe_configs(
 ) -> DescribeConfigsResponse:
     documented = context.version >= 3 and request.include_documentation
     # Kafka checks authorization first, and refuses the whole request there for an unknown type.
-    known = all(resource.resource_type in KNOWN_TYPES for resource in request.resources)
+    known_types = KNOWN_TYPES
+    if node.release is not None:
+        known_types = node.release.resource_types(KNOWN_TYPES)
+    known = all(resource.resource_type in known_types for resource in request.resources)
     results: list[DescribeConfigsResult] = []
     configs_by_resource: dict[tuple[int | str, ...], list[Entry]] = {}
     async for resource in context.turns.each(request.resources):
@@ -261,6 +264,6 @@ def _entry(name: str, setting: Setting | None, text: str | None, synonyms: list[
             {"name": each.name, "value": None if hidden else each.text, "source": each.source}
             for each in synonyms
         ],
-        "config_type": UNKNOWN_KIND if setting is None else setting.kind,
+        "config_type": UNKNOWN_KIND if setting is None else setting.earlier_kind or setting.kind,
         "documentation": None,
     }

@@ -9,7 +9,7 @@ received them. Requests and answers with very many elements are decoded and enco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -30,9 +30,10 @@ from ...protocol.produce_answer import encode_produce_answer
 from ..log_output import Log
 from ..scheduling.large_requests import MOST_ELEMENTS
 from ..scheduling.large_values import free_in_steps
-from .api import APIS, Api
+from .api import APIS, Api, Served
 from .context import ConnectionInfo, Context, Disconnect, WholeAnswer
 from .handler import Body, Handler
+from .offered import served_by
 from .served_apis import HANDLERS
 
 if TYPE_CHECKING:
@@ -89,14 +90,15 @@ class Dispatch:
         handle: the coroutine of the handler of a request, which gives the body of the answer.
     """
 
-    __slots__ = ("_events", "_node", "_versions", "handle", "serve")
+    __slots__ = ("_events", "_node", "_served", "_versions", "handle", "serve")
 
     def __init__(self, node: Node, layers: Iterable[Layer] = ()) -> None:
         self._node = node
         self._events = node.events
+        self._served = served_by(node)
         self._versions = {
             int(key): (key, max(served.lowest, served.closed_below), served.highest)
-            for key, served in HANDLERS.items()
+            for key, served in self._served.items()
         }
         self.serve: Serve = self._serve
         self.handle: Handle = self._call_handler
@@ -129,7 +131,7 @@ class Dispatch:
 
     def _is_unstable(self, header: RequestHeader) -> bool:
         """Whether a version is unstable, and `unstable.api.versions.enable` offers it."""
-        listed = HANDLERS[ApiKey(header.api_key)]
+        listed = self._served[ApiKey(header.api_key)]
         if not listed.highest < header.api_version <= listed.highest_unstable:
             return False
         return bool(self._node.config["unstable.api.versions.enable"])
@@ -169,7 +171,7 @@ class Dispatch:
             if not 0 <= version <= highest:
                 if self._events.tell is not None:
                     self._tell_answered(context, None)
-                return context, unsupported_api_versions(context)[0]
+                return context, unsupported_api_versions(context, self._served)[0]
         try:
             request = read_request(header, frame, most_elements=MOST_ELEMENTS)
         except Malformed as malformed:
@@ -402,12 +404,14 @@ def _unexpected(context: Context, bug: Exception) -> Answer:
     return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))
 
 
-def unsupported_api_versions(context: Context) -> tuple[bytearray, Body]:
+def unsupported_api_versions(
+    context: Context, served: Mapping[ApiKey, Served] = HANDLERS
+) -> tuple[bytearray, Body]:
     """The answer, in version 0, to an ApiVersions of a version that is too new, and its body.
 
     It announces the versions of ApiVersions itself (KIP-511).
     """
-    listed = HANDLERS[ApiKey.API_VERSIONS]
+    listed = served[ApiKey.API_VERSIONS]
     own = {
         "api_key": ApiKey.API_VERSIONS,
         "min_version": listed.lowest,

@@ -20,7 +20,7 @@ from ...metadata.catalog import (
     ResourceType,
     Topic,
 )
-from ...metadata.features import FEATURES, KRAFT_VERSION, SUPPORTED_FEATURES, FeatureUpdate, changes
+from ...metadata.features import KRAFT_VERSION, OTTLAS, FeatureUpdate, changes
 from ...metadata.fencing import caught_up, elected_again, fenced
 from ...metadata.records import (
     AbortTransactionRecord,
@@ -29,7 +29,6 @@ from ...metadata.records import (
     ConfigRecord,
     EndPoint,
     EndTransactionRecord,
-    FeatureLevelRecord,
     MetadataRecord,
     PartitionChangeRecord,
     RegisterBrokerRecord,
@@ -81,6 +80,7 @@ class Controller:
         on_decided: called after a decision is appended and replayed.
 
     Attributes:
+        features: those of the release of Kafka that the brokers answer as.
         topic_logs: the logs of the topics, kept in line with the catalog.
         on_topic_created, on_topic_deleted: called after the logs are created or deleted.
         on_partitions_created: called with the changed topic and the first new index.
@@ -108,6 +108,7 @@ class Controller:
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
         self.on_configs_changed: list[Callable[[int, str], None]] = []
         self.on_leaders_changed: list[Callable[[Topic], None]] = []
+        self.features = OTTLAS
         self._on_decided = on_decided
         self._events = Events() if events is None else events
         self._metadata_log = metadata_log
@@ -190,8 +191,8 @@ class Controller:
         if self.catalog.is_undecided:
             self._commit([AbortTransactionRecord()])
         if not self.catalog.features:
-            features = [FeatureLevelRecord(name, level) for name, level in FEATURES.items()]
-            initial = self._metadata_log.write_bootstrap(features, now_ms=self._clock.now_ms())
+            levels = self.features.records()
+            initial = self._metadata_log.write_bootstrap(levels, now_ms=self._clock.now_ms())
             self._commit(
                 [
                     BeginTransactionRecord("Bootstrap records"),
@@ -225,7 +226,7 @@ class Controller:
                     incarnation_id=incarnation_id or self._new_id(),
                     broker_epoch=epoch,
                     end_points=tuple(end_points),
-                    features=SUPPORTED_FEATURES,
+                    features=self.features.supported,
                     rack=rack,
                     log_dirs=(self._directory.directory_id,),
                 )
@@ -535,7 +536,7 @@ class Controller:
         """Finalize levels of features, all or none; raises like `features.changes`."""
         updates = list(updates)
         finalized = {**self.catalog.features, KRAFT_VERSION: self.kraft_version}
-        records = changes(finalized, updates, node_id=self._node_id)
+        records = changes(finalized, updates, node_id=self._node_id, features=self.features)
         if validate_only:
             return
         wanted = {update.name: update.level for update in updates}

@@ -205,7 +205,7 @@ class BrokerConfig:
         """
         if self._log_config is None:
             producers = self["producer.id.expiration.ms"]
-            fields = self._log_fields(TOPIC_SETTINGS, {})
+            fields = self._log_fields(TOPIC_SETTINGS.all_names(), {})
             self._log_config = LogConfig(producer_id_expiration_ms=producers, **fields)
         if not overrides:
             return self._log_config
@@ -385,7 +385,7 @@ def default_text(name: str) -> str | None:
     """The text of a broker setting's default, Ottla's where it differs from Kafka's."""
     if name in OTTLA_DEFAULTS:
         return OTTLA_DEFAULTS[name]
-    setting = BROKER_SETTINGS.get(name)
+    setting = BROKER_SETTINGS.row(name)
     return setting.default if setting is not None else None
 
 
@@ -410,7 +410,7 @@ def _is_foreign(name: str) -> bool:
 def _check_one(name: str, text: str) -> None:
     if _is_foreign(name):
         return
-    setting = setting_of(name)
+    setting = setting_of(name) or BROKER_SETTINGS.row(name)
     if setting is None:
         raise BadSetting(name, text, _unknown(name))
     try:

@@ -8,7 +8,7 @@ Types follow Kafka's ConfigDef: it accepts the same texts, and errors have the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
@@ -101,6 +101,7 @@ class Setting(NamedTuple):
             entries, "filled" for one or more of any kind.
         mode: its update mode.
         fate: its support in Ottla, as text (fates.py).
+        earlier_kind: the type that an earlier release of Kafka tells clients; None for the same.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Setting(NamedTuple):
     check: str
     mode: Mode
     fate: str
+    earlier_kind: Kind | None = None
 
     @property
     def sensitive(self) -> bool:
@@ -313,18 +315,36 @@ class Table:
     def __init__(self, lines: str) -> None:
         self._lines = dict(line.split(" ", 1) for line in lines.strip().splitlines())
         self._read: dict[str, Setting] = {}
+        self._left_out: frozenset[str] = frozenset()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._lines
+        return name in self._lines and name not in self._left_out
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lines)
+        return (name for name in self._lines if name not in self._left_out)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._lines) - len(self._left_out)
+
+    def all_names(self) -> Iterable[str]:
+        """The names of all settings, with those that clients do not see."""
+        return self._lines
+
+    def leave_out(self, names: Iterable[str]) -> None:
+        """Hide settings from clients, as if they did not exist; the broker still uses them."""
+        self._left_out = self._left_out.union(names).intersection(self._lines)
+
+    def put(self, setting: Setting) -> None:
+        """Add a setting, or replace the one of its name."""
+        self._lines.setdefault(setting.name, "")
+        self._read[setting.name] = setting
 
     def get(self, name: str) -> Setting | None:
-        """The setting of this name; None if there is none."""
+        """The setting of this name; None if there is none, or clients do not see it."""
+        return None if name in self._left_out else self.row(name)
+
+    def row(self, name: str) -> Setting | None:
+        """The setting of this name, even if clients do not see it; None if there is none."""
         return self[name] if name in self._lines else None
 
     def __getitem__(self, name: str) -> Setting:

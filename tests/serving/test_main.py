@@ -218,6 +218,18 @@ def test_a_wrong_option_of_the_log_is_one_line_and_status_2(
     assert told in line
 
 
+@pytest.mark.parametrize("is_variable", [False, True])
+def test_an_unknown_release_is_one_line_and_status_2(
+    is_variable: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_variable:
+        monkeypatch.setenv("OTTLA_AS", "3.5")
+    assert main(["serve"] if is_variable else ["serve", "--as", "3.5"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    said = "OTTLA_AS=3.5" if is_variable else "--as 3.5"
+    assert line.startswith(f"ottla: {said}: there is no release 3.5; the releases are 2.8, ")
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "told"),
     [
