@@ -107,6 +107,8 @@ class Ottla(BrokerData):
         clock: `manual`: the broker's time stands still except through `clock.advance`, and goes on
             after a restart; or `manual:MS`, to begin there; or `system`.
         emulate: bugs of Kafka to rehearse: `["KAFKA-19999"]` (docs/reference/lab/bugs.md).
+        as_kafka: the release of Kafka to answer as, like `3.9` (docs/reference/releases.md); None:
+            that of OTTLA_AS, or else Ottla's own.
 
     Raises:
         ValueError, TypeError: an argument is wrong; the text names it.
@@ -128,12 +130,18 @@ class Ottla(BrokerData):
         log_level: str = "",
         clock: str = "system",
         emulate: Iterable[str] = (),
+        as_kafka: str | None = None,
     ) -> None:
         if not isinstance(nodes, int) or nodes < 1:
             raise ValueError(f"nodes={nodes!r}: a number from 1 on was expected")
         if not isinstance(settings or {}, Mapping):
             raise TypeError(f"settings={settings!r}: a mapping was expected")
         self._emulated = emulate if isinstance(emulate, str) else ",".join(emulate)
+        if as_kafka is not None:
+            from ..serving.release import check_release
+
+            check_release(as_kafka)
+        self._as_kafka = as_kafka
         self._log_level = log_level
         self._clock = clock
         self.clock = Clock(self.order, self._note_clock)
@@ -448,6 +456,8 @@ class Ottla(BrokerData):
             arguments += ["--set", f"{name}={value}"]
         if self._security is not None:  # a file, because other processes see the arguments
             arguments += ["--config", str(self._security.written(self._directory()))]
+        if self._as_kafka is not None:
+            arguments += ["--as", self._as_kafka]
         if self._emulated:
             arguments += ["--emulate", self._emulated]
         if self._clock != "system":
@@ -532,12 +542,16 @@ RunningBroker = Ottla
 
 @contextmanager
 def running_broker(
-    *, data_dir: Path | None = None, settings: Mapping[str, str] | None = None, nodes: int = 1
+    *,
+    data_dir: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    nodes: int = 1,
+    as_kafka: str | None = None,
 ) -> Iterator[Ottla]:
     """Run a broker for the body of a `with`, as `Ottla` with the same arguments does.
 
     Raises:
         BrokerFailed: the broker does not start, or ended by itself in the body.
     """
-    with Ottla(data_dir=data_dir, settings=settings, nodes=nodes) as broker:
+    with Ottla(data_dir=data_dir, settings=settings, nodes=nodes, as_kafka=as_kafka) as broker:
         yield broker

@@ -60,6 +60,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what the fixtures' brokers log, as `ottla serve --log-level`: debug,"
         " kafka.request.logger=trace (default: ottla_log_level of the ini file, or info)",
     )
+    group.addoption(
+        "--ottla-as",
+        metavar="RELEASES",
+        help="releases of Kafka, as 3.9,4.1,4.4: each test with a broker of a fixture runs once for"
+        " each, and the broker answers as that release (default: ottla_as of the ini file)",
+    )
+    parser.addini("ottla_as", "releases of Kafka to answer as, as 3.9,4.1", default="")
     parser.addini("ottla_log_level", "what the fixtures' brokers log: debug", default="")
     parser.addini("ottla_settings", "broker settings of Kafka, one NAME=VALUE a line", "linelist")
     parser.addini("ottla_nodes", "nodes of each broker of a fixture", default="1")
@@ -77,6 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
     _settings(config)
     _nodes(config)
+    _releases(config)
     scope = config.getini("ottla_broker_scope")
     if scope not in _SCOPES:
         raise pytest.UsageError(f"ottla_broker_scope={scope}: one of {', '.join(_SCOPES)}")
@@ -106,6 +114,37 @@ def _nodes(config: pytest.Config) -> int:
     return int(given)
 
 
+def _releases(config: pytest.Config) -> list[str]:
+    given = config.getoption("--ottla-as") or config.getini("ottla_as")
+    releases = [each.strip() for each in given.split(",") if each.strip()]
+    if releases:
+        from ..serving.release import check_release
+
+        try:
+            for each in releases:
+                check_release(each)
+        except ValueError as unknown:
+            raise pytest.UsageError(f"ottla_as={given}: {unknown}") from None
+    return releases
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test that has a broker of a fixture once for each release of --ottla-as."""
+    releases = _releases(metafunc.config) if "ottla_as" in metafunc.fixturenames else []
+    if releases:
+        metafunc.parametrize(
+            "ottla_as", releases, ids=[f"as-{each}" for each in releases],
+            indirect=True, scope="session",
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def ottla_as(request: pytest.FixtureRequest) -> str | None:
+    """The release of Kafka that the fixtures' brokers answer as; None for Ottla's own."""
+    release: str | None = getattr(request, "param", None)
+    return release
+
+
 @pytest.fixture(scope="session")
 def ottla_settings(pytestconfig: pytest.Config) -> Mapping[str, str]:
     """Kafka's broker settings for the fixtures' brokers; override the fixture to change them."""
@@ -124,7 +163,10 @@ def _log_level(config: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def ottla(
-    pytestconfig: pytest.Config, ottla_settings: Mapping[str, str], ottla_nodes: int
+    pytestconfig: pytest.Config,
+    ottla_settings: Mapping[str, str],
+    ottla_nodes: int,
+    ottla_as: str | None,
 ) -> Iterator[Ottla]:
     """The broker of the session; clients connect to `ottla.bootstrap_servers`.
 
@@ -134,7 +176,11 @@ def ottla(
 
     log_level = _log_level(pytestconfig)
     with started(
-        "ottla", settings=ottla_settings, nodes=ottla_nodes, log_level=log_level
+        "ottla",
+        settings=ottla_settings,
+        nodes=ottla_nodes,
+        log_level=log_level,
+        as_kafka=ottla_as,
     ) as broker:
         known = pytestconfig.stash[_SESSION] = SessionBroker(broker)
         yield broker
@@ -148,7 +194,10 @@ def _broker_scope(fixture_name: str, config: pytest.Config) -> Any:  # Any: pyte
 
 @pytest.fixture(scope=_broker_scope)
 def ottla_broker(
-    request: pytest.FixtureRequest, ottla_settings: Mapping[str, str], ottla_nodes: int
+    request: pytest.FixtureRequest,
+    ottla_settings: Mapping[str, str],
+    ottla_nodes: int,
+    ottla_as: str | None,
 ) -> Iterator[Ottla]:
     """A broker for this test alone.
 
@@ -161,7 +210,11 @@ def ottla_broker(
 
     request.node.stash.setdefault(_USED, set()).add("ottla")
     given = keywords_of(request.node, "ottla", parameters_of_ottla())
-    usual = {"nodes": ottla_nodes, "log_level": _log_level(request.config)}
+    usual = {
+        "nodes": ottla_nodes,
+        "log_level": _log_level(request.config),
+        "as_kafka": ottla_as,
+    }
     settings = given.pop("settings", {})
     if isinstance(settings, dict):
         settings = {**ottla_settings, **settings}
@@ -170,7 +223,7 @@ def ottla_broker(
 
 
 @pytest.fixture
-def ottla_topic(request: pytest.FixtureRequest) -> str:
+def ottla_topic(request: pytest.FixtureRequest, ottla_as: str | None) -> str:
     """The name of a new topic on the broker of this test: on `ottla_broker`, or else on `ottla`.
 
     `@pytest.mark.ottla_topic(partitions=3, cleanup_policy="compact")` sets partitions and configs.

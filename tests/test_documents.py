@@ -18,6 +18,7 @@ import yaml
 
 from ottla.broker.log_names import LOGGERS, NAMES
 from ottla.broker.net import connection, held_memory
+from ottla.broker.releases.setting_rows import ROWS
 from ottla.broker.runtime import authorizer, fetch_sessions, quotas
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS, FOREIGN
 from ottla.broker.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
@@ -207,6 +208,7 @@ def test_every_command_of_make_that_a_document_names_exists(path: Path) -> None:
 def test_every_setting_that_a_document_names_is_kafkas(path: Path) -> None:
     known = {*FOREIGN, *NAMES, *(each for table in TABLES for each in table)}
     known |= {*JAVA_DEFAULTS, *RENAMED, "buffer.memory"}
+    known |= {row.split()[1] for rows in ROWS.values() for row in rows.split("\n") if row}
     named = {each.partition("=")[0] for each in spans(path) if A_SETTING.fullmatch(each)}
     assert {each for each in named - known if not NO_SETTINGS.match(each)} == set()
 

@@ -17,7 +17,7 @@ from .project_files import FILES, MODULES, ROOMS, ROOT, name
 FUNCTION_LINES = 70
 FILE_LINES = 600
 POSITIONAL_PARAMETERS = 5
-PARAMETERS = 9
+PARAMETERS = 10
 COMMANDS = "cli/"  # the parameters of a command are its options
 ANY_AT_MOST = {"broker": 13, "coordinator": 6, "metadata": 0, "storage": 0}
 PATCHES_AT_MOST = 64

@@ -33,6 +33,7 @@ MISTAKES = {
     '@pytest.mark.ottla(nodes="3")': "nodes='3': a number from 1 on was expected",
     "@pytest.mark.ottla(nodes=0)": "nodes=0: a number from 1 on was expected",
     '@pytest.mark.ottla(clock="manuel")': "the clocks are system, manual and manual:MS",
+    '@pytest.mark.ottla(as_kafka="3")': "there is no release 3; the releases are 2.8",
     '@pytest.mark.ottla(emulate="KAFKA-1")': "there is no bug KAFKA-1 to rehearse",
     '@pytest.mark.ottla(security="SASL")': "security='SASL' must be one of PLAINTEXT, SSL",
     '@pytest.mark.ottla(security="SASL_PLAINTEXT")': "SASL_PLAINTEXT needs users",
@@ -127,7 +128,7 @@ def test_a_marker_for_the_broker_of_the_session_is_named(pytester: pytest.Pytest
     "option",
     [
         "ottla_nodes=x", "ottla_nodes=0", "ottla_nodes=-1", "ottla_settings=num.partitions",
-        "ottla_broker_scope=test",
+        "ottla_broker_scope=test", "ottla_as=3.9,3.5",
     ],
 )  # fmt: skip
 def test_a_wrong_option_is_one_line_before_any_test(pytester: pytest.Pytester, option: str) -> None:

@@ -290,6 +290,27 @@ def test_a_stopped_node_of_the_session_is_named_and_started_again(
     assert "test_it.py::test_stops left node 2 of the session's broker stopped" in output
 
 
+def test_each_test_with_a_broker_runs_once_for_each_release(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_it="""
+        from broker_answers import setting
+
+        PROTOCOLS = "group.coordinator.rebalance.protocols"
+        DEFAULTS = {"3.9": "classic", "4.1": "classic,consumer,streams"}
+
+        def test_of_the_session(ottla, ottla_as):
+            assert setting(ottla, PROTOCOLS) == DEFAULTS[ottla_as]
+
+        def test_of_its_own(ottla_broker, ottla_as):
+            assert setting(ottla_broker, PROTOCOLS) == DEFAULTS[ottla_as]
+
+        def test_without(tmp_path):
+            pass
+        """
+    )
+    passes(pytester, 5, "--ottla-as", "3.9,4.1")
+
+
 def test_damaged_data_of_the_sessions_broker_is_replaced(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_it="""
