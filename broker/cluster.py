@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .runtime.name_matching import NameMatching
     from .runtime.shard import Shard
     from .runtime.share_persister import SharePersister
+    from .runtime.share_state_work import ShareStateWork
     from .runtime.state_log import StateLog
     from .scheduling.holds import Holds
 
@@ -210,6 +211,13 @@ class Cluster:
         return SharePersister(self.nodes, self.controller, self.log_directory, self.clock)
 
     @cached_property
+    def share_state_work(self) -> ShareStateWork:
+        """Initializes and deletes the share state of groups."""
+        from .runtime.share_state_work import ShareStateWork
+
+        return ShareStateWork(self.share_persister)
+
+    @cached_property
     def name_matching(self) -> NameMatching:
         """Matches names with regular expressions."""
         from .runtime.name_matching import NameMatching
@@ -277,6 +285,8 @@ class Cluster:
         self.removals.close()
         if "name_matching" in self.__dict__:
             self.name_matching.close()
+        if "share_state_work" in self.__dict__:
+            self.share_state_work.close()
         self.workers.close()
         if clean:
             for node_id in self.nodes:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..coordinator.group_kinds import SHARE
 from ..coordinator.partitioning import check_transactional_id
 from ..coordinator.transactions.producer_ids import ProducerIds
 from ..metadata.catalog import (
@@ -496,6 +497,8 @@ class Node:
         def carry_out(shard: Shard[Groups], effect: Effect) -> None:
             if isinstance(effect, Notice):
                 state_log.notice(effect)
+            elif effect.of_kind == SHARE:
+                self.cluster.share_state_work.carry_out(shard, effect)
             else:
                 self.cluster.name_matching.carry_out(shard, effect)
 

@@ -54,9 +54,12 @@ class GroupKind(ABC):
     Attributes:
         name: the kind's name in `GROUP_KINDS`.
         groups: the groups that exist, by id; a live view.
+        is_removed_when_empty: whether a group without members and offsets is removed after some
+            time.
     """
 
     name: ClassVar[str]
+    is_removed_when_empty: ClassVar[bool] = True
     groups: Mapping[str, object]
 
     # ---- requests of the classic protocol
@@ -165,6 +168,10 @@ class GroupKind(ABC):
         Raises:
             Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
         """
+
+    def removal_of_topic(self, name: str) -> Sequence[GroupRecord]:
+        """Records without a topic that was deleted, if records of this kind name topics."""
+        return ()
 
     # ---- the log and time
 

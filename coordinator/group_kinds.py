@@ -32,11 +32,13 @@ GROUP_KINDS: Final[Mapping[str, GroupKindEntry]] = {
     "consumer": GroupKindEntry(
         "consumer.kind", frozenset({3, 4, 5, 6, 7, 8, 16}), "consumer.records"
     ),
+    "share": GroupKindEntry("share.kind", frozenset({10, 11, 12, 13, 14, 15}), "share.records"),
 }
 """The kinds by their names in ListGroups (Group.GroupType), in the order of its answer."""
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
+SHARE: Final = "share"
 
 
 class KindRecord:

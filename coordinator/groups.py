@@ -90,6 +90,21 @@ class Groups:
         """One kind of group, for requests that only this kind has; imported at its first use."""
         return self.kinds.get(kind_class)
 
+    def kind_for(self, kind_class: type[K], group_id: str) -> K:
+        """One kind of group, for a request that only this kind has, to a group.
+
+        A classic group is left to the kind, which may take it over.
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND: the group is of another kind.
+        """
+        kind = self.kinds.get(kind_class)
+        other = self.kinds.find(group_id)
+        if other not in (None, kind, self.kinds.classic):
+            why = f"Group {group_id} is not a {kind.name} group."
+            raise Refused(Code.GROUP_ID_NOT_FOUND, why)
+        return kind
+
     # ---- requests of the classic protocol
 
     def join(
@@ -253,7 +268,8 @@ class Groups:
         """
         if self._offsets.forget_topic(topic):
             self._cleaning.begin()
-        return Outcome(None)
+        records = (record for kind in self.kinds.all for record in kind.removal_of_topic(topic))
+        return Outcome(None, tuple(records), is_atomic=False)
 
     # ---- groups
 
@@ -279,6 +295,10 @@ class Groups:
         """The name of a group's kind in `GROUP_KINDS`; None for an unknown group."""
         kind = self.kinds.find(group_id)
         return None if kind is None else kind.name
+
+    def of_kind(self, name: str, group_ids: Iterable[str]) -> list[str]:
+        """Those of some groups that are of the kind with this name in `GROUP_KINDS`."""
+        return [group_id for group_id in group_ids if self.kind_name_of(group_id) == name]
 
     def describe(self, group_id: str) -> DescribedGroup | None:
         """DescribeGroups (15); None when there is no such classic group."""

@@ -123,7 +123,7 @@ class OffsetCleaning(Volatile):
                 else never_expires
             )
             return self._offsets.removal_of_expired(group_id, partitions, is_expired)
-        if not expires or self._offsets.has_any(group_id):
+        if not expires or not kind.is_removed_when_empty or self._offsets.has_any(group_id):
             return ()
         try:
             return tuple(kind.removal(group_id))

@@ -7,7 +7,7 @@ the effects and replies. Durable state changes by the replay alone; see `volatil
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from ..protocol.batch import Framed
 from ..protocol.errors import Code
@@ -27,9 +27,14 @@ class Producer(NamedTuple):
 
 
 class Effect:
-    """An action that follows once the records are in the log."""
+    """An action that follows once the records are in the log.
+
+    Attributes:
+        of_kind: the kind of group (`GROUP_KINDS`) that alone has the effect; empty for none.
+    """
 
     __slots__ = ()
+    of_kind: ClassVar[str] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ async def consumer_group_describe(
 
 async def _described(node: Node, context: Context, group_id: str) -> DescribedGroup:
     group = node.groups.shard_of(group_id).ask(
-        lambda machine: machine.kind(ConsumerKind).describe(group_id)
+        lambda machine: machine.kind_for(ConsumerKind, group_id).describe(group_id)
     )
     members = [
         _member(node, member, group.targets.get(member.member_id, NOTHING))

@@ -55,7 +55,9 @@ async def consumer_group_heartbeat(
     end_before = shard.log.log_end_offset
     try:
         reply = await shard.run(
-            lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(heartbeat, now=now)
+            lambda machine, now: machine.kind_for(
+                ConsumerKind, request.group_id
+            ).consumer_heartbeat(heartbeat, now=now)
         )
     except Refused as refused:
         log_fenced(context, refused, group=request.group_id, member=request.member_id)

@@ -3,13 +3,15 @@
 2    flexible encoding
 
 A group named twice is answered once. The groups of one coordinator are deleted together; if the
-append to its log fails, none is deleted. Skipped: nothing.
+append to its log fails, none is deleted. A share group loses its share state first. Skipped:
+nothing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...coordinator.group_kinds import SHARE
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.api import serves
@@ -35,16 +37,46 @@ async def delete_groups(
         except Refused as refused:
             codes[group_id] = refused.code
     async for shard, group_ids in context.turns.each(shards.items()):
-        codes |= await _delete(context, shard, group_ids)
+        codes |= await _delete(node, context, shard, group_ids)
     return {
         "results": [{"group_id": group_id, "error_code": code} for group_id, code in codes.items()]
     }
 
 
-async def _delete(context: Context, shard: Shard[Groups], group_ids: list[str]) -> dict[str, Code]:
+async def _delete(
+    node: Node, context: Context, shard: Shard[Groups], group_ids: list[str]
+) -> dict[str, Code]:
     try:
-        return await run_in_slices(
-            shard, lambda machine, _: machine.delete(group_ids), context.turns
+        kept = await _delete_share_state(node, context, shard, group_ids)
+        going = [group_id for group_id in group_ids if group_id not in kept]
+        return kept | await run_in_slices(
+            shard, lambda machine, _: machine.delete(going), context.turns
         )
     except Refused as refused:
         return dict.fromkeys(group_ids, refused.code)
+
+
+async def _delete_share_state(
+    node: Node, context: Context, shard: Shard[Groups], group_ids: list[str]
+) -> dict[str, Code]:
+    """Delete the share state of share groups; the codes of those that keep some of theirs."""
+    share_groups = shard.ask(lambda machine: machine.of_kind(SHARE, group_ids))
+    if not share_groups:
+        return {}
+    from ...coordinator.share.kind import ShareKind
+
+    kept: dict[str, Code] = {}
+    async for group_id in context.turns.each(share_groups):
+        try:
+            partitions = await shard.run(
+                lambda machine, _, group_id=group_id: machine.kind(ShareKind).begin_deletion(
+                    group_id
+                )
+            )
+        except Refused as refused:
+            kept[group_id] = refused.code
+            continue
+        refusals = await node.cluster.share_state_work.delete(group_id, partitions, context.turns)
+        for refused in refusals.values():
+            kept[group_id] = refused.code
+    return kept

@@ -1,7 +1,5 @@
 """The APIs of share groups (KIP-932), which Ottla does not serve.
 
-ShareGroupHeartbeat (76), version 1: a member joins, stays in or leaves a share group.
-ShareGroupDescribe (77), version 1: describe share groups and their members.
 ShareFetch (78), version 1: a member of a share group reads records.
 ShareAcknowledge (79), version 1: a member of a share group acknowledges records.
 InitializeShareGroupState (83), version 0: store the first state of partitions of a share group.
@@ -9,9 +7,6 @@ ReadShareGroupState (84), version 0: read the state of partitions of a share gro
 WriteShareGroupState (85), version 0: change the state of partitions of a share group.
 DeleteShareGroupState (86), version 0: remove the state of partitions of a share group.
 ReadShareGroupStateSummary (87), version 0: read start offsets of partitions of a share group.
-DescribeShareGroupOffsets (90), version 0: show the start offsets of share groups.
-AlterShareGroupOffsets (91), version 0: set the start offsets of a share group.
-DeleteShareGroupOffsets (92), version 0: remove the start offsets of a share group.
 
 Refused: all of them, as by Apache Kafka 4.1 with share.version 0: the client learns that share
 groups are switched off in this cluster, and not that the broker is too old for them. The requests
@@ -34,19 +29,9 @@ from ..requests.handler import Body
 
 if TYPE_CHECKING:
     from ...protocol.api_types.delete_share_group_state import DeleteShareGroupStateRequest
-    from ...protocol.api_types.describe_share_group_offsets import (
-        DescribeShareGroupOffsetsRequest,
-        DescribeShareGroupOffsetsResponse,
-    )
-    from ...protocol.api_types.share_group_describe import (
-        ShareGroupDescribeRequest,
-        ShareGroupDescribeResponse,
-    )
     from ..node import Node
 
 _NOT_ENABLED: Final = Code.UNSUPPORTED_VERSION
-# Of the offsets of share groups alone; Kafka's other answers have no message.
-_WHY_NOT_ENABLED: Final = "The version of API is not supported."
 
 # The fields of a partition, beside its index and error, in the answers that read its state.
 _NO_STATE: Final[Mapping[ApiKey, Body]] = {
@@ -59,49 +44,10 @@ _NO_STATE: Final[Mapping[ApiKey, Body]] = {
 }
 
 
-@serves(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1), guard=OPEN)
 @serves(ApiKey.SHARE_FETCH, versions=(1, 1), guard=OPEN)
 @serves(ApiKey.SHARE_ACKNOWLEDGE, versions=(1, 1), guard=OPEN)
 async def refuse(node: Node, context: Context, request: object) -> Body:
     raise Refused(_NOT_ENABLED)
-
-
-@serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions=(0, 0), guard=OPEN)
-@serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions=(0, 0), guard=OPEN)
-async def refuse_with_a_message(node: Node, context: Context, request: object) -> Body:
-    raise Refused(_NOT_ENABLED, _WHY_NOT_ENABLED)
-
-
-@serves(ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1), guard=OPEN)
-async def refuse_each_group(
-    node: Node, context: Context, request: ShareGroupDescribeRequest
-) -> ShareGroupDescribeResponse:
-    return {
-        "groups": [
-            {
-                "group_id": group_id,
-                "error_code": _NOT_ENABLED,
-                "group_state": "",
-                "group_epoch": 0,
-                "assignment_epoch": 0,
-                "assignor_name": "",
-                "members": [],
-            }
-            for group_id in request.group_ids
-        ]
-    }
-
-
-@serves(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, versions=(0, 0), guard=OPEN)
-async def refuse_the_offsets_of_each_group(
-    node: Node, context: Context, request: DescribeShareGroupOffsetsRequest
-) -> DescribeShareGroupOffsetsResponse:
-    return {
-        "groups": [
-            {"group_id": group.group_id, "error_code": _NOT_ENABLED, "topics": []}
-            for group in request.groups
-        ]
-    }
 
 
 @serves(ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions=(0, 0), guard=CHECKED_BY_HANDLER)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ...coordinator.classic.requests import GroupSettings
-from ...coordinator.group_kinds import CONSUMER
+from ...coordinator.group_kinds import CONSUMER, SHARE
 from ...coordinator.groups import Groups
 from ...metadata.catalog import Catalog, ResourceType
 from ...storage.log import PartitionLog
@@ -20,12 +20,18 @@ from ..settings.config import BrokerConfig
 if TYPE_CHECKING:
     from ...coordinator.consumer.groups import ConsumerSetup
     from ...coordinator.consumer.requests import ConsumerGroupSettings, GroupLimits
+    from ...coordinator.share.groups import ShareSetup
     from ..clock import Clock
 
 _ADAPTIVE_LINGER_MS = 1
 """What -1 means here: Kafka then answers when its queue of requests is empty."""
 _SESSION = "consumer.session.timeout.ms"
 _HEARTBEAT = "consumer.heartbeat.interval.ms"
+_OF_SHARE_GROUPS = (
+    "share.session.timeout.ms",
+    "share.heartbeat.interval.ms",
+    "share.assignment.interval.ms",
+)
 
 
 def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
@@ -37,7 +43,10 @@ def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
 
     return Groups(
         group_settings(config),
-        {CONSUMER: lambda: consumer_setup(config, catalog)},
+        {
+            CONSUMER: lambda: consumer_setup(config, catalog),
+            SHARE: lambda: share_setup(config, catalog),
+        },
         topic_id_of=topic_id_of,
     )
 
@@ -114,3 +123,21 @@ def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], G
         return under(overrides) if overrides else usual
 
     return limits_of
+
+
+def share_setup(config: BrokerConfig, catalog: Catalog) -> ShareSetup:
+    """The objects that share groups need; created for the first one."""
+    from ...coordinator.share.groups import ShareSetup
+    from ...coordinator.share.requests import ShareGroupLimits
+    from .group_topics import CatalogTopics
+
+    def limits_of(group_id: str) -> ShareGroupLimits:
+        overrides = catalog.overrides(ResourceType.GROUP, group_id)
+        values = [config.group_value(name, overrides) for name in _OF_SHARE_GROUPS]
+        session_timeout_ms, heartbeat_interval_ms, assignment_interval_ms = values
+        assert isinstance(session_timeout_ms, int)
+        assert isinstance(heartbeat_interval_ms, int)
+        assert isinstance(assignment_interval_ms, int)
+        return ShareGroupLimits(session_timeout_ms, heartbeat_interval_ms, assignment_interval_ms)
+
+    return ShareSetup(CatalogTopics(catalog), limits_of, max_size=config["group.share.max.size"])

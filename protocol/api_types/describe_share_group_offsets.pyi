@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (90), versions 0-0; made by `make message-types`."""
+"""DescribeShareGroupOffsets (90), versions 0-1; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -23,6 +23,7 @@ class DescribeShareGroupOffsetsResponsePartition(TypedDict):
     partition_index: int
     start_offset: int
     leader_epoch: int
+    lag: NotRequired[int]  # 1
     error_code: int
     error_message: NotRequired[str | None]
 

@@ -1,0 +1,532 @@
+"""Share groups (KIP-932): ShareGroupHeartbeat, leaving, replay and timers.
+
+Follows Kafka's GroupMetadataManager. A decision changes volatile state only (`../volatile.py`); the
+group changes by replay. A heartbeat without changes costs a few look-ups.
+
+Members are assigned only partitions with share state. A heartbeat that finds others logs them as
+initializing and has the broker initialize their state; the next heartbeat then raises the epoch.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Generator, Iterable, Mapping
+from dataclasses import field, replace
+from typing import ClassVar, Final, NamedTuple
+
+from ...protocol.errors import Code, Refused
+from ...protocol.lazy_dataclass import dataclass
+from ..consumer.member import JOINING_EPOCH, LEAVING_EPOCH, NOTHING, Assignment
+from ..consumer.topics import NoTopics, TopicMetadata, Topics, metadata_hash
+from ..deadlines import Deadlines
+from ..java_order import ids_in_order, members_in_order
+from ..moment import Moment
+from ..outcome import Effect, Notice, Outcome
+from .assignor import Spec, assign
+from .effects import InitializeShareState
+from .group import ShareGroup
+from .member import ShareMember
+from .records import (
+    GroupEpoch,
+    Kind,
+    ShareRecord,
+    ShareRemoved,
+    StateTopic,
+    StateTopics,
+    TargetEpoch,
+    TargetMember,
+    current,
+    subscription,
+)
+from .requests import (
+    DescribedShareGroup,
+    HeartbeatReply,
+    HeartbeatRequest,
+    LimitsOf,
+    ShareGroupLimits,
+    StatePartition,
+)
+from .state_topics import missing_state, with_initializing
+
+_RETRY_MS: Final = 500
+"""The pause before the next try, after the log refused the records of a timer."""
+INITIALIZE_RETRY_MS: Final = 30_000
+"""An initialization without an end is tried again after this time
+(group.share.initialize.retry.interval.ms)."""
+
+
+def _usual_limits(group_id: str) -> ShareGroupLimits:
+    return ShareGroupLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSetup:
+    """The services and settings that share groups get from their broker.
+
+    Attributes:
+        topics: the topics of the cluster, as a live view.
+        limits_of: the limits of a group, by its id.
+        max_size: the most members of a group.
+    """
+
+    topics: Topics = field(default_factory=NoTopics)
+    limits_of: LimitsOf = _usual_limits
+    max_size: int = 200
+
+
+class SessionKey(NamedTuple):
+    """The timer of a member's session."""
+
+    group_id: str
+    member_id: str
+
+
+class _Turn:
+    """A decision in progress: its records and effects so far."""
+
+    __slots__ = ("effects", "now", "records")
+
+    def __init__(self, now: Moment) -> None:
+        self.now = now
+        self.records: list[ShareRecord] = []
+        self.effects: list[Effect] = []
+
+    def raise_epoch(self, group: ShareGroup, epoch: int, hashed: int) -> None:
+        """Begin a rebalance: its new assignment has this epoch."""
+        self.records.append(GroupEpoch(group.group_id, epoch, hashed))
+        fields = {
+            "group_epoch": epoch,
+            "group_type": "share",
+            "members_before": len(group.members),
+        }
+        self.effects.append(Notice("the group rebalances", group.group_id, fields))
+
+
+class ShareGroups:
+    """The share groups of one partition of `__consumer_offsets`."""
+
+    VOLATILE: ClassVar = frozenset({"_loaded"})
+
+    def __init__(self, setup: ShareSetup) -> None:
+        self.topics = setup.topics
+        self._limits_of = setup.limits_of
+        self._max_size = setup.max_size
+        self.groups: dict[str, ShareGroup] = {}
+        self.deadlines: Deadlines[SessionKey] = Deadlines()
+        self._loaded: dict[str, None] = {}  # replayed; their sessions have not begun yet
+
+    # ---- ShareGroupHeartbeat
+
+    def heartbeat(
+        self, request: HeartbeatRequest, *, is_other: bool, now: Moment
+    ) -> Outcome[HeartbeatReply]:
+        """ShareGroupHeartbeat (76): join, stay in the group, or leave.
+
+        Args:
+            request: has passed `check_request`.
+            is_other: whether a group of another kind has the id.
+            now: the time on both clocks.
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
+                GROUP_MAX_SIZE_REACHED.
+        """
+        turn = _Turn(now)
+        if request.member_epoch == LEAVING_EPOCH:
+            return self._leave(request, turn, is_other=is_other)
+        group = self._group_for(request, is_other=is_other)
+        self._check_room(group, request.member_id)
+        old = self._member_for(group, request)
+        new = _updated(old, request)
+        if new != old:
+            turn.records.append(subscription(group.group_id, new))
+        has_changed = new.subscribed_topic_names != old.subscribed_topic_names
+        if group.target_epoch >= group.epoch:
+            has_changed |= self._has_unassigned(group)
+        subscribers = group.subscribers_after(old, new) if has_changed else group.subscribers
+        epoch, has_changed = self._refresh_epoch(group, subscribers, turn, has_changed=has_changed)
+        limits = self._limits_of(group.group_id)
+        target = self._target(group, new, subscribers, epoch, turn)
+        new = self._reconcile(group, new, target, turn, has_changed=has_changed)
+        session = SessionKey(group.group_id, new.member_id)
+        self.deadlines.set(session, now.monotonic_ms + limits.session_timeout_ms)
+        self._initialize(group, subscribers, epoch, turn)
+        is_wanted = request.member_epoch == JOINING_EPOCH
+        is_wanted |= request.subscribed_topic_names is not None
+        assignment = new.assigned if is_wanted or new.assigned != old.assigned else None
+        reply = HeartbeatReply(
+            new.member_id, new.member_epoch, limits.heartbeat_interval_ms, assignment
+        )
+        return Outcome(reply, tuple(turn.records), tuple(turn.effects))
+
+    def _group_for(self, request: HeartbeatRequest, *, is_other: bool) -> ShareGroup:
+        group = self.groups.get(request.group_id)
+        if group is not None:
+            return group
+        if is_other:
+            raise not_found(request.group_id, is_other=True)
+        if request.member_epoch != JOINING_EPOCH:
+            why = f"Share group {request.group_id} not found."
+            raise Refused(Code.GROUP_ID_NOT_FOUND, why)
+        return ShareGroup(request.group_id)
+
+    def _check_room(self, group: ShareGroup, member_id: str) -> None:
+        if len(group.members) >= self._max_size and member_id not in group.members:
+            raise Refused(
+                Code.GROUP_MAX_SIZE_REACHED,
+                f"The share group has reached its maximum capacity of {self._max_size} members.",
+            )
+
+    def _member_for(self, group: ShareGroup, request: HeartbeatRequest) -> ShareMember:
+        """The member that sent the request, or a new one if it joins.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
+        """
+        if request.member_epoch == JOINING_EPOCH:
+            return group.members.get(request.member_id) or ShareMember(request.member_id)
+        member = group.member(request.member_id)
+        epoch, known = request.member_epoch, member.member_epoch
+        if epoch > known:
+            raise _fenced(f"greater member epoch ({epoch})", f"({known}).")
+        previous = member.previous_member_epoch
+        if epoch < known and epoch != previous:
+            raise _fenced(
+                f"smaller member epoch ({epoch})",
+                f"({known}), and it does not match the previous member epoch ({previous}).",
+            )
+        return member
+
+    # ---- its steps
+
+    def _has_unassigned(self, group: ShareGroup) -> bool:
+        """Whether partitions got share state after the last target was made."""
+        if group.settled == (self.topics.version, group.revision):
+            return False
+        if not group.members or not group.initialized:
+            return False
+        assigned: dict[uuid.UUID, set[int]] = {}
+        for target in group.targets.values():
+            for topic_id, indexes in target.items():
+                assigned.setdefault(topic_id, set()).update(indexes)
+        return any(
+            topic.name in group.subscribers
+            and assigned.get(topic_id, set()) != set(self._assignable(group, topic_id))
+            for topic_id, topic in group.initialized.items()
+        )
+
+    def _assignable(self, group: ShareGroup, topic_id: uuid.UUID) -> list[int]:
+        """The partitions of a topic that exist and have share state, in order."""
+        topic, state = self.topics.by_id(topic_id), group.initialized.get(topic_id)
+        if topic is None or state is None:
+            return []
+        return sorted(each for each in state.partitions if each < topic.partition_count)
+
+    def _refresh_epoch(
+        self,
+        group: ShareGroup,
+        subscribers: Iterable[str],
+        turn: _Turn,
+        *,
+        has_changed: bool,
+    ) -> tuple[int, bool]:
+        """The group's epoch, and whether it is raised: the members or their topics have changed."""
+        version, epoch = self.topics.version, group.epoch
+        known = group.checked
+        if not has_changed and known is not None and known[0] == version and epoch >= known[1]:
+            return epoch, False
+        hashed = metadata_hash(subscribers, self.topics)
+        has_changed |= hashed != group.metadata_hash
+        if has_changed:
+            epoch += 1
+            turn.raise_epoch(group, epoch, hashed)
+        group.checked = (version, epoch)
+        return epoch, has_changed
+
+    def _target(
+        self,
+        group: ShareGroup,
+        member: ShareMember,
+        subscribers: Mapping[str, int],
+        epoch: int,
+        turn: _Turn,
+    ) -> tuple[int, Assignment]:
+        """The epoch of the target, and the member's part of it. A new target is made if the last
+        one is of an older epoch, and old enough."""
+        last = group.target_epoch, group.targets.get(member.member_id, NOTHING)
+        interval_ms = self._limits_of(group.group_id).assignment_interval_ms
+        age_ms = turn.now.wall_ms - group.target_timestamp_ms
+        # A negative age: the wall clock was set back, so the age is unknown.
+        if epoch <= group.target_epoch or (group.target_timestamp_ms and 0 <= age_ms < interval_ms):
+            return last
+        assigned = assign(self._spec(group, member, subscribers))
+        for member_id, partitions in assigned.items():
+            if group.targets.get(member_id) != partitions:
+                turn.records.append(TargetMember(group.group_id, member_id, partitions))
+        turn.records.append(TargetEpoch(group.group_id, epoch, turn.now.wall_ms))
+        return epoch, assigned[member.member_id]
+
+    def _spec(self, group: ShareGroup, updated: ShareMember, subscribers: Mapping[str, int]) -> Spec:
+        """The input of the assignor: the group with the updated member, in Kafka's order."""
+        members = {**group.members, updated.member_id: updated}
+        new = [updated.member_id] if updated.member_id not in group.members else []
+        by_name: dict[str, TopicMetadata] = {}
+        for name in subscribers:
+            topic = self.topics.by_name(name)
+            if topic is not None:
+                by_name[name] = topic
+        ordered = ids_in_order([topic.topic_id for topic in by_name.values()])
+        seen: dict[frozenset[str], list[uuid.UUID]] = {}
+
+        def topic_ids_of(names: frozenset[str]) -> list[uuid.UUID]:
+            if names not in seen:
+                mine = {by_name[name].topic_id for name in names if name in by_name}
+                seen[names] = [each for each in ordered if each in mine]
+            return seen[names]
+
+        return Spec(
+            {
+                each: topic_ids_of(members[each].subscribed_topic_names)
+                for each in members_in_order(group.members, new)
+            },
+            {each: self._assignable(group, each) for each in ordered},
+            group.targets,
+            all(count == len(members) for count in subscribers.values()),
+        )
+
+    def _reconcile(
+        self,
+        group: ShareGroup,
+        member: ShareMember,
+        target: tuple[int, Assignment],
+        turn: _Turn,
+        *,
+        has_changed: bool,
+    ) -> ShareMember:
+        """Take a member to its target; the member afterwards."""
+        if not has_changed and member.is_reconciled_to(target[0]):
+            return member
+
+        def is_subscribed_to(topic_id: uuid.UUID) -> bool:
+            topic = self.topics.by_id(topic_id)
+            return topic is not None and topic.name in member.subscribed_topic_names
+
+        updated = member.reconciled(*target, is_subscribed_to=is_subscribed_to)
+        if updated != member:
+            turn.records.append(current(group.group_id, updated))
+        return updated
+
+    def _initialize(
+        self, group: ShareGroup, subscribers: Collection[str], epoch: int, turn: _Turn
+    ) -> None:
+        """Have share state initialized for subscribed partitions without it."""
+        state = (self.topics.version, group.revision)
+        if group.settled == state and not turn.records:
+            return
+        now_ms = turn.now.monotonic_ms
+        recent = {
+            topic_id
+            for topic_id, since_ms in group.initializing_since_ms.items()
+            if now_ms - since_ms < INITIALIZE_RETRY_MS
+        }
+        missing = missing_state(group, subscribers, self.topics, recent=recent)
+        if not missing:
+            if not turn.records and not self._has_unassigned(group):
+                group.settled = state
+            return
+        turn.records.append(with_initializing(group, missing))
+        partitions = tuple(
+            StatePartition(topic_id, index, _start_offset(group, topic_id, index))
+            for topic_id, topic in missing.items()
+            for index in sorted(topic.partitions)
+        )
+        group.initializing_since_ms |= dict.fromkeys(missing, now_ms)
+        turn.effects.append(InitializeShareState(group.group_id, epoch, partitions))
+
+    # ---- leaving
+
+    def _leave(
+        self, request: HeartbeatRequest, turn: _Turn, *, is_other: bool
+    ) -> Outcome[HeartbeatReply]:
+        group = self.find(request.group_id, is_other=is_other)
+        self._remove(group, group.member(request.member_id), turn)
+        reply = HeartbeatReply(request.member_id, request.member_epoch)
+        return Outcome(reply, tuple(turn.records), tuple(turn.effects))
+
+    def _remove(self, group: ShareGroup, member: ShareMember, turn: _Turn) -> None:
+        """Remove a member: tombstones in the order that Kafka's replay requires, a new epoch."""
+        turn.records += [
+            ShareRemoved(kind, group.group_id, member.member_id)
+            for kind in (Kind.CURRENT_MEMBER, Kind.TARGET_MEMBER, Kind.MEMBER)
+        ]
+        left = group.subscribers_after(member, None)
+        epoch = group.epoch + 1
+        turn.raise_epoch(group, epoch, metadata_hash(left, self.topics))
+        if len(group.members) == 1:
+            turn.records.append(TargetEpoch(group.group_id, epoch))
+
+    # ---- views
+
+    def find(self, group_id: str, *, is_other: bool) -> ShareGroup:
+        """Raises Refused(GROUP_ID_NOT_FOUND)."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise not_found(group_id, is_other=is_other)
+        return group
+
+    def describe(self, group_id: str, *, is_other: bool) -> DescribedShareGroup:
+        """ShareGroupDescribe (77). Raises Refused(GROUP_ID_NOT_FOUND)."""
+        group = self.find(group_id, is_other=is_other)
+        members = tuple(group.members.values())
+        return DescribedShareGroup(
+            group_id, group.state.value, group.epoch, group.target_epoch, members
+        )
+
+    # ---- replay
+
+    def replay(self, record: ShareRecord) -> None:
+        """Apply a record. A tombstone may name something unknown, because of compaction."""
+        group_id = record.group_id
+        group = self.groups.get(group_id)
+        if isinstance(record, ShareRemoved):
+            if group is None:
+                return
+            if record.kind is Kind.GROUP:
+                self._drop(group)
+                return
+            if record.kind is Kind.MEMBER:
+                self.deadlines.cancel(SessionKey(group_id, record.member_id))
+        elif group is None:
+            group = self.groups[group_id] = ShareGroup(group_id)
+            self._loaded[group_id] = None
+        group.replay(record)
+
+    def forget(self, group_id: str) -> None:
+        """Drop a group: a record says that it is of another kind."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            self._drop(group)
+
+    def _drop(self, group: ShareGroup) -> None:
+        for member_id in group.members:
+            self.deadlines.cancel(SessionKey(group.group_id, member_id))
+        del self.groups[group.group_id]
+        self._loaded.pop(group.group_id, None)
+
+    def removal_of_topic(self, name: str) -> list[StateTopics]:
+        """Records of groups that knew a topic of this name which exists no more."""
+        return [
+            record
+            for group in self.groups.values()
+            if group.state_topics is not None
+            and (record := _without_gone(group.state_topics, name, self.topics)) is not None
+        ]
+
+    # ---- time
+
+    def next_deadline(self) -> int | None:
+        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
+        return 0 if self._loaded else self.deadlines.next()
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        """Begin the sessions of loaded members; expire sessions.
+
+        One decision for each that is due, see `Machine.tick`.
+        """
+        while self._loaded:
+            group_id = next(iter(self._loaded))
+            del self._loaded[group_id]
+            session_ms = self._limits_of(group_id).session_timeout_ms
+            for member_id in self.groups[group_id].members:
+                key = SessionKey(group_id, member_id)
+                if not self.deadlines.is_set(key):
+                    self.deadlines.set(key, now.monotonic_ms + session_ms)
+            yield Outcome(None)
+        for key in self.deadlines.take_due(now.monotonic_ms):
+            group = self.groups.get(key.group_id)
+            member = None if group is None else group.members.get(key.member_id)
+            if group is None or member is None:
+                continue
+            turn = _Turn(now)
+            self._remove(group, member, turn)
+            fields = {
+                "member": member.member_id,
+                "client_id": member.client_id,
+                "reason": "no heartbeat for its session timeout",
+            }
+            notice = Notice("a member is removed from its group", group.group_id, fields)
+            # The replay cancels it, unless the log does not take the records.
+            self.deadlines.set(key, now.monotonic_ms + _RETRY_MS)
+            yield Outcome(None, tuple(turn.records), (*turn.effects, notice))
+
+
+def not_found(group_id: str, *, is_other: bool) -> Refused:
+    """The refusal of a request to a group that is no share group."""
+    what = "is not a share group" if is_other else "not found"
+    return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
+
+
+def check_request(request: HeartbeatRequest) -> None:
+    """Check the fields that a heartbeat of its epoch must have. Raises Refused(INVALID_REQUEST)."""
+    epoch = request.member_epoch
+    for wrong, why in (
+        (not request.member_id.strip(), "MemberId can't be empty."),
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+        (
+            epoch == JOINING_EPOCH and not request.subscribed_topic_names,
+            "SubscribedTopicNames must be set in first request.",
+        ),
+        (epoch < LEAVING_EPOCH, "MemberEpoch is invalid."),
+    ):
+        if wrong:
+            raise Refused(Code.INVALID_REQUEST, why)
+
+
+def _fenced(sent: str, known: str) -> Refused:
+    return Refused(
+        Code.FENCED_MEMBER_EPOCH,
+        f"The share group member has a {sent} than the one known by the group coordinator {known} "
+        "The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _updated(member: ShareMember, request: HeartbeatRequest) -> ShareMember:
+    """The member with the fields of the heartbeat."""
+    names = request.subscribed_topic_names
+    return replace(
+        member,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        subscribed_topic_names=member.subscribed_topic_names if names is None else names,
+    )
+
+
+def _start_offset(group: ShareGroup, topic_id: uuid.UUID, partition: int) -> int:
+    """Where a group begins to read a partition: a later partition of a known topic is read whole.
+
+    -1: the group's settings decide.
+    """
+    known = group.initializing.get(topic_id)
+    is_later = topic_id in group.initialized or known is not None
+    is_tried_again = known is not None and partition in known.partitions
+    return 0 if is_later and not is_tried_again else -1
+
+
+def _without_gone(state: StateTopics, name: str, topics: Topics) -> StateTopics | None:
+    """The record without topics of a name that exist no more; None if it has none."""
+
+    def is_gone(topic_id: uuid.UUID, known_as: str) -> bool:
+        return known_as == name and topics.by_id(topic_id) is None
+
+    def kept(by_id: Mapping[uuid.UUID, StateTopic]) -> dict[uuid.UUID, StateTopic]:
+        return {each: topic for each, topic in by_id.items() if not is_gone(each, topic.name)}
+
+    left = StateTopics(
+        state.group_id,
+        kept(state.initializing),
+        kept(state.initialized),
+        {each: known_as for each, known_as in state.deleting.items() if not is_gone(each, known_as)},
+    )
+    return None if left == state else left
