@@ -126,6 +126,12 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
         *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
+    "coordinator/share": {
+        *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
+        *("coordinator/classic", "coordinator/consumer", "coordinator/group_records"),
+        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/java_order"),
+        "coordinator/volatile",
+    },
     "client/admin": {"client/cluster_client", "client/retries"},
     "cli/log": {"cli/shared_options"},
     "trials/conform": {"trials/program", "trials/trial"},

@@ -1,6 +1,6 @@
 """AlterShareGroupOffsets (91), version 0: where a share group without members reads (KIP-932).
 
-The share state of the partitions begins anew. An unknown group comes to exist. The answer waits for
+The partitions get new share state. An unknown group comes to exist. The answer waits for
 the state; Kafka's does not wait for the record that says it is initialized. Skipped: nothing.
 """
 
@@ -94,8 +94,11 @@ async def _alter(
     refusals = await node.cluster.share_state_work.initialize(
         shard, group_id, altered.state_epoch, altered.partitions, context.turns
     )
-    names = {topic.topic_id: topic.name for topic in map(node.catalog.topics.get, _names(offsets))
-             if topic is not None}
+    names = {
+        topic.topic_id: topic.name
+        for topic in map(node.catalog.topics.get, _names(offsets))
+        if topic is not None
+    }
     results: dict[tuple[str, int], Result] = {
         (name, index): (code, _WHY.get(code))
         for (name, index, _), code in zip(offsets, altered.codes, strict=True)

@@ -9,6 +9,7 @@ nothing.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...coordinator.group_kinds import SHARE
@@ -20,6 +21,9 @@ from ..runtime.encoded_ahead import run_in_slices
 
 if TYPE_CHECKING:
     from ...coordinator.groups import Groups
+    from ...coordinator.moment import Moment
+    from ...coordinator.outcome import Outcome
+    from ...coordinator.share.requests import StatePartitions
     from ...protocol.api_types.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
     from ..node import Node
     from ..runtime.shard import Shard
@@ -63,20 +67,20 @@ async def _delete_share_state(
     share_groups = shard.ask(lambda machine: machine.of_kind(SHARE, group_ids))
     if not share_groups:
         return {}
-    from ...coordinator.share.kind import ShareKind
-
     kept: dict[str, Code] = {}
     async for group_id in context.turns.each(share_groups):
         try:
-            partitions = await shard.run(
-                lambda machine, _, group_id=group_id: machine.kind(ShareKind).begin_deletion(
-                    group_id
-                )
-            )
+            partitions = await shard.run(partial(_begin_deletion, group_id=group_id))
         except Refused as refused:
             kept[group_id] = refused.code
             continue
-        refusals = await node.cluster.share_state_work.delete(group_id, partitions, context.turns)
-        for refused in refusals.values():
-            kept[group_id] = refused.code
+        work = node.cluster.share_state_work
+        for refusal in (await work.delete(group_id, partitions, context.turns)).values():
+            kept[group_id] = refusal.code
     return kept
+
+
+def _begin_deletion(machine: Groups, _: Moment, group_id: str) -> Outcome[StatePartitions]:
+    from ...coordinator.share.kind import ShareKind
+
+    return machine.kind(ShareKind).begin_deletion(group_id)

@@ -5,7 +5,8 @@ The share state of the topics is deleted; the group keeps the others. Skipped: n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from ...coordinator.share.kind import ShareKind
 from ...protocol.api_keys import ApiKey
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
         DeleteShareGroupOffsetsResponseTopic,
     )
     from ..node import Node
+
+_NO_ID: Final = UUID(int=0)
 
 
 @serves(ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions=(0, 0), guard=CHECKED_BY_HANDLER)
@@ -41,7 +44,7 @@ async def delete_share_group_offsets(
             denied.append(topic.topic_name)
     code = Code.TOPIC_AUTHORIZATION_FAILED
     responses = await _delete(node, context, group_id, list(names))
-    responses += [_failed(name, code, WHY[code]) for name in denied]
+    responses += [_answer(name, code=code, why=WHY[code]) for name in denied]
     return {"error_code": Code.NONE, "error_message": None, "responses": responses}
 
 
@@ -57,24 +60,14 @@ async def _delete(
     kept = await node.cluster.share_state_work.delete(group_id, going.partitions, context.turns)
     gone = going.topics.keys() - kept.keys()
     await shard.run(lambda machine, _: machine.kind(ShareKind).deleted_offsets(group_id, gone))
-    return [
-        *(
-            {
-                "topic_name": name,
-                "topic_id": topic_id,
-                "error_code": Code.NONE,
-                "error_message": None,
-            }
-            for topic_id, name in going.topics.items()
-            if topic_id in gone
-        ),
-        *(_failed(name, code, why) for name, (code, why) in going.refusals.items()),
-        *(
-            _failed(going.topics[topic_id], refused.code, refused.why)
-            for topic_id, refused in kept.items()
-        ),
-    ]
+    responses = [_answer(going.topics[each], each) for each in going.topics if each in gone]
+    responses += [_answer(name, code=code, why=why) for name, (code, why) in going.refusals.items()]
+    for topic_id, refused in kept.items():
+        responses.append(_answer(going.topics[topic_id], code=refused.code, why=refused.why))
+    return responses
 
 
-def _failed(name: str, code: Code, why: str | None) -> DeleteShareGroupOffsetsResponseTopic:
-    return {"topic_name": name, "error_code": code, "error_message": why}
+def _answer(
+    name: str, topic_id: UUID = _NO_ID, *, code: Code = Code.NONE, why: str | None = None
+) -> DeleteShareGroupOffsetsResponseTopic:
+    return {"topic_name": name, "topic_id": topic_id, "error_code": code, "error_message": why}

@@ -45,7 +45,11 @@ async def describe_share_group_offsets(
 ) -> DescribeShareGroupOffsetsResponse:
     groups: list[DescribeShareGroupOffsetsResponseGroup] = []
     async for group in context.turns.each(request.groups):
-        answer: DescribeShareGroupOffsetsResponseGroup = {"group_id": group.group_id, "topics": []}
+        answer: DescribeShareGroupOffsetsResponseGroup = {
+            "group_id": group.group_id,
+            "topics": [],
+            "error_code": Code.NONE,
+        }
         try:
             check_share_groups(node)
             must(node, context, Operation.DESCRIBE, AclResource.GROUP, group.group_id)

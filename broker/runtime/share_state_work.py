@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ...coordinator.moment import Moment
     from ...coordinator.outcome import Effect, Outcome
     from ...coordinator.share.requests import StatePartition, StatePartitions
-    from .share_persister import SharePersister
     from .shard import Shard
+    from .share_persister import SharePersister
 
 _log = Log("groups")
 

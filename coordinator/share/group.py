@@ -109,9 +109,7 @@ class ShareGroup:
         if self.members:
             raise Refused(Code.NON_EMPTY_GROUP, "The group is not empty.")
 
-    def subscribers_after(
-        self, old: ShareMember | None, new: ShareMember | None
-    ) -> dict[str, int]:
+    def subscribers_after(self, old: ShareMember | None, new: ShareMember | None) -> dict[str, int]:
         """The subscribers by topic name, if the member `old` becomes `new`."""
         counts = dict(self.subscribers)
         if old is not None and old.member_id in self.members:

@@ -9,50 +9,32 @@ initializing and has the broker initialize their state; the next heartbeat then 
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Generator
 from dataclasses import field, replace
 from typing import ClassVar, Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
-from ..consumer.member import JOINING_EPOCH, LEAVING_EPOCH, NOTHING, Assignment
-from ..consumer.topics import NoTopics, TopicMetadata, Topics, metadata_hash
+from ..consumer.member import JOINING_EPOCH, LEAVING_EPOCH
+from ..consumer.topics import NoTopics, Topics, metadata_hash
 from ..deadlines import Deadlines
-from ..java_order import ids_in_order, members_in_order
 from ..moment import Moment
-from ..outcome import Effect, Notice, Outcome
-from .assignor import Spec, assign
-from .effects import InitializeShareState
+from ..outcome import Notice, Outcome
 from .group import ShareGroup
 from .member import ShareMember
-from .records import (
-    GroupEpoch,
-    Kind,
-    ShareRecord,
-    ShareRemoved,
-    StateTopic,
-    StateTopics,
-    TargetEpoch,
-    TargetMember,
-    current,
-    subscription,
-)
+from .records import Kind, ShareRecord, ShareRemoved, StateTopics, TargetEpoch, subscription
 from .requests import (
     DescribedShareGroup,
     HeartbeatReply,
     HeartbeatRequest,
     LimitsOf,
     ShareGroupLimits,
-    StatePartition,
 )
-from .state_topics import missing_state, with_initializing
+from .state_topics import without_gone
+from .steps import ShareSteps, ShareTurn
 
 _RETRY_MS: Final = 500
 """The pause before the next try, after the log refused the records of a timer."""
-INITIALIZE_RETRY_MS: Final = 30_000
-"""An initialization without an end is tried again after this time
-(group.share.initialize.retry.interval.ms)."""
 
 
 def _usual_limits(group_id: str) -> ShareGroupLimits:
@@ -81,27 +63,6 @@ class SessionKey(NamedTuple):
     member_id: str
 
 
-class _Turn:
-    """A decision in progress: its records and effects so far."""
-
-    __slots__ = ("effects", "now", "records")
-
-    def __init__(self, now: Moment) -> None:
-        self.now = now
-        self.records: list[ShareRecord] = []
-        self.effects: list[Effect] = []
-
-    def raise_epoch(self, group: ShareGroup, epoch: int, hashed: int) -> None:
-        """Begin a rebalance: its new assignment has this epoch."""
-        self.records.append(GroupEpoch(group.group_id, epoch, hashed))
-        fields = {
-            "group_epoch": epoch,
-            "group_type": "share",
-            "members_before": len(group.members),
-        }
-        self.effects.append(Notice("the group rebalances", group.group_id, fields))
-
-
 class ShareGroups:
     """The share groups of one partition of `__consumer_offsets`."""
 
@@ -109,6 +70,7 @@ class ShareGroups:
 
     def __init__(self, setup: ShareSetup) -> None:
         self.topics = setup.topics
+        self._steps = ShareSteps(setup.topics)
         self._limits_of = setup.limits_of
         self._max_size = setup.max_size
         self.groups: dict[str, ShareGroup] = {}
@@ -131,7 +93,7 @@ class ShareGroups:
             Refused: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
                 GROUP_MAX_SIZE_REACHED.
         """
-        turn = _Turn(now)
+        turn = ShareTurn(now)
         if request.member_epoch == LEAVING_EPOCH:
             return self._leave(request, turn, is_other=is_other)
         group = self._group_for(request, is_other=is_other)
@@ -142,15 +104,20 @@ class ShareGroups:
             turn.records.append(subscription(group.group_id, new))
         has_changed = new.subscribed_topic_names != old.subscribed_topic_names
         if group.target_epoch >= group.epoch:
-            has_changed |= self._has_unassigned(group)
+            has_changed |= self._steps.has_unassigned(group)
         subscribers = group.subscribers_after(old, new) if has_changed else group.subscribers
-        epoch, has_changed = self._refresh_epoch(group, subscribers, turn, has_changed=has_changed)
+        epoch, has_changed = self._steps.refresh_epoch(
+            group, subscribers, turn, has_changed=has_changed
+        )
         limits = self._limits_of(group.group_id)
-        target = self._target(group, new, subscribers, epoch, turn)
-        new = self._reconcile(group, new, target, turn, has_changed=has_changed)
+        interval_ms = limits.assignment_interval_ms
+        target = self._steps.target(
+            group, new, subscribers, turn, epoch=epoch, interval_ms=interval_ms
+        )
+        new = self._steps.reconcile(group, new, target, turn, has_changed=has_changed)
         session = SessionKey(group.group_id, new.member_id)
         self.deadlines.set(session, now.monotonic_ms + limits.session_timeout_ms)
-        self._initialize(group, subscribers, epoch, turn)
+        self._steps.initialize(group, subscribers, epoch, turn)
         is_wanted = request.member_epoch == JOINING_EPOCH
         is_wanted |= request.subscribed_topic_names is not None
         assignment = new.assigned if is_wanted or new.assigned != old.assigned else None
@@ -197,163 +164,17 @@ class ShareGroups:
             )
         return member
 
-    # ---- its steps
-
-    def _has_unassigned(self, group: ShareGroup) -> bool:
-        """Whether partitions got share state after the last target was made."""
-        if group.settled == (self.topics.version, group.revision):
-            return False
-        if not group.members or not group.initialized:
-            return False
-        assigned: dict[uuid.UUID, set[int]] = {}
-        for target in group.targets.values():
-            for topic_id, indexes in target.items():
-                assigned.setdefault(topic_id, set()).update(indexes)
-        return any(
-            topic.name in group.subscribers
-            and assigned.get(topic_id, set()) != set(self._assignable(group, topic_id))
-            for topic_id, topic in group.initialized.items()
-        )
-
-    def _assignable(self, group: ShareGroup, topic_id: uuid.UUID) -> list[int]:
-        """The partitions of a topic that exist and have share state, in order."""
-        topic, state = self.topics.by_id(topic_id), group.initialized.get(topic_id)
-        if topic is None or state is None:
-            return []
-        return sorted(each for each in state.partitions if each < topic.partition_count)
-
-    def _refresh_epoch(
-        self,
-        group: ShareGroup,
-        subscribers: Iterable[str],
-        turn: _Turn,
-        *,
-        has_changed: bool,
-    ) -> tuple[int, bool]:
-        """The group's epoch, and whether it is raised: the members or their topics have changed."""
-        version, epoch = self.topics.version, group.epoch
-        known = group.checked
-        if not has_changed and known is not None and known[0] == version and epoch >= known[1]:
-            return epoch, False
-        hashed = metadata_hash(subscribers, self.topics)
-        has_changed |= hashed != group.metadata_hash
-        if has_changed:
-            epoch += 1
-            turn.raise_epoch(group, epoch, hashed)
-        group.checked = (version, epoch)
-        return epoch, has_changed
-
-    def _target(
-        self,
-        group: ShareGroup,
-        member: ShareMember,
-        subscribers: Mapping[str, int],
-        epoch: int,
-        turn: _Turn,
-    ) -> tuple[int, Assignment]:
-        """The epoch of the target, and the member's part of it. A new target is made if the last
-        one is of an older epoch, and old enough."""
-        last = group.target_epoch, group.targets.get(member.member_id, NOTHING)
-        interval_ms = self._limits_of(group.group_id).assignment_interval_ms
-        age_ms = turn.now.wall_ms - group.target_timestamp_ms
-        # A negative age: the wall clock was set back, so the age is unknown.
-        if epoch <= group.target_epoch or (group.target_timestamp_ms and 0 <= age_ms < interval_ms):
-            return last
-        assigned = assign(self._spec(group, member, subscribers))
-        for member_id, partitions in assigned.items():
-            if group.targets.get(member_id) != partitions:
-                turn.records.append(TargetMember(group.group_id, member_id, partitions))
-        turn.records.append(TargetEpoch(group.group_id, epoch, turn.now.wall_ms))
-        return epoch, assigned[member.member_id]
-
-    def _spec(self, group: ShareGroup, updated: ShareMember, subscribers: Mapping[str, int]) -> Spec:
-        """The input of the assignor: the group with the updated member, in Kafka's order."""
-        members = {**group.members, updated.member_id: updated}
-        new = [updated.member_id] if updated.member_id not in group.members else []
-        by_name: dict[str, TopicMetadata] = {}
-        for name in subscribers:
-            topic = self.topics.by_name(name)
-            if topic is not None:
-                by_name[name] = topic
-        ordered = ids_in_order([topic.topic_id for topic in by_name.values()])
-        seen: dict[frozenset[str], list[uuid.UUID]] = {}
-
-        def topic_ids_of(names: frozenset[str]) -> list[uuid.UUID]:
-            if names not in seen:
-                mine = {by_name[name].topic_id for name in names if name in by_name}
-                seen[names] = [each for each in ordered if each in mine]
-            return seen[names]
-
-        return Spec(
-            {
-                each: topic_ids_of(members[each].subscribed_topic_names)
-                for each in members_in_order(group.members, new)
-            },
-            {each: self._assignable(group, each) for each in ordered},
-            group.targets,
-            all(count == len(members) for count in subscribers.values()),
-        )
-
-    def _reconcile(
-        self,
-        group: ShareGroup,
-        member: ShareMember,
-        target: tuple[int, Assignment],
-        turn: _Turn,
-        *,
-        has_changed: bool,
-    ) -> ShareMember:
-        """Take a member to its target; the member afterwards."""
-        if not has_changed and member.is_reconciled_to(target[0]):
-            return member
-
-        def is_subscribed_to(topic_id: uuid.UUID) -> bool:
-            topic = self.topics.by_id(topic_id)
-            return topic is not None and topic.name in member.subscribed_topic_names
-
-        updated = member.reconciled(*target, is_subscribed_to=is_subscribed_to)
-        if updated != member:
-            turn.records.append(current(group.group_id, updated))
-        return updated
-
-    def _initialize(
-        self, group: ShareGroup, subscribers: Collection[str], epoch: int, turn: _Turn
-    ) -> None:
-        """Have share state initialized for subscribed partitions without it."""
-        state = (self.topics.version, group.revision)
-        if group.settled == state and not turn.records:
-            return
-        now_ms = turn.now.monotonic_ms
-        recent = {
-            topic_id
-            for topic_id, since_ms in group.initializing_since_ms.items()
-            if now_ms - since_ms < INITIALIZE_RETRY_MS
-        }
-        missing = missing_state(group, subscribers, self.topics, recent=recent)
-        if not missing:
-            if not turn.records and not self._has_unassigned(group):
-                group.settled = state
-            return
-        turn.records.append(with_initializing(group, missing))
-        partitions = tuple(
-            StatePartition(topic_id, index, _start_offset(group, topic_id, index))
-            for topic_id, topic in missing.items()
-            for index in sorted(topic.partitions)
-        )
-        group.initializing_since_ms |= dict.fromkeys(missing, now_ms)
-        turn.effects.append(InitializeShareState(group.group_id, epoch, partitions))
-
     # ---- leaving
 
     def _leave(
-        self, request: HeartbeatRequest, turn: _Turn, *, is_other: bool
+        self, request: HeartbeatRequest, turn: ShareTurn, *, is_other: bool
     ) -> Outcome[HeartbeatReply]:
         group = self.find(request.group_id, is_other=is_other)
         self._remove(group, group.member(request.member_id), turn)
         reply = HeartbeatReply(request.member_id, request.member_epoch)
         return Outcome(reply, tuple(turn.records), tuple(turn.effects))
 
-    def _remove(self, group: ShareGroup, member: ShareMember, turn: _Turn) -> None:
+    def _remove(self, group: ShareGroup, member: ShareMember, turn: ShareTurn) -> None:
         """Remove a member: tombstones in the order that Kafka's replay requires, a new epoch."""
         turn.records += [
             ShareRemoved(kind, group.group_id, member.member_id)
@@ -419,7 +240,7 @@ class ShareGroups:
             record
             for group in self.groups.values()
             if group.state_topics is not None
-            and (record := _without_gone(group.state_topics, name, self.topics)) is not None
+            and (record := without_gone(group.state_topics, name, self.topics)) is not None
         ]
 
     # ---- time
@@ -447,7 +268,7 @@ class ShareGroups:
             member = None if group is None else group.members.get(key.member_id)
             if group is None or member is None:
                 continue
-            turn = _Turn(now)
+            turn = ShareTurn(now)
             self._remove(group, member, turn)
             fields = {
                 "member": member.member_id,
@@ -501,32 +322,3 @@ def _updated(member: ShareMember, request: HeartbeatRequest) -> ShareMember:
         client_host=request.client_host,
         subscribed_topic_names=member.subscribed_topic_names if names is None else names,
     )
-
-
-def _start_offset(group: ShareGroup, topic_id: uuid.UUID, partition: int) -> int:
-    """Where a group begins to read a partition: a later partition of a known topic is read whole.
-
-    -1: the group's settings decide.
-    """
-    known = group.initializing.get(topic_id)
-    is_later = topic_id in group.initialized or known is not None
-    is_tried_again = known is not None and partition in known.partitions
-    return 0 if is_later and not is_tried_again else -1
-
-
-def _without_gone(state: StateTopics, name: str, topics: Topics) -> StateTopics | None:
-    """The record without topics of a name that exist no more; None if it has none."""
-
-    def is_gone(topic_id: uuid.UUID, known_as: str) -> bool:
-        return known_as == name and topics.by_id(topic_id) is None
-
-    def kept(by_id: Mapping[uuid.UUID, StateTopic]) -> dict[uuid.UUID, StateTopic]:
-        return {each: topic for each, topic in by_id.items() if not is_gone(each, topic.name)}
-
-    left = StateTopics(
-        state.group_id,
-        kept(state.initializing),
-        kept(state.initialized),
-        {each: known_as for each, known_as in state.deleting.items() if not is_gone(each, known_as)},
-    )
-    return None if left == state else left

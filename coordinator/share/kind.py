@@ -1,7 +1,7 @@
 """Share groups (KIP-932) as a kind of group: see `GroupKind`.
 
-A share group commits no offsets and has no classic members, so that requests of the classic protocol
-are refused, as Kafka refuses them.
+A share group commits no offsets and has no classic members, so that requests of the classic
+protocol are refused, as Kafka refuses them.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ class ShareKind(GroupKind):
 
     # ---- requests of the share protocol
 
-    def share_heartbeat(
-        self, request: HeartbeatRequest, *, now: Moment
-    ) -> Outcome[HeartbeatReply]:
+    def share_heartbeat(self, request: HeartbeatRequest, *, now: Moment) -> Outcome[HeartbeatReply]:
         """ShareGroupHeartbeat (76); see `ShareGroups.heartbeat`."""
         is_other = self._is_other(request.group_id)
         return self.share_groups.heartbeat(request, is_other=is_other, now=now)
@@ -117,7 +115,7 @@ class ShareKind(GroupKind):
         return Outcome(None, (without_initializing(group, partitions),))
 
     def alter_offsets(self, group_id: str, offsets: StartOffsets) -> Outcome[AlteredOffsets]:
-        """AlterShareGroupOffsets (91): the partitions whose share state begins anew.
+        """AlterShareGroupOffsets (91): the partitions that get new share state.
 
         An unknown group comes to exist, without members. The caller has the state initialized, and
         then calls `initialized`.

@@ -1,7 +1,7 @@
 """A member of a share group (KIP-932) as a value: subscription, epochs, partitions.
 
 The log holds the subscription and the rest in two records: ShareGroupMemberMetadata and
-ShareGroupCurrentMemberAssignment. Nobody gives partitions up before another member gets them, so
+ShareGroupCurrentMemberAssignment. Members do not wait for each other to give partitions up, so
 that a member takes its whole target in one step (ShareGroupAssignmentBuilder).
 """
 
@@ -41,7 +41,11 @@ class ShareMember:
         return self.state is MemberState.STABLE and self.member_epoch == target_epoch
 
     def reconciled(
-        self, target_epoch: int, target: Assignment, *, is_subscribed_to: Callable[[uuid.UUID], bool]
+        self,
+        target_epoch: int,
+        target: Assignment,
+        *,
+        is_subscribed_to: Callable[[uuid.UUID], bool],
     ) -> ShareMember:
         """The member with its target, as far as it is subscribed to the topics.
 

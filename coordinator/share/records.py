@@ -7,15 +7,26 @@ tombstone.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data
 from ..consumer.member import Assignment, MemberState
 from ..group_kinds import SHARE, KindRecord
 from .member import ShareMember
+
+if TYPE_CHECKING:
+    from ...protocol.api_types.records import (
+        ShareGroupCurrentMemberAssignmentValue,
+        ShareGroupMemberMetadataValue,
+        ShareGroupStatePartitionMetadataValue,
+        TopicPartitionsInfo,
+    )
+    from ...protocol.api_types.records import (
+        ShareGroupCurrentMemberAssignmentValueTopicPartitions as TopicPartitions,
+    )
 
 _ZERO_ID: Final = uuid.UUID(int=0)
 
@@ -264,53 +275,66 @@ def decode(key_version: int, key: bytes, value: bytes | None) -> ShareRecord:
     member_id = named.member_id if kind in _OF_MEMBERS else ""
     if value is None:
         return ShareRemoved(kind, named.group_id, member_id)
-    return _DECODERS[kind](named.group_id, member_id, decode_data(schema + "Value", value))
+    group_id, data = named.group_id, decode_data(schema + "Value", value)
+    match kind:
+        case Kind.MEMBER:
+            return _subscription(group_id, member_id, data)
+        case Kind.GROUP:
+            return GroupEpoch(group_id, data.epoch, data.metadata_hash)
+        case Kind.TARGET:
+            return TargetEpoch(group_id, data.assignment_epoch, data.assignment_timestamp)
+        case Kind.TARGET_MEMBER:
+            return TargetMember(group_id, member_id, _assignment(data.topic_partitions))
+        case Kind.CURRENT_MEMBER:
+            return _current(group_id, member_id, data)
+        case Kind.STATE_TOPICS:
+            return _state_topics_of(group_id, data)
 
 
-# Any: the topics of each record have a type of their own.
-def _assignment(topics: Iterable[Any]) -> Assignment:
+def _subscription(
+    group_id: str, member_id: str, value: ShareGroupMemberMetadataValue
+) -> MemberSubscription:
+    return MemberSubscription(
+        group_id,
+        member_id,
+        value.rack_id,
+        value.client_id,
+        value.client_host,
+        frozenset(value.subscribed_topic_names),
+    )
+
+
+def _current(
+    group_id: str, member_id: str, value: ShareGroupCurrentMemberAssignmentValue
+) -> CurrentMember:
+    return CurrentMember(
+        group_id,
+        member_id,
+        value.member_epoch,
+        value.previous_member_epoch,
+        MemberState(value.state),
+        _assignment(value.assigned_partitions),
+    )
+
+
+def _state_topics_of(group_id: str, value: ShareGroupStatePartitionMetadataValue) -> StateTopics:
+    return StateTopics(
+        group_id,
+        _state(value.initializing_topics),
+        _state(value.initialized_topics),
+        {topic.topic_id or _ZERO_ID: topic.topic_name for topic in value.deleting_topics},
+    )
+
+
+def _assignment(topics: Iterable[TopicPartitions]) -> Assignment:
     found: dict[uuid.UUID, frozenset[int]] = {
         topic.topic_id or _ZERO_ID: frozenset(topic.partitions) for topic in topics
     }
     return found
 
 
-def _state(topics: Iterable[Any]) -> StateTopicsById:  # Any: as above
+def _state(topics: Iterable[TopicPartitionsInfo]) -> StateTopicsById:
     return {
         topic.topic_id or _ZERO_ID: StateTopic(topic.topic_name, frozenset(topic.partitions))
         for topic in topics
     }
-
-
-# Any: the value of each kind has a type of its own.
-_DECODERS: Final[dict[Kind, Callable[[str, str, Any], ShareRecord]]] = {
-    Kind.GROUP: lambda group, _, value: GroupEpoch(group, value.epoch, value.metadata_hash),
-    Kind.MEMBER: lambda group, member_id, value: MemberSubscription(
-        group,
-        member_id,
-        value.rack_id,
-        value.client_id,
-        value.client_host,
-        frozenset(value.subscribed_topic_names),
-    ),
-    Kind.TARGET: lambda group, _, value: TargetEpoch(
-        group, value.assignment_epoch, value.assignment_timestamp
-    ),
-    Kind.TARGET_MEMBER: lambda group, member_id, value: TargetMember(
-        group, member_id, _assignment(value.topic_partitions)
-    ),
-    Kind.CURRENT_MEMBER: lambda group, member_id, value: CurrentMember(
-        group,
-        member_id,
-        value.member_epoch,
-        value.previous_member_epoch,
-        MemberState(value.state),
-        _assignment(value.assigned_partitions),
-    ),
-    Kind.STATE_TOPICS: lambda group, _, value: StateTopics(
-        group,
-        _state(value.initializing_topics),
-        _state(value.initialized_topics),
-        {topic.topic_id or _ZERO_ID: topic.topic_name for topic in value.deleting_topics},
-    ),
-}

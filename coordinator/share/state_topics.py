@@ -120,6 +120,31 @@ def all_deleting(group: ShareGroup, topics: Topics) -> tuple[StateTopics, StateP
     return record, {topic_id: topic.partitions for topic_id, topic in going.items()}
 
 
+def without_gone(state: StateTopics, name: str, topics: Topics) -> StateTopics | None:
+    """The record without topics of a name that exist no more; None if it has none of them."""
+
+    def is_gone(topic_id: uuid.UUID, known_as: str) -> bool:
+        return known_as == name and topics.by_id(topic_id) is None
+
+    def kept(by_id: StateTopicsById) -> dict[uuid.UUID, StateTopic]:
+        return {each: topic for each, topic in by_id.items() if not is_gone(each, topic.name)}
+
+    deleting = {each: old for each, old in state.deleting.items() if not is_gone(each, old)}
+    left = StateTopics(state.group_id, kept(state.initializing), kept(state.initialized), deleting)
+    return None if left == state else left
+
+
+def start_offset(group: ShareGroup, topic_id: uuid.UUID, partition: int) -> int:
+    """Where a group begins to read a partition: a later partition of a known topic is read whole.
+
+    -1: the group's settings decide.
+    """
+    known = group.initializing.get(topic_id)
+    is_later = topic_id in group.initialized or known is not None
+    is_tried_again = known is not None and partition in known.partitions
+    return 0 if is_later and not is_tried_again else -1
+
+
 def _partitions(topics: StateTopicsById, topic_id: uuid.UUID) -> frozenset[int]:
     topic = topics.get(topic_id)
     return _NONE if topic is None else topic.partitions

@@ -20,6 +20,7 @@ from ottla.coordinator.group_kinds import GROUP_KINDS, GroupKindEntry, KindRecor
 from ottla.coordinator.group_records import GroupStored, decode, encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.offsets import OffsetToCommit
+from ottla.coordinator.share.kind import ShareKind
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.group_conversation import GroupTalk
 
@@ -45,6 +46,7 @@ def test_kinds_are_listed_in_the_order_of_the_table() -> None:
     assert isinstance(groups.kind(ConsumerKind), ConsumerKind)
     assert groups.kind(ConsumerKind) is groups.kind(ConsumerKind)
     assert isinstance(groups.kind(ClassicGroups), ClassicGroups)
+    assert isinstance(groups.kind(ShareKind), ShareKind)
     assert [kind.name for kind in groups.kinds.all] == list(GROUP_KINDS)
 
 

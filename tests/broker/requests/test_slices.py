@@ -148,6 +148,11 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, lambda count: {
         "topics": [], "response_partition_limit": 2000, "cursor": None}),
     ApiKey.LIST_CONFIG_RESOURCES: (1, lambda count: {"resource_types": [2]}),
+    ApiKey.SHARE_GROUP_DESCRIBE: (1, _names("group_ids")),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
+        1,
+        _structs("groups", lambda number: {"group_id": f"g{number}", "topics": None}),
+    ),
 }  # fmt: skip
 
 WALKERS: Final = {
@@ -163,7 +168,8 @@ AT_ONCE: Final = {
     # A decision of a state machine: its records are one batch of the log, of 1 MB at most.
     ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT, ApiKey.OFFSET_DELETE,
     ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.DELETE_GROUPS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.DELETE_GROUPS,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     # A decision of the controller: all or nothing of a request is true.
     ApiKey.CREATE_ACLS, ApiKey.ALTER_CLIENT_QUOTAS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES,
@@ -176,12 +182,10 @@ AT_ONCE: Final = {
     ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN, ApiKey.DESCRIBE_CLUSTER,
     ApiKey.UNREGISTER_BROKER, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER,
     # Refused as a whole.
-    ApiKey.SHARE_GROUP_HEARTBEAT,
-    ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE,
+    ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE,
     ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE,
     ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE,
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
 }  # fmt: skip
 
 
