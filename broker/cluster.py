@@ -46,6 +46,7 @@ from .variants import USUAL, Variants
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from .cluster_node import ClusterNode
+    from .runtime.dead_letters import DeadLetterQueues
     from .runtime.name_matching import NameMatching
     from .runtime.shard import Shard
     from .runtime.share_persister import SharePersister
@@ -204,6 +205,13 @@ class Cluster:
         return node.transactions.shard_at(partition.index)
 
     @cached_property
+    def dead_letters(self) -> DeadLetterQueues:
+        """The dead letter queues of share groups."""
+        from .runtime.dead_letters import DeadLetterQueues
+
+        return DeadLetterQueues(self)
+
+    @cached_property
     def share_persister(self) -> SharePersister:
         """Keeps the states of the partitions of share groups, at their share coordinators."""
         from .runtime.share_persister import SharePersister
@@ -283,6 +291,8 @@ class Cluster:
         self._snapshots.stop()
         self.flushes.close()
         self.removals.close()
+        if "dead_letters" in self.__dict__:
+            self.dead_letters.close()
         if "name_matching" in self.__dict__:
             self.name_matching.close()
         if "share_state_work" in self.__dict__:

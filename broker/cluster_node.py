@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from ..coordinator.transactions.producer_ids import ProducerIds
     from ..metadata.catalog import Topic
+    from ..storage.log import PartitionLog
     from .runtime.coordinators import AnyCoordinator, Coordinator
     from .runtime.marker_channel import MarkerChannel
 
@@ -41,6 +42,9 @@ class ClusterNode(OtherNode, Protocol):
     @property
     def sends_markers(self) -> bool:
         """Whether markers are on their way to other nodes."""
+
+    def appended(self, log: PartitionLog) -> None:
+        """Wake the fetches that wait for a log, after an append of records; emit the event."""
 
     def follow(self, topic: Topic) -> None:
         """Run the coordinators of the partitions of an internal topic that the node leads."""

@@ -27,6 +27,7 @@ LOGGERS: Final[Mapping[str, str]] = {
     "control": "ottla.control",
     "controller": "org.apache.kafka.controller.QuorumController",
     "coordinators": _COORDINATORS,
+    "dead_letters": "org.apache.kafka.server.share.dlq.ShareGroupDLQStateManager",
     "dispatch": "kafka.server.KafkaApis",
     "events": "ottla.events",
     "flushes": _LOG_MANAGER,

@@ -169,12 +169,12 @@ Pair = tuple[bytes | None, bytes | None]
 _NULL: Final = signed(-1)
 
 
-def _record(offset_delta: int, record: Pair) -> bytes:
+def _record(offset_delta: int, record: Pair, headers: bytes = b"\0") -> bytes:
     key, value = record
     body = b"\0\0" + (signed(offset_delta) if offset_delta else b"\0")
     body += _NULL if key is None else signed(len(key)) + key
     body += _NULL if value is None else signed(len(value)) + value
-    body += b"\0"
+    body += headers
     return signed(len(body)) + body
 
 
@@ -214,6 +214,19 @@ class Framed:
     def add(self, record: Pair) -> None:
         """Add the next record."""
         self._frames.append(_record(len(self._frames), record))
+
+    def add_with_headers(self, record: Pair, headers: Sequence[tuple[str, bytes]]) -> int:
+        """Add the next record, which has headers; return its size in the batch, in bytes."""
+        encoded = signed(len(headers))
+        for name, value in headers:
+            key = name.encode()
+            encoded += signed(len(key)) + key + signed(len(value)) + value
+        self._frames.append(_record(len(self._frames), record, encoded))
+        return len(self._frames[-1])
+
+    def remove_last(self) -> None:
+        """Remove the record that was added last."""
+        self._frames.pop()
 
     def joined(self) -> bytes:
         """All records, as behind the header of a batch."""

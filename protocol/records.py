@@ -59,16 +59,19 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
     """
     raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
     if header.compression == Compression.NONE:
-        yield from _records(raw, header)
+        yield from records_of(raw, header)
     else:
         yield from _packed_records(raw, header)
 
 
-def _records(payload: Bytes, header: BatchHeader, first: int = 0) -> Iterator[Record]:
-    """The records of a payload.
+def records_of(payload: Bytes, header: BatchHeader, first: int = 0) -> Iterator[Record]:
+    """The records of a payload that is not compressed any more.
 
     Args:
         first: index of its first record in the batch.
+
+    Raises:
+        Refused: INVALID_RECORD: it does not contain exactly the records that the header declares.
     """
     at = 0
     for index in range(first, first + header.record_count):
@@ -116,7 +119,7 @@ def _packed_records(raw: Bytes, header: BatchHeader) -> Iterator[Record]:
                 payload, at = _filled(payload[at:], wanted_bytes - at, opened), 0
             except _Broken as broken:
                 raise _named(header, index, str(broken)) from None
-        yield from _records(payload[at:end], one, index)
+        yield from records_of(payload[at:end], one, index)
         at = end
     if at < len(payload) or any(opened):
         raise _too_long(header)

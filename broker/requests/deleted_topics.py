@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import Code, Refused
-from ..runtime.blocking_steps import NO_RESOURCES, in_threads, reason_of
+from ...protocol.errors import Refused
+from ..runtime import finished_deletions
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -17,11 +17,8 @@ async def finish_deletion(node: Node, name: str) -> Refused | None:
     Returns:
         why no topic of that name can be created now: KAFKA_STORAGE_ERROR.
     """
-    directory = node.log_directory
-    if not directory.has_deletions_of(name):
-        return None
     try:
-        await in_threads(directory.finish_deletions_in_steps(name))
-    except NO_RESOURCES as failed:
-        return Refused(Code.KAFKA_STORAGE_ERROR, reason_of(failed))
+        await finished_deletions.finish_deletion(node.log_directory, name)
+    except Refused as refused:
+        return refused
     return None

@@ -26,7 +26,7 @@ from ...coordinator.share_state.states import (
 from ...metadata.catalog import SHARE_GROUP_STATE
 from ...protocol.errors import Code, Refused
 from ..log_output import Log
-from .blocking_steps import NO_RESOURCES, in_threads, reason_of
+from .finished_deletions import finish_deletion
 from .shard import Shard
 
 if TYPE_CHECKING:
@@ -197,13 +197,8 @@ class SharePersister:
         return node.share_states.shard_at(partition.index)
 
     async def _make_topic(self) -> Topic:
-        directory = self._log_directory
-        if directory.has_deletions_of(SHARE_GROUP_STATE):
-            try:
-                await in_threads(directory.finish_deletions_in_steps(SHARE_GROUP_STATE))
-            except NO_RESOURCES as failed:
-                raise Refused(Code.COORDINATOR_NOT_AVAILABLE, reason_of(failed)) from failed
         try:
+            await finish_deletion(self._log_directory, SHARE_GROUP_STATE)
             return self._controller.create_internal_topic(SHARE_GROUP_STATE)
         except Refused as refused:
             raise Refused(Code.COORDINATOR_NOT_AVAILABLE, refused.why) from refused
