@@ -53,11 +53,9 @@ class ShareGroup:
             `metadata_hash`.
         settled: the version of the topics and the revision at which all partitions had share state
             and were assigned.
-        initializing_since_ms: the monotonic time at which the last initialization of a topic
-            began, by its id.
     """
 
-    VOLATILE: ClassVar = frozenset({"checked", "settled", "initializing_since_ms"})
+    VOLATILE: ClassVar = frozenset({"checked", "settled"})
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -72,7 +70,6 @@ class ShareGroup:
         self.revision = 0
         self.checked: tuple[int, int] | None = None
         self.settled: tuple[int, int] | None = None
-        self.initializing_since_ms: dict[uuid.UUID, int] = {}
 
     # ---- queries
 

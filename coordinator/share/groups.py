@@ -232,6 +232,7 @@ class ShareGroups:
         for member_id in group.members:
             self.deadlines.cancel(SessionKey(group.group_id, member_id))
         del self.groups[group.group_id]
+        self._steps.began_ms.pop(group.group_id, None)
         self._loaded.pop(group.group_id, None)
 
     def removal_of_topic(self, name: str) -> list[StateTopics]:

@@ -15,6 +15,7 @@ from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data
 from ..consumer.member import Assignment, MemberState
 from ..group_kinds import SHARE, KindRecord
+from ..java_order import ids_in_order
 from .member import ShareMember
 
 if TYPE_CHECKING:
@@ -229,8 +230,8 @@ def encode(record: ShareRecord) -> tuple[bytes, bytes | None]:
                 "initializing_topics": _state_topics(record.initializing),
                 "initialized_topics": _state_topics(record.initialized),
                 "deleting_topics": [
-                    {"topic_id": topic_id, "topic_name": name}
-                    for topic_id, name in record.deleting.items()
+                    {"topic_id": topic_id, "topic_name": record.deleting[topic_id]}
+                    for topic_id in ids_in_order(record.deleting)
                 ],
             }
             return _encoded(Kind.STATE_TOPICS, group_id, "", fields)
@@ -258,8 +259,12 @@ def _topic_partitions(partitions: Assignment) -> list[Mapping[str, object]]:
 
 def _state_topics(topics: StateTopicsById) -> list[Mapping[str, object]]:
     return [
-        {"topic_id": topic_id, "topic_name": topic.name, "partitions": sorted(topic.partitions)}
-        for topic_id, topic in topics.items()
+        {
+            "topic_id": topic_id,
+            "topic_name": topics[topic_id].name,
+            "partitions": sorted(topics[topic_id].partitions),
+        }
+        for topic_id in ids_in_order(topics)
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from ..consumer.member import NOTHING, Assignment
 from ..consumer.topics import TopicMetadata, Topics, metadata_hash
@@ -50,10 +50,18 @@ class ShareTurn:
 
 
 class ShareSteps:
-    """The steps, with the topics that they look at."""
+    """The steps, with the topics that they look at.
+
+    Attributes:
+        began_ms: the monotonic time at which the last initialization of a topic began, by the
+            group's id and the topic's.
+    """
+
+    VOLATILE: ClassVar = frozenset({"began_ms"})
 
     def __init__(self, topics: Topics) -> None:
         self.topics = topics
+        self.began_ms: dict[str, dict[uuid.UUID, int]] = {}
 
     def has_unassigned(self, group: ShareGroup) -> bool:
         """Whether partitions got share state after the last target was made."""
@@ -185,13 +193,15 @@ class ShareSteps:
         now_ms = turn.now.monotonic_ms
         recent = {
             topic_id
-            for topic_id, since_ms in group.initializing_since_ms.items()
-            if now_ms - since_ms < INITIALIZE_RETRY_MS
+            for topic_id, began_ms in self.began_ms.get(group.group_id, {}).items()
+            if now_ms - began_ms < INITIALIZE_RETRY_MS
         }
         missing = missing_state(group, subscribers, self.topics, recent=recent)
         if not missing:
-            if not turn.records and not self.has_unassigned(group):
+            is_under_way = any(each in recent for each in group.initializing)
+            if not turn.records and not is_under_way and not self.has_unassigned(group):
                 group.settled = state
+                self.began_ms.pop(group.group_id, None)
             return
         turn.records.append(with_initializing(group, missing))
         partitions = tuple(
@@ -199,5 +209,5 @@ class ShareSteps:
             for topic_id, topic in missing.items()
             for index in sorted(topic.partitions)
         )
-        group.initializing_since_ms |= dict.fromkeys(missing, now_ms)
+        self.began_ms.setdefault(group.group_id, {}).update(dict.fromkeys(missing, now_ms))
         turn.effects.append(InitializeShareState(group.group_id, epoch, partitions))

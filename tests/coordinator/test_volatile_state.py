@@ -23,6 +23,7 @@ from ottla.coordinator.volatile import Volatile
 from ottla.protocol.errors import Refused
 from tests.coordinator.consumer.conversation import Consumer, ConsumerTalk, FakeTopics
 from tests.coordinator.group_conversation import GROUP, Client, Reply
+from tests.coordinator.share.conversation import Sharer, ShareTalk
 from tests.coordinator.transactions.conversation import PRODUCER, machine_in
 
 from .moments import at
@@ -80,6 +81,55 @@ class WatchedTalk(ConsumerTalk):
     def end_transaction(self, producer: Producer, *, commit: bool) -> None:
         super().end_transaction(producer, commit=commit)
         self._seen = self._durable()
+
+
+class WatchedShareTalk(ShareTalk):
+    """A conversation with share groups in which decisions may change volatile state alone."""
+
+    def __init__(self, topics: FakeTopics) -> None:
+        super().__init__(topics)
+        self.initializes = False
+        self.decisions = 0
+        assert not self.kind.groups
+        self._seen = durable(self.machine)
+
+    def told(self, outcome: Outcome[Reply]) -> Reply:
+        self.decisions += 1
+        assert durable(self.machine) == self._seen
+        reply = super().told(outcome)
+        self._seen = durable(self.machine)
+        return reply
+
+
+def wander_in_share_groups(talk: WatchedShareTalk, seed: int) -> None:
+    """A random conversation: members, share state, offsets, deletions, topics, time."""
+    chance = random.Random(seed)
+    members = [Sharer(talk, name, "orders") for name in "ab"]
+    members += [Sharer(talk, "c", "orders", "stock")]
+    kind = talk.kind
+    for step in range(60):
+        member = chance.choice(members)
+        with suppress(Refused):
+            match chance.randrange(8):
+                case 0 | 1:
+                    member.join()
+                case 2 | 3:
+                    member.beat()
+                case 4:
+                    member.leave()
+                case 5:
+                    talk.told(kind.alter_offsets(GROUP, [("orders", 0, step)]))
+                    talk.told(kind.begin_deleting_offsets(GROUP, ["stock"]))
+                case 6:
+                    for order in talk.orders:
+                        done = {each.topic_id: frozenset({0, 1}) for each in order.partitions}
+                        note = kind.initialized if chance.random() < 0.7 else kind.not_initialized
+                        talk.told(note(GROUP, done))
+                    talk.orders.clear()
+                case _:
+                    talk.topics.grow("orders", 3 + step)
+                    talk.pass_time(chance.choice((0, 1_000, 50_000)))
+                    talk.told(talk.machine.forget_topic("stock"))
 
 
 def wander(talk: WatchedTalk, seed: int) -> None:
@@ -154,6 +204,13 @@ def test_no_class_that_changes_hides_its_state_from_the_check() -> None:
 def test_a_decision_of_groups_changes_volatile_state_alone(seed: int) -> None:
     talk = WatchedTalk(FakeTopics(orders=6, stock=2))
     wander(talk, seed)
+    assert talk.decisions > 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_decision_of_share_groups_changes_volatile_state_alone(seed: int) -> None:
+    talk = WatchedShareTalk(FakeTopics(orders=3, stock=2))
+    wander_in_share_groups(talk, seed)
     assert talk.decisions > 20
 
 
