@@ -86,3 +86,22 @@ def partitions_in_order(partitions: Collection[int]) -> list[int]:
     """A HashSet of partitions: ascending, unless they are far apart."""
     mask = _copied(len(partitions))
     return sorted(sorted(partitions), key=lambda index: (index ^ (index >> 16)) & mask)
+
+
+def ids_one_by_one(topic_ids: Collection[uuid.UUID]) -> list[uuid.UUID]:
+    """A HashMap filled with topic ids one by one."""
+    mask = _grown(len(topic_ids))
+    return sorted(topic_ids, key=lambda topic_id: _spread_id(topic_id) & mask)
+
+
+def partitions_one_by_one(partitions: Collection[int]) -> list[int]:
+    """A HashMap filled with partitions one by one: ascending, unless they are far apart."""
+    mask = _grown(len(partitions))
+    if partitions and min(partitions) >= 0 and max(partitions) <= mask:
+        return sorted(partitions)
+    return sorted(partitions, key=lambda index: _spread_int(index) & mask)
+
+
+def _spread_int(number: int) -> int:
+    code = number & _WORD
+    return code ^ (code >> 16)

@@ -6,12 +6,14 @@
 6     keys of share groups: GROUP:TOPIC_ID:PARTITION
 
 The first use creates the internal topic at once, so that clients need not retry; Kafka answers
-COORDINATOR_NOT_AVAILABLE first. Skipped: coordination of share groups.
+COORDINATOR_NOT_AVAILABLE first. Skipped: nothing.
 """
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from ...coordinator.partitioning import partition_for
 from ...metadata.catalog import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
@@ -36,7 +38,7 @@ _GROUP: Final = 0
 _SHARE: Final = 2
 _SHARE_SINCE: Final = 6
 _BATCHED_SINCE: Final = 4
-_ID_LENGTH: Final = 22  # a topic id in Kafka's base64
+_ID_BYTES: Final = 16
 _MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
@@ -74,7 +76,8 @@ async def find_coordinator(
 
 async def _find(node: Node, context: Context, key_type: int, key: str) -> Coordinator:
     try:
-        topic_name = _topic(context, key_type, key)
+        topic_name = _topic(context, key_type)
+        coordinator_key = _share_key(key) if key_type == _SHARE else key
     except Refused as refused:
         return {"key": key, "error_code": refused.code, "node_id": -1, "host": "", "port": -1}
     try:
@@ -85,7 +88,7 @@ async def _find(node: Node, context: Context, key_type: int, key: str) -> Coordi
         log_refused_topic(context, topic_name, refused)
         code = Code.COORDINATOR_NOT_AVAILABLE
         return {"key": key, "error_code": code, "node_id": -1, "host": "", "port": -1}
-    partition = topic.partitions[partition_for(key, len(topic.partitions))]
+    partition = topic.partitions[partition_for(coordinator_key, len(topic.partitions))]
     broker = node.catalog.brokers.get(partition.leader_id)
     if broker is None or broker.is_fenced or _is_still_unusable(node, topic_name, partition.index):
         code = Code.COORDINATOR_NOT_AVAILABLE
@@ -115,18 +118,34 @@ def _is_still_unusable(node: Node, topic_name: str, partition: int) -> bool:
     return any(coordinator.is_unusable(partition) for coordinator in coordinators)
 
 
-def _topic(context: Context, key_type: int, key: str) -> str:
-    """The internal topic of a key; raises Refused (INVALID_REQUEST)."""
+def _topic(context: Context, key_type: int) -> str:
+    """The internal topic of a type of keys; raises Refused (INVALID_REQUEST)."""
     name = _TOPICS.get(key_type)
     if name is None:
         raise Refused(Code.INVALID_REQUEST)
-    if key_type == _SHARE and not (context.version >= _SHARE_SINCE and _is_share_key(key)):
+    if key_type == _SHARE and context.version < _SHARE_SINCE:
         raise Refused(Code.INVALID_REQUEST)
     return name
 
 
-def _is_share_key(key: str) -> bool:
-    """Whether a key is GROUP:TOPIC_ID:PARTITION (SharePartitionKey.validate)."""
-    group, _, rest = key.partition(":")
-    topic_id, _, partition = rest.partition(":")
-    return bool(group) and len(topic_id) == _ID_LENGTH and partition.lstrip("-").isdecimal()
+def _share_key(key: str) -> str:
+    """A key GROUP:TOPIC_ID:PARTITION as the coordinator writes it (SharePartitionKey).
+
+    The group may contain colons. The topic id is in base64 for addresses.
+
+    Raises:
+        Refused: INVALID_REQUEST.
+    """
+    group_id, _, rest = key.rstrip(":").rpartition(":")
+    group_id, _, topic_id = group_id.rpartition(":")
+    try:
+        partition = int(rest)
+        id_bytes = urlsafe_b64decode(f"{topic_id.rstrip('=')}==")
+    except ValueError:
+        raise Refused(Code.INVALID_REQUEST) from None
+    is_number = rest.lstrip("+-").isdecimal() and -(1 << 31) <= partition < 1 << 31
+    if not group_id.strip() or len(id_bytes) != _ID_BYTES or not is_number:
+        raise Refused(Code.INVALID_REQUEST)
+    from ...coordinator.share_state.states import SharePartition
+
+    return SharePartition(group_id, UUID(bytes=id_bytes), partition).coordinator_key

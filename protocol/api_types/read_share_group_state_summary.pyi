@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary (87), versions 0-0; made by `make message-types`."""
+"""ReadShareGroupStateSummary (87), versions 0-1; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -27,6 +27,7 @@ class PartitionResult(TypedDict):
     state_epoch: int
     leader_epoch: int
     start_offset: int
+    delivery_complete_count: NotRequired[int]  # 1
 
 class ReadStateSummaryResult(TypedDict):
     topic_id: UUID | None

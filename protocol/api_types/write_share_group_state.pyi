@@ -1,4 +1,4 @@
-"""WriteShareGroupState (85), versions 0-0; made by `make message-types`."""
+"""WriteShareGroupState (85), versions 0-1; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -23,6 +23,8 @@ class PartitionData(Protocol):
     def leader_epoch(self) -> int: ...
     @property
     def start_offset(self) -> int: ...
+    @property
+    def delivery_complete_count(self) -> int: ...  # 1
     @property
     def state_batches(self) -> Sequence[StateBatch]: ...
 

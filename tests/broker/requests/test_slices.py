@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 
@@ -73,6 +74,13 @@ def _filter(number: int) -> dict[str, Any]:
         "pattern_type_filter": PatternType.LITERAL, "principal_filter": None, "host_filter": None,
         "operation": Operation.ANY, "permission_type": Permission.ANY,
     }  # fmt: skip
+
+
+def _states(**fields: Any) -> Fields:
+    """Partitions of a share group, as brokers ask each other."""
+    return lambda count: {"group_id": "g", "topics": [
+        {"topic_id": UUID(int=1), "partitions": [
+            {"partition": index, **fields} for index in range(count)]}]}  # fmt: skip
 
 
 EVERY_ACL: Final = {
@@ -140,6 +148,13 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, lambda count: {"topics": None, "timeout_ms": 1}),
     ApiKey.DESCRIBE_PRODUCERS: (0, _topics(lambda index: index, field="partition_indexes")),
     ApiKey.DESCRIBE_TRANSACTIONS: (0, _names("transactional_ids")),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: (0, _states(state_epoch=1, start_offset=0)),
+    ApiKey.READ_SHARE_GROUP_STATE: (0, _states(leader_epoch=1)),
+    ApiKey.WRITE_SHARE_GROUP_STATE: (1, _states(
+        state_epoch=1, leader_epoch=1, start_offset=0, delivery_complete_count=0,
+        state_batches=[])),
+    ApiKey.DELETE_SHARE_GROUP_STATE: (0, _states()),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (1, _states(leader_epoch=1)),
     ApiKey.LIST_TRANSACTIONS: (2, lambda count: {
         **_names("state_filters")(count), "producer_id_filters": [*range(count)]}),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, _structs(
@@ -183,9 +198,6 @@ AT_ONCE: Final = {
     ApiKey.UNREGISTER_BROKER, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER,
     # Refused as a whole.
     ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE,
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE,
-    ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE,
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
 }  # fmt: skip
 
 
