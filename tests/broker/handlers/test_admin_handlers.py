@@ -8,7 +8,9 @@ import pytest
 
 from ottla.broker.principals import ANONYMOUS, KafkaPrincipal
 from ottla.broker.settings.listeners import SecurityProtocol
+from ottla.metadata.records import FeatureLevelRecord
 from tests.broker.handlers.admin_requests import PRELUDE, SCENES, play, recorded, set_config
+from tests.broker.handlers.share_scenes import SHARE_SCENES
 from tests.broker.handlers.topic_requests import Step, cluster, create, metadata
 from tests.broker.talk import CONNECTION, Talk, talk_with
 from tests.wire.client import error_name
@@ -21,6 +23,8 @@ def test_a_scene_is_answered_as_apache_kafka_answers_it(scene: str, tmp_path: Pa
     with talk_with(tmp_path) as talk:
         for step in PRELUDE:
             talk.ask(step)
+        if scene in SHARE_SCENES:
+            talk.node.controller._commit([FeatureLevelRecord("share.version", 0)])
         answers = play(
             SCENES[scene], talk.ask, log_dir=str(tmp_path), cluster_id=talk.node.cluster_id
         )

@@ -58,14 +58,14 @@ def test_partitions_are_spread_over_members_and_members_over_partitions(
     assert shared == Counter(index for mine in expected for index in mine)
 
 
-def test_a_second_member_takes_what_the_first_has_too_much() -> None:
+def test_a_second_member_takes_the_surplus_of_the_first() -> None:
     first = {"m0": {T: frozenset(range(4))}}
     found = of_one_topic(2, 4, first)
     assert [len(mine) for mine in found] == [2, 2]
     assert sorted(found[0] + found[1]) == [0, 1, 2, 3]
 
 
-def test_members_keep_what_they_have_when_nothing_changes() -> None:
+def test_members_keep_their_partitions_when_nothing_changes() -> None:
     spec = Spec({each: [T] for each in members(3)}, {T: range(5)})
     first = assign(spec)
     again = assign(Spec(spec.members, spec.partitions, first))

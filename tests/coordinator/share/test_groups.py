@@ -166,7 +166,7 @@ def test_a_group_with_members_is_not_deleted() -> None:
     assert talk.told(talk.machine.delete([GROUP])) == {GROUP: Code.NON_EMPTY_GROUP}
 
 
-def test_a_group_lives_on_after_a_restart() -> None:
+def test_a_group_is_the_same_after_a_restart() -> None:
     talk = ShareTalk()
     first, second = two_members(talk)
     before = talk.epochs, talk.state_topics, talk.share_group.targets

@@ -177,5 +177,5 @@ records = st.one_of(
 
 
 @given(records)
-def test_what_is_written_is_read_again(record: ShareRecord) -> None:
+def test_every_record_that_is_encoded_is_decoded_again(record: ShareRecord) -> None:
     assert decode(*encode(record)) == record
