@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
     from .runtime.coordinators import AnyCoordinator
+    from .runtime.creation_errors import CreationErrors
     from .runtime.delegation_tokens import DelegationTokenExpiry, DelegationTokenSecrets
     from .runtime.marker_channel import MarkerChannel
     from .runtime.marker_requests import MarkerRequests
@@ -208,6 +209,13 @@ class Node:
 
             self._quotas = quotas_by(self.config, self.catalog.quotas)
         return self._quotas
+
+    @cached_property
+    def creation_errors(self) -> CreationErrors:
+        """Why internal topics of streams groups could not be created."""
+        from .runtime.creation_errors import CreationErrors
+
+        return CreationErrors(self.clock)
 
     def open_log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition, opened or made first if it is not open yet.

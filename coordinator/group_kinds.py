@@ -33,12 +33,16 @@ GROUP_KINDS: Final[Mapping[str, GroupKindEntry]] = {
         "consumer.kind", frozenset({3, 4, 5, 6, 7, 8, 16}), "consumer.records"
     ),
     "share": GroupKindEntry("share.kind", frozenset({10, 11, 12, 13, 14, 15}), "share.records"),
+    "streams": GroupKindEntry(
+        "streams.kind", frozenset({17, 19, 20, 21, 22, 23}), "streams.records"
+    ),
 }
 """The kinds by their names in ListGroups (Group.GroupType), in the order of its answer."""
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 SHARE: Final = "share"
+STREAMS: Final = "streams"
 
 
 class KindRecord:

@@ -7,10 +7,12 @@ Kafka and Ottla therefore keeps its assignment.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable
-from typing import Final
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, Generic, TypeVar
 
 from ..protocol.java_hash import cached_hash_code
+
+Item = TypeVar("Item")
 
 _LEAST_CAPACITY: Final = 16
 _FIBONACCI: Final = 0x9E3779B97F4A7C15
@@ -105,3 +107,62 @@ def partitions_one_by_one(partitions: Collection[int]) -> list[int]:
 def _spread_int(number: int) -> int:
     code = number & _WORD
     return code ^ (code >> 16)
+
+
+def process_ids_in_order(process_ids: Collection[str], expected: int) -> list[str]:
+    """A HashMap made for `expected` keys and filled with the ids one by one."""
+    capacity = 1
+    while capacity < expected:
+        capacity *= 2
+    while len(process_ids) > capacity * 3 // 4:
+        capacity *= 2
+    return sorted(process_ids, key=lambda process_id: _spread(process_id) & (capacity - 1))
+
+
+class LeastFirst(Generic[Item]):
+    """A PriorityQueue of Java, which gives items of equal rank in an order of its own.
+
+    Args:
+        rank: of an item; it may change while the item is not in the queue.
+        items: added one by one.
+    """
+
+    def __init__(self, rank: Callable[[Item], float], items: Iterable[Item] = ()) -> None:
+        self._rank = rank
+        self._heap: list[Item] = []
+        for item in items:
+            self.add(item)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, item: Item) -> None:
+        """Add an item."""
+        heap, rank = self._heap, self._rank
+        place = len(heap)
+        heap.append(item)
+        while place > 0:
+            parent = (place - 1) >> 1
+            if rank(item) >= rank(heap[parent]):
+                break
+            heap[place] = heap[parent]
+            place = parent
+        heap[place] = item
+
+    def take(self) -> Item:
+        """Remove the first item. Raises IndexError if there is none."""
+        heap, rank = self._heap, self._rank
+        first, last = heap[0], heap.pop()
+        if not heap:
+            return first
+        place, half = 0, len(heap) >> 1
+        while place < half:
+            child = 2 * place + 1
+            if child + 1 < len(heap) and rank(heap[child]) > rank(heap[child + 1]):
+                child += 1
+            if rank(last) <= rank(heap[child]):
+                break
+            heap[place] = heap[child]
+            place = child
+        heap[place] = last
+        return first

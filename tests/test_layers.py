@@ -132,6 +132,12 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/java_order"),
         "coordinator/volatile",
     },
+    "coordinator/streams": {
+        *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
+        *("coordinator/classic", "coordinator/consumer", "coordinator/group_records"),
+        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/java_order"),
+        "coordinator/volatile",
+    },
     "client/admin": {"client/cluster_client", "client/retries"},
     "cli/log": {"cli/shared_options"},
     "trials/conform": {"trials/program", "trials/trial"},

@@ -70,7 +70,7 @@ def api_of(api_key: int) -> Api:
 
 def _first_api(api_key: ApiKey) -> Api:
     """What answers the first request of an API."""
-    if api_key is not ApiKey.CONSUMER_GROUP_HEARTBEAT:
+    if api_key not in (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT):
         return api_of(api_key)
     from .first_use import first_heartbeat
 

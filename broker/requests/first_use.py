@@ -1,7 +1,7 @@
 """Imports the modules of groups in steps, when a request first needs them.
 
-The imports for a first ConsumerGroupHeartbeat and its records take 40 ms and more. Other clients
-are served between them.
+The imports for a first ConsumerGroupHeartbeat or StreamsGroupHeartbeat and its records take 40 ms
+and more. Other clients are served between them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from ...protocol.api_keys import ApiKey
 from .api import CHECKED_BY_HANDLER, Api
 from .context import Context
 from .handler import Body
@@ -37,6 +38,19 @@ _CONSUMER_GROUP_MODULES: Final = (
     "coordinator.consumer.classic_members",
     "coordinator.consumer.kind",
 )
+_STREAMS_GROUP_MODULES: Final = (
+    "coordinator.consumer.topics",
+    "coordinator.streams.member",
+    "coordinator.streams.topology",
+    "coordinator.streams.configured",
+    "coordinator.streams.records",
+    "coordinator.streams.requests",
+    "coordinator.streams.group",
+    "coordinator.streams.assignor",
+    "coordinator.streams.steps",
+    "coordinator.streams.groups",
+    "coordinator.streams.kind",
+)
 _ROOMS: Final = __name__.rpartition(".broker.")[0]
 
 
@@ -55,11 +69,26 @@ def consumer_group_steps() -> Iterator[str]:
     yield from prepare()
 
 
+def streams_group_steps() -> Iterator[str]:
+    """Import and compile what the first StreamsGroupHeartbeat needs; yields a name for each."""
+    yield from import_steps((*GROUP_MODULES, *_STREAMS_GROUP_MODULES))
+    from ...coordinator.streams.records import prepare
+
+    yield from prepare()
+
+
+STEPS: Final = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_steps,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: streams_group_steps,
+}
+"""What imports the modules of an API in steps."""
+
+
 def first_heartbeat(api_of: Callable[[int], Api]) -> Api:
-    """The API ConsumerGroupHeartbeat as long as its modules are not imported."""
+    """An API of `STEPS` as long as its modules are not imported."""
 
     async def first(node: Node, context: Context, request: object) -> Body | None:
-        async for _ in context.turns.each(consumer_group_steps()):
+        async for _ in context.turns.each(STEPS[context.api_key]()):
             pass
         declared = api_of(context.api_key)
         if node.authorizer is None:

@@ -81,7 +81,10 @@ HANDLERS: Final[dict[ApiKey, Served]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: Served(0, 1, "write_share_group_state"),
     ApiKey.DELETE_SHARE_GROUP_STATE: Served(0, 0, "delete_share_group_state"),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Served(0, 1, "read_share_group_state_summary"),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Served(0, 1, "streams_group_heartbeat"),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Served(0, 1, "streams_group_describe"),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Served(0, 1, "describe_share_group_offsets"),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: Served(0, 0, "alter_share_group_offsets"),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: Served(0, 0, "delete_share_group_offsets"),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: Served(0, 0, "streams_topology_description"),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ...coordinator.classic.requests import GroupSettings
-from ...coordinator.group_kinds import CONSUMER, SHARE
+from ...coordinator.group_kinds import CONSUMER, SHARE, STREAMS
 from ...coordinator.groups import Groups
 from ...metadata.catalog import Catalog, ResourceType
 from ...storage.log import PartitionLog
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...coordinator.consumer.groups import ConsumerSetup
     from ...coordinator.consumer.requests import ConsumerGroupSettings, GroupLimits
     from ...coordinator.share.groups import ShareSetup
+    from ...coordinator.streams.groups import StreamsSetup
     from ..clock import Clock
 
 _ADAPTIVE_LINGER_MS = 1
@@ -46,9 +47,16 @@ def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
         {
             CONSUMER: lambda: consumer_setup(config, catalog),
             SHARE: lambda: share_setup(config, catalog),
+            STREAMS: lambda: _streams_setup(config, catalog),
         },
         topic_id_of=topic_id_of,
     )
+
+
+def _streams_setup(config: BrokerConfig, catalog: Catalog) -> StreamsSetup:
+    from .streams_settings import streams_setup
+
+    return streams_setup(config, catalog)
 
 
 async def linger(clock: Clock, config: BrokerConfig, log: PartitionLog, end_before: int) -> None:

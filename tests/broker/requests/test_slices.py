@@ -164,6 +164,7 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
         "topics": [], "response_partition_limit": 2000, "cursor": None}),
     ApiKey.LIST_CONFIG_RESOURCES: (1, lambda count: {"resource_types": [2]}),
     ApiKey.SHARE_GROUP_DESCRIBE: (1, _names("group_ids")),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (1, _names("group_ids")),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
         1,
         _structs("groups", lambda number: {"group_id": f"g{number}", "topics": None}),
