@@ -21,6 +21,7 @@ from ottla.coordinator.group_records import GroupStored, decode, encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.share.kind import ShareKind
+from ottla.coordinator.streams.kind import StreamsKind
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.group_conversation import GroupTalk
 
@@ -47,6 +48,7 @@ def test_kinds_are_listed_in_the_order_of_the_table() -> None:
     assert groups.kind(ConsumerKind) is groups.kind(ConsumerKind)
     assert isinstance(groups.kind(ClassicGroups), ClassicGroups)
     assert isinstance(groups.kind(ShareKind), ShareKind)
+    assert isinstance(groups.kind(StreamsKind), StreamsKind)
     assert [kind.name for kind in groups.kinds.all] == list(GROUP_KINDS)
 
 
