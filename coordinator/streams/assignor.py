@@ -90,7 +90,7 @@ class _Process:
         self.counts[member_id] += 1
         return self.counts[member_id]
 
-    def give_to_least_loaded(self, task: Task) -> tuple[str, int]:
+    def add_to_least_busy(self, task: Task) -> tuple[str, int]:
         """Give a task to the member with the fewest; its id and number of tasks."""
         if len(self.counts) == 1:
             member_id = next(iter(self.counts))
@@ -205,7 +205,7 @@ class _Assignment:
         queue = LeastFirst(_load, self._processes.values())
         for task in sorted(left):
             process = queue.take()
-            member_id, count = process.give_to_least_loaded(task)
+            member_id, count = process.add_to_least_busy(task)
             self._active[member_id].append(task)
             self._active_quota.note(count)
             self._quota.note(count)
@@ -284,7 +284,7 @@ class _Assignment:
             process = queue.take()
             passed.append(process)
             if task not in process.tasks:
-                self._add_standby(task, *process.give_to_least_loaded(task))
+                self._add_standby(task, *process.add_to_least_busy(task))
                 found = True
         for process in reversed(passed):
             queue.add(process)
