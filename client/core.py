@@ -5,7 +5,7 @@ their answers. `log_in` is a generator of the calls of a login. The shells aroun
 bytes: `connection.py` blocks, `async_connection.py` awaits.
 
 The versions of requests below exist in Apache Kafka since 4.0 and in every Ottla, so the client
-works with both.
+works with both; those of share groups since 4.1.
 """
 
 from __future__ import annotations
@@ -58,6 +58,12 @@ VERSIONS: Final = {
     ApiKey.OFFSET_COMMIT: 9,
     ApiKey.OFFSET_DELETE: 0,
     ApiKey.OFFSET_FETCH: 9,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: 0,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: 0,
+    ApiKey.SHARE_ACKNOWLEDGE: 1,
+    ApiKey.SHARE_FETCH: 1,
+    ApiKey.SHARE_GROUP_DESCRIBE: 1,
+    ApiKey.SHARE_GROUP_HEARTBEAT: 1,
 }
 """The version of the requests of each API."""
 NO_KAFKA: Final = "the peer is not a Kafka broker"

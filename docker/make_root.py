@@ -26,9 +26,9 @@ LEFT_OUT = (
 # Kafka's tools, by the names without `.sh`.
 TOOLS = (
     *("acls", "broker-api-versions", "cluster", "configs", "console-consumer"),
-    *("console-producer", "consumer-groups", "delete-records", "features", "get-offsets"),
-    *("leader-election", "log-dirs", "metadata-quorum", "ready", "storage", "topics"),
-    *("transactions",),
+    *("console-producer", "console-share-consumer", "consumer-groups", "delete-records"),
+    *("features", "get-offsets", "groups", "leader-election", "log-dirs", "metadata-quorum"),
+    *("ready", "share-groups", "storage", "streams-groups", "topics", "transactions"),
 )
 # Any user may write here, as compose files choose the user of the container.
 WRITABLE = (

@@ -9,33 +9,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping
 from typing import Final
 
 from ..client.admin import groups as admin_groups
 from ..client.admin import offsets as admin_offsets
 from ..client.admin.offsets import Isolation
 from ..client.cluster_client import Client
-from ..client.record_reader import ReadRecord, RecordReader
+from ..client.record_reader import RecordReader
 from .options import Options, WrongOptions, has, pairs
+from .record_printer import RecordPrinter, check_formatter
 from .session import properties_in
-from .texts import INTERNAL_TOPICS, error_line, out, topic_pattern
+from .texts import INTERNAL_TOPICS, error_line, topic_pattern
 from .tool import Tool, print_with_cause
 
-_PROPERTIES: Final = frozenset(
-    {
-        *("print.timestamp", "print.key", "print.offset", "print.epoch", "print.partition"),
-        *("print.headers", "print.value", "print.delivery", "key.separator", "line.separator"),
-        *("headers.separator", "null.literal", "key.deserializer", "value.deserializer"),
-    }
-)
-_FORMATTERS: Final = frozenset(
-    f"{package}.DefaultMessageFormatter"
-    for package in ("org.apache.kafka.tools.consumer", "kafka.tools")
-)
-_DESERIALIZERS: Final = frozenset(
-    f"org.apache.kafka.common.serialization.{kind}Deserializer" for kind in ("String", "ByteArray")
-)
 _USED: Final = frozenset(
     {
         *("auto.offset.reset", "bootstrap.servers", "client.id", "default.api.timeout.ms"),
@@ -126,24 +112,13 @@ def _check(given: argparse.Namespace) -> None:
     if has(given, "group") and given.partition is not None:
         raise WrongOptions("Options group and partition cannot be specified together.")
     shown = pairs([*given.property, *given.formatter_property])
-    if given.formatter is not None and given.formatter not in _FORMATTERS:
-        raise WrongOptions(
-            f"Unable to find the formatter {given.formatter}: this tool has only Kafka's"
-            " DefaultMessageFormatter"
-        )
-    for name in ("key.deserializer", "value.deserializer"):
-        wanted = getattr(given, name.replace(".", "_")) or shown.get(name)
-        if wanted is not None and wanted not in _DESERIALIZERS:
-            raise WrongOptions(f"{wanted} is not a known {name}: it is String or ByteArray here")
-    unknown = sorted(set(shown) - _PROPERTIES)
-    if unknown:
-        raise WrongOptions(f"{unknown[0]} is not a known property of the formatter")
+    check_formatter(given, shown)
     given.client_settings = pairs([*given.consumer_property, *given.command_property])
-    given.printer = _Printer(shown)
+    given.printer = RecordPrinter(shown)
 
 
 def _consume(
-    client: Client, given: argparse.Namespace, isolation: Isolation, printed: _Printer
+    client: Client, given: argparse.Namespace, isolation: Isolation, printed: RecordPrinter
 ) -> bool:
     """Print records; return whether --timeout-ms has passed without one."""
     wait_ms, most = given.timeout_ms, given.max_messages
@@ -161,7 +136,7 @@ def _consume(
                         readers[topic] = RecordReader(client, topic, starts, isolation=isolation)
             for topic, reader in readers.items():
                 for record in reader.read(max_wait_ms=_pause_ms(wait_ms, len(readers))):
-                    printed.print(record)
+                    printed.print(record, leader_epoch=record.leader_epoch)
                     next_offsets[topic, record.partition] = record.offset + 1
                     last = time.monotonic()
                     if most is not None and printed.count >= most:
@@ -209,53 +184,6 @@ def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, 
         committed = admin_groups.committed_offsets(client, given.group)
         starts |= {index: at[0] for (name, index), at in committed.items() if name == topic}
     return starts
-
-
-class _Printer:
-    """Prints records as DefaultMessageFormatter does, and counts them."""
-
-    def __init__(self, shown: Mapping[str, str]) -> None:
-        self.count = 0
-        self._shown = shown
-        self._between = shown.get("key.separator", "\t").encode()
-        self._end = shown.get("line.separator", "\n").encode()
-        self._null = shown.get("null.literal", "null").encode()
-
-    def _has(self, name: str, default: str = "false") -> bool:
-        return self._shown.get(name, default).strip().lower() == "true"
-
-    def print(self, record: ReadRecord) -> None:
-        """Print one record on standard output."""
-        self.count += 1
-        parts = []
-        if self._has("print.timestamp"):
-            parts.append(f"CreateTime:{record.timestamp_ms}".encode())
-        if self._has("print.partition"):
-            parts.append(f"Partition:{record.partition}".encode())
-        if self._has("print.offset"):
-            parts.append(f"Offset:{record.offset}".encode())
-        if self._has("print.headers"):
-            parts.append(self._headers(record))
-        if self._has("print.key"):
-            parts.append(self._null if record.key is None else record.key)
-        if self._has("print.value", "true"):
-            parts.append(self._null if record.value is None else record.value)
-        data = self._between.join(parts) + self._end
-        sys.stdout.flush()
-        output = getattr(sys.stdout, "buffer", None)
-        if output is None or sys.stdout.isatty():
-            out(data.decode(errors="replace"))
-        else:
-            output.write(data)
-
-    def _headers(self, record: ReadRecord) -> bytes:
-        if not record.headers:
-            return b"NO_HEADERS"
-        separator = self._shown.get("headers.separator", ",").encode()
-        return separator.join(
-            name.encode() + b":" + (self._null if value is None else value)
-            for name, value in record.headers
-        )
 
 
 TOOL: Final = Tool(

@@ -107,7 +107,7 @@ def _places(client: Client, group_id: str, given: argparse.Namespace) -> list[Pl
             places += sorted((topic, each.partition_index) for each in found.partitions)
         return places
     if given.from_file is not None:
-        return list(_from_file(group_id, given.from_file))
+        return list(offsets_in_file(group_id, given.from_file))
     raise ValueError("One of the reset scopes should be defined: --all-topics, --topic.")
 
 
@@ -116,19 +116,19 @@ def _targets(
 ) -> dict[Place, int]:
     """The new offset of each partition, never before its start or behind its end."""
     if given.to_earliest:
-        return _at(client, places, admin_offsets.EARLIEST)
+        return offsets_at(client, places, admin_offsets.EARLIEST)
     if given.to_latest:
-        return _at(client, places, admin_offsets.LATEST)
+        return offsets_at(client, places, admin_offsets.LATEST)
     if given.to_offset is not None:
-        return _within(client, dict.fromkeys(places, given.to_offset))
+        return within_logs(client, dict.fromkeys(places, given.to_offset))
     if given.to_datetime is not None:
-        return _at_time(client, places, _time_ms(given.to_datetime))
+        return offsets_at_time(client, places, time_ms_of(given.to_datetime))
     if given.by_duration is not None:
-        ago_ms = _duration_ms(given.by_duration)
-        return _at_time(client, places, time.time_ns() // 1_000_000 - ago_ms)
+        ago_ms = duration_ms_of(given.by_duration)
+        return offsets_at_time(client, places, time.time_ns() // 1_000_000 - ago_ms)
     if given.from_file is not None:
-        found = _from_file(group_id, given.from_file)
-        return _within(client, {place: found[place] for place in places})
+        found = offsets_in_file(group_id, given.from_file)
+        return within_logs(client, {place: found[place] for place in places})
     committed = admin_groups.committed_offsets(client, group_id)
     if given.shift_by is not None:
         for topic, index in places:
@@ -137,9 +137,9 @@ def _targets(
                     f"Cannot shift offset for partition {topic}-{index} since there is no current"
                     " committed offset"
                 )
-        return _within(client, {each: committed[each][0] + given.shift_by for each in places})
+        return within_logs(client, {each: committed[each][0] + given.shift_by for each in places})
     if given.to_current:
-        ends = _at(client, places, admin_offsets.LATEST)
+        ends = offsets_at(client, places, admin_offsets.LATEST)
         return {each: committed[each][0] if each in committed else ends[each] for each in places}
     raise ValueError(
         "Option '[reset-offsets]' requires one of the following scenarios:"
@@ -147,13 +147,16 @@ def _targets(
     )
 
 
-def _at(client: Client, places: list[Place], time_ms: int) -> dict[Place, int]:
+def offsets_at(client: Client, places: list[Place], time_ms: int) -> dict[Place, int]:
     found = admin_offsets.list_offsets(client, dict.fromkeys(places, time_ms))
     return {place: each.offset for place, each in found.items()}
 
 
-def _at_time(client: Client, places: list[Place], time_ms: int) -> dict[Place, int]:
-    found, ends = _at(client, places, time_ms), _at(client, places, admin_offsets.LATEST)
+def offsets_at_time(client: Client, places: list[Place], time_ms: int) -> dict[Place, int]:
+    found, ends = (
+        offsets_at(client, places, time_ms),
+        offsets_at(client, places, admin_offsets.LATEST),
+    )
     for topic, index in places:
         if found[topic, index] < 0:
             line(
@@ -163,10 +166,10 @@ def _at_time(client: Client, places: list[Place], time_ms: int) -> dict[Place, i
     return {place: found[place] if found[place] >= 0 else ends[place] for place in places}
 
 
-def _within(client: Client, wanted: Mapping[Place, int]) -> dict[Place, int]:
+def within_logs(client: Client, wanted: Mapping[Place, int]) -> dict[Place, int]:
     places = list(wanted)
-    starts = _at(client, places, admin_offsets.EARLIEST)
-    ends = _at(client, places, admin_offsets.LATEST)
+    starts = offsets_at(client, places, admin_offsets.EARLIEST)
+    ends = offsets_at(client, places, admin_offsets.LATEST)
     result = {}
     for place, offset in wanted.items():
         name = f"{place[0]}-{place[1]}"
@@ -184,7 +187,7 @@ def _within(client: Client, wanted: Mapping[Place, int]) -> dict[Place, int]:
     return result
 
 
-def _from_file(group_id: str, path: str) -> dict[Place, int]:
+def offsets_in_file(group_id: str, path: str) -> dict[Place, int]:
     """The offsets in a CSV file: topic, partition, offset, with or without the group first."""
     found = {}
     try:
@@ -199,7 +202,7 @@ def _from_file(group_id: str, path: str) -> dict[Place, int]:
     return found
 
 
-def _time_ms(text: str) -> int:
+def time_ms_of(text: str) -> int:
     """Unix time of YYYY-MM-DDThh:mm:ss.sss with an optional zone; without one: UTC.
 
     Raises:
@@ -214,7 +217,7 @@ def _time_ms(text: str) -> int:
     return int(when.timestamp() * 1000)
 
 
-def _duration_ms(text: str) -> int:
+def duration_ms_of(text: str) -> int:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"Text cannot be parsed to a Duration: {text}")

@@ -29,6 +29,7 @@ PATHS = (
     *("/etc/kafka/docker/run", "/etc/confluent/docker/run", "/etc/confluent/docker/configure"),
     *("/etc/confluent/docker/ensure", "/etc/confluent/docker/launch", "/bin/bash", "/bin/sh"),
     *("/opt/kafka/bin/kafka-topics.sh", "/opt/kafka/bin/kafka-console-consumer.sh"),
+    *("/opt/kafka/bin/kafka-share-groups.sh", "/usr/bin/kafka-streams-groups"),
     *("/usr/bin/kafka-topics", "/usr/bin/kafka-storage", "/usr/bin/cub", "/usr/bin/nc"),
 )
 

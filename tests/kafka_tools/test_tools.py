@@ -221,6 +221,13 @@ def test_the_page_has_every_tool_and_option() -> None:
             assert f"`{option}`" in page, (tool, option)
 
 
+def test_the_image_has_a_script_for_every_tool() -> None:
+    text = (TOOL.parent / "make_root.py").read_text()
+    listed = text[text.index("\nTOOLS = (") :].partition("\n)\n")[0]
+    names = {f"kafka-{name}" for name in re.findall(r'"([a-z-]+)"', listed)}
+    assert names == set(TOOLS) - {"cub"}
+
+
 def test_a_tool_starts_without_the_broker_and_its_libraries() -> None:
     script = (
         "import sys; from ottla.kafka_tools.__main__ import main; main(['kafka-topics', '--help']);"
