@@ -1,13 +1,14 @@
-"""`ottla groups`: lists, describes, resets and deletes consumer groups."""
+"""`ottla groups`: lists, describes, resets and deletes consumer groups and share groups."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from ..client.admin import groups as admin
+from ..client.admin import share_groups
 from ..client.admin.offsets import EARLIEST, LATEST, Place, list_offsets
 from ..client.cluster_client import Client, ErrorAnswer, check
 from ..console.options import CannotRun
@@ -15,6 +16,7 @@ from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..protocol.errors import Code
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
+_SHARE: Final = "Share"  # the kind of a share group in a list
 Group = Annotated[str, typer.Argument(metavar="GROUP")]
 
 
@@ -23,7 +25,7 @@ def add(app: typer.Typer) -> None:
     groups = Subcommands(
         app,
         "groups",
-        help="List, describe, reset and delete consumer groups.",
+        help="List, describe, reset and delete groups.",
         example="ottla groups describe shoppers",
     )
     groups.add("list", _list, example="ottla groups list")
@@ -64,14 +66,16 @@ def _lag(
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
 ) -> int:
-    """Print committed offset, end and lag of all groups, a line for each partition."""
+    """Print offset, end and lag of all groups, a line for each partition.
+
+    The offset is the committed one; of a share group it is the start offset.
+    """
     rows: list[dict[str, Any]] = []
     with client_of(bootstrap) as client:
         for listed in admin.list_groups(client):
             name = listed.group_id
             if not patterns or any(fnmatchcase(name, each) for each in patterns):
-                found = admin.describe_group(client, name)
-                rows += [{"group_id": name, **each} for each in _lags(client, name, found)]
+                rows += [{"group_id": name, **each} for each in _lags_of(client, listed)]
     if as_json:
         print_json(rows)
         return 0
@@ -82,16 +86,24 @@ def _lag(
 
 
 def _describe(group: Group, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
-    """Print members, committed offsets and lag of a group."""
+    """Print members, offsets and lag of a group.
+
+    The offsets of a share group are its start offsets.
+    """
     with client_of(bootstrap) as client:
-        found = admin.describe_group(client, group)
-        places = _lags(client, group, found)
+        found: admin.Group | share_groups.ShareGroup
+        if _is_share(client, group):
+            found, kind = share_groups.describe_share_group(client, group), _SHARE
+            places = _share_lags(client, found)
+        else:
+            found = admin.describe_group(client, group)
+            places, kind = _lags(client, group, found), found.kind
     if as_json:
         members = [each._asdict() for each in found.members]
-        about = {"group_id": group, "type": found.kind, "state": found.state}
+        about = {"group_id": group, "type": kind, "state": found.state}
         print_json(about | {"members": members, "partitions": places})
         return 0
-    print_line(f"{group}: {found.state}, {found.kind}, coordinator node {found.coordinator[0]}")
+    print_line(f"{group}: {found.state}, {kind}, coordinator node {found.coordinator[0]}")
     columns = ("partition", "committed", "end", "lag", "member")
     rows = [[_cell(each[name]) for name in columns] for each in places]
     print_table(Table(plural(len(rows), "partition", "partitions"), columns, rows))
@@ -105,12 +117,23 @@ def _describe(group: Group, bootstrap: Bootstrap = HERE, as_json: AsJson = False
     return 0
 
 
+def _is_share(client: Client, group: str) -> bool:
+    return any(each.group_id == group for each in admin.list_groups(client, kinds=["share"]))
+
+
+def _lags_of(client: Client, listed: admin.ListedGroup) -> list[dict[str, Any]]:
+    name = listed.group_id
+    if listed.kind == _SHARE:
+        return _share_lags(client, share_groups.describe_share_group(client, name))
+    return _lags(client, name, admin.describe_group(client, name))
+
+
 def _cell(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
 def _lags(client: Client, group: str, found: admin.Group) -> list[dict[str, Any]]:
-    """Committed offset, end and lag of each partition that is committed or assigned."""
+    """Offset, end and lag of each partition that has an offset or is assigned."""
     committed = admin.committed_offsets(client, group)
     owners = {place: each.member_id for each in found.members for place in each.assigned}
     rows = []
@@ -128,6 +151,25 @@ def _lags(client: Client, group: str, found: admin.Group) -> list[dict[str, Any]
                 "member": owners.get(place),
             }
         )
+    return rows
+
+
+def _share_lags(client: Client, found: share_groups.ShareGroup) -> list[dict[str, Any]]:
+    """As `_lags`; several members may have a partition, and the broker counts the lag."""
+    owners: dict[Place, list[str]] = {}
+    for member in found.members:
+        for place in member.assigned:
+            owners.setdefault(place, []).append(member.member_id)
+    rows = []
+    for place, offset in sorted(share_groups.share_offsets(client, found.group_id).items()):
+        row = {
+            "partition": f"{place[0]}-{place[1]}",
+            "committed": None if offset is None else offset.start,
+            "end": _end(client, place),
+            "lag": None if offset is None else offset.lag,
+            "member": ", ".join(owners.get(place, ())) or None,
+        }
+        rows.append(row)
     return rows
 
 
@@ -153,12 +195,15 @@ def _reset(
         typer.Option("--partition", "-p", metavar="N", help="Only this one; repeatable."),
     ] = None,
     execute: Annotated[
-        bool, typer.Option("--execute", help="Commit the offsets; else only print them.")
+        bool, typer.Option("--execute", help="Set the offsets; else only print them.")
+    ] = False,
+    share: Annotated[
+        bool, typer.Option("--share", help="A share group, which may not exist yet.")
     ] = False,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
 ) -> int:
-    """Print the offsets that a reset would commit; --execute commits them.
+    """Print the offsets that a reset would set; --execute sets them.
 
     The group must not have members: stop them first.
     """
@@ -169,20 +214,29 @@ def _reset(
         if unknown := set(partition or []) - set(known):
             raise CannotRun(f"{topic} has no partition {min(unknown)}")
         wanted = _wanted(client, [(topic, index) for index in partition or known], to)
-        before = admin.committed_offsets(client, group)
+        is_share = share or _is_share(client, group)
+        before = _offsets(client, group, is_share=is_share)
         if execute:
-            admin.commit_offsets(client, group, wanted)
+            commit = share_groups.alter_share_offsets if is_share else admin.commit_offsets
+            commit(client, group, wanted)
     if as_json:
         offsets = {f"{name}-{index}": offset for (name, index), offset in wanted.items()}
         print_json({"group_id": group, "offsets": offsets, "is_committed": execute})
         return 0
     rows = [
-        (f"{name}-{index}", str(before.get((name, index), ("-",))[0]), str(offset))
+        (f"{name}-{index}", _cell(before.get((name, index))), str(offset))
         for (name, index), offset in wanted.items()
     ]
     title = f"{group}: {'reset' if execute else 'not changed; --execute resets'}"
     print_table(Table(title, ("partition", "was" if execute else "is", "new"), rows))
     return 0
+
+
+def _offsets(client: Client, group: str, *, is_share: bool) -> dict[Place, int]:
+    if is_share:
+        found = share_groups.share_offsets(client, group)
+        return {place: each.start for place, each in found.items() if each is not None}
+    return {place: each[0] for place, each in admin.committed_offsets(client, group).items()}
 
 
 def _wanted(client: Client, places: list[Place], to: str) -> dict[Place, int]:

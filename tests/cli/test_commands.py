@@ -274,6 +274,27 @@ def test_a_group_is_described_reset_and_deleted(ottla: Ottla, topic: str) -> Non
     assert group not in ottla("groups", "list", "--json")
 
 
+def test_a_share_group_is_reset_described_and_deleted(ottla: Ottla, topic: str) -> None:
+    ottla("produce", topic, "--count", "5")
+    group = f"{topic}-shares"
+    words = ["groups", "reset", group, topic, "--to", "2"]
+    assert "not changed" in ottla(*words, "--share")
+    assert group not in ottla("groups", "list")
+    ottla(*words, "--share", "--execute")
+    listed = [
+        each for each in json.loads(ottla("groups", "list", "--json")) if each["group_id"] == group
+    ]
+    assert [(each["type"], each["state"]) for each in listed] == [("Share", "Empty")]
+    expected = {"partition": f"{topic}-0", "committed": 2, "end": 5, "lag": 3, "member": None}
+    found = json.loads(ottla("groups", "describe", group, "--json"))
+    assert (found["type"], found["partitions"]) == ("Share", [expected])
+    assert json.loads(ottla("groups", "lag", group, "--json")) == [{"group_id": group, **expected}]
+    ottla("groups", "reset", group, topic, "--to", "end", "--execute")
+    assert f"{topic}-0  5          5    0" in ottla("groups", "describe", group)
+    assert ottla("groups", "delete", group) == f"{group} is deleted\n"
+    assert group not in ottla("groups", "list", "--json")
+
+
 def test_a_bench_measures_three_loads_and_leaves_no_topic(ottla: Ottla) -> None:
     found = json.loads(ottla("bench", "--seconds", "0.2", "--json"))
     assert [each["load"] for each in found] == ["produce", "consume", "transactions"]
