@@ -148,4 +148,9 @@ def share_setup(config: BrokerConfig, catalog: Catalog) -> ShareSetup:
         assert isinstance(assignment_interval_ms, int)
         return ShareGroupLimits(session_timeout_ms, heartbeat_interval_ms, assignment_interval_ms)
 
-    return ShareSetup(CatalogTopics(catalog), limits_of, max_size=config["group.share.max.size"])
+    return ShareSetup(
+        CatalogTopics(catalog),
+        limits_of,
+        max_size=config["group.share.max.size"],
+        retry_interval_ms=config["group.share.initialize.retry.interval.ms"],
+    )

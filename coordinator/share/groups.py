@@ -49,11 +49,13 @@ class ShareSetup:
         topics: the topics of the cluster, as a live view.
         limits_of: the limits of a group, by its id.
         max_size: the most members of a group.
+        retry_interval_ms: see `ShareSteps`.
     """
 
     topics: Topics = field(default_factory=NoTopics)
     limits_of: LimitsOf = _usual_limits
     max_size: int = 200
+    retry_interval_ms: int = 30_000
 
 
 class SessionKey(NamedTuple):
@@ -70,7 +72,7 @@ class ShareGroups:
 
     def __init__(self, setup: ShareSetup) -> None:
         self.topics = setup.topics
-        self._steps = ShareSteps(setup.topics)
+        self._steps = ShareSteps(setup.topics, setup.retry_interval_ms)
         self._limits_of = setup.limits_of
         self._max_size = setup.max_size
         self.groups: dict[str, ShareGroup] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from ..consumer.member import NOTHING, Assignment
 from ..consumer.topics import TopicMetadata, Topics, metadata_hash
@@ -22,10 +22,6 @@ from .member import ShareMember
 from .records import GroupEpoch, ShareRecord, TargetEpoch, TargetMember, current
 from .requests import StatePartition
 from .state_topics import missing_state, start_offset, with_initializing
-
-INITIALIZE_RETRY_MS: Final = 30_000
-"""An initialization without an end is tried again after this time
-(group.share.initialize.retry.interval.ms)."""
 
 
 class ShareTurn:
@@ -52,6 +48,10 @@ class ShareTurn:
 class ShareSteps:
     """The steps, with the topics that they look at.
 
+    Args:
+        retry_interval_ms: an initialization of share state without an end is tried again after
+            this time.
+
     Attributes:
         began_ms: the monotonic time at which the last initialization of a topic began, by the
             group's id and the topic's.
@@ -59,8 +59,9 @@ class ShareSteps:
 
     VOLATILE: ClassVar = frozenset({"began_ms"})
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: Topics, retry_interval_ms: int) -> None:
         self.topics = topics
+        self._retry_interval_ms = retry_interval_ms
         self.began_ms: dict[str, dict[uuid.UUID, int]] = {}
 
     def has_unassigned(self, group: ShareGroup) -> bool:
@@ -194,7 +195,7 @@ class ShareSteps:
         recent = {
             topic_id
             for topic_id, began_ms in self.began_ms.get(group.group_id, {}).items()
-            if now_ms - began_ms < INITIALIZE_RETRY_MS
+            if now_ms - began_ms < self._retry_interval_ms
         }
         missing = missing_state(group, subscribers, self.topics, recent=recent)
         if not missing:

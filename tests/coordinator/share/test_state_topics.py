@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.coordinator.share.steps import INITIALIZE_RETRY_MS
+from ottla.coordinator.share.groups import ShareSetup
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer.conversation import FakeTopics
 from tests.coordinator.group_conversation import GROUP
@@ -43,7 +43,7 @@ def test_an_initialization_without_an_end_is_tried_again() -> None:
     talk, member = silent_talk()
     member.join()
     starts(talk)
-    talk.pass_time(INITIALIZE_RETRY_MS - 1)
+    talk.pass_time(ShareSetup().retry_interval_ms - 1)
     member.beat()
     assert starts(talk) == []
     talk.pass_time(1)
