@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 
 from ottla.broker.runtime.authorizer import Authorizer
 from ottla.broker.runtime.group_settings import share_setup
+from ottla.broker.runtime.share_persister import SharePersister
+from ottla.broker.runtime.share_state_work import ShareStateWork
 from ottla.broker.settings.config import BrokerConfig
+from ottla.coordinator.share.kind import ShareKind
 from ottla.coordinator.share.requests import ShareGroupLimits
 from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import Catalog
@@ -34,6 +38,31 @@ def a_node(directory: Path) -> AbstractAsyncContextManager[OneNode]:
         offsets_topic_num_partitions="1",
         share_coordinator_state_topic_num_partitions="1",
     )
+
+
+class Unavailable(SharePersister):
+    """A share coordinator that cannot be found."""
+
+    def __init__(self) -> None:
+        """It has no nodes."""
+
+    async def initialize(self, *_: object, **__: object) -> None:
+        raise Refused(Code.COORDINATOR_NOT_AVAILABLE)
+
+    async def delete(self, *_: object) -> None:
+        raise Refused(Code.COORDINATOR_NOT_AVAILABLE)
+
+
+@contextmanager
+def unavailable_state(it: OneNode) -> Iterator[None]:
+    """Let the node have no share coordinators for a while."""
+    held = vars(it.node.cluster)
+    usual, held["share_state_work"] = (
+        it.node.cluster.share_state_work,
+        ShareStateWork(Unavailable()),
+    )
+    yield
+    held["share_state_work"] = usual
 
 
 async def beat(it: OneNode, epoch: int = 0, *topics: str, **fields: Any) -> Any:
@@ -249,19 +278,13 @@ async def test_a_group_is_deleted_with_its_share_state(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_a_group_whose_state_cannot_be_deleted_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_group_whose_state_cannot_be_deleted_stays(tmp_path: Path) -> None:
     async with a_node(tmp_path) as it:
         await prepared(it)
         await joined(it)
         await beat(it, -1)
 
-        async def fails(*_: object) -> None:
-            raise Refused(Code.COORDINATOR_NOT_AVAILABLE)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(it.node.cluster.share_persister, "delete", fails)
+        with unavailable_state(it):
             assert await delete_group(it) is Code.COORDINATOR_NOT_AVAILABLE
             told = await delete_offsets(it, "orders")
             assert [each["error_code"] for each in told["responses"]] == [15]
@@ -270,17 +293,10 @@ async def test_a_group_whose_state_cannot_be_deleted_stays(
 
 
 @in_virtual_time
-async def test_state_that_cannot_be_initialized_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_state_that_cannot_be_initialized_is_tried_again(tmp_path: Path) -> None:
     async with a_node(tmp_path) as it:
         await prepared(it)
-
-        async def fails(*_: object, **__: object) -> None:
-            raise Refused(Code.COORDINATOR_NOT_AVAILABLE)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(it.node.cluster.share_persister, "initialize", fails)
+        with unavailable_state(it):
             await beat(it)
             await asyncio.sleep(1)
             told = await beat(it, 2)
@@ -303,7 +319,7 @@ async def test_state_that_cannot_be_initialized_is_tried_again(
 
 
 @in_virtual_time
-async def test_clients_see_and_change_what_they_may(tmp_path: Path) -> None:
+async def test_clients_without_rights_are_refused(tmp_path: Path) -> None:
     allowed: Allowed = set()
 
     class Only(Authorizer):
@@ -386,6 +402,7 @@ async def test_a_deleted_topic_is_taken_from_members_and_from_the_group(tmp_path
         await asyncio.sleep(1)
         told = await beat(it, epoch)
         assert told["assignment"] == {"topic_partitions": []}
-        group = it.node.groups.shard_of(SHARES).machine.kinds.of(SHARES).groups[SHARES]
-        names = [topic.name for topic in group.initialized.values()]  # type: ignore[attr-defined]
-        assert "orders" not in names
+        kind = it.node.groups.shard_of(SHARES).machine.kind(ShareKind)
+        assert list(kind.initialized_partitions(SHARES)) == [
+            it.node.catalog.topics["stock"].topic_id
+        ]
