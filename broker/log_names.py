@@ -43,6 +43,7 @@ LOGGERS: Final[Mapping[str, str]] = {
     "server": "kafka.network.SocketServer",
     "settings": "kafka.server.ConfigAdminManager",
     "shard": _COORDINATORS,
+    "share_partitions": "kafka.server.share.SharePartitionManager",
     "share_states": "org.apache.kafka.coordinator.share.ShareCoordinatorService",
     "storage": "org.apache.kafka.storage.internals.log.UnifiedLog",
     "topic_logs": _LOG_MANAGER,

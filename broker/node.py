@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .runtime.quotas import Quotas
     from .runtime.request_metrics import RequestMetrics
     from .runtime.shard import Shard, ShardServices
+    from .runtime.share_partitions import SharePartitions
     from .runtime.topic_metrics import TopicMetrics
     from .runtime.transaction_metrics import TransactionMetrics
 
@@ -155,6 +156,7 @@ class Node:
             each.topic: each for each in (self.transactions, self.groups, self.share_states)
         }
         self._quotas: Quotas | None = None
+        self._share_partitions: SharePartitions | None = None
         clock.after_advances(self._look_for_due)
         cluster.nodes[self.node_id] = self
         self.use_dynamic_settings()
@@ -216,6 +218,23 @@ class Node:
         from .runtime.creation_errors import CreationErrors
 
         return CreationErrors(self.clock)
+
+    @property
+    def share_partitions(self) -> SharePartitions:
+        """The partitions that this node leads for share groups; imported with the first fetch."""
+        if self._share_partitions is None:
+            from .runtime.share_partitions import SharePartitions
+
+            cluster = self.cluster
+            self._share_partitions = SharePartitions(
+                self, cluster.share_persister, lambda: cluster.dead_letters
+            )
+        return self._share_partitions
+
+    @property
+    def loaded_share_partitions(self) -> SharePartitions | None:
+        """The same; None before the first fetch of a share group."""
+        return self._share_partitions
 
     def open_log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition, opened or made first if it is not open yet.
@@ -406,6 +425,9 @@ class Node:
             self._token_expiry.stop()
         for coordinator in self.coordinators.values():
             coordinator.unload()
+        if self._share_partitions is not None:
+            self._share_partitions.stop()
+            self._share_partitions = None
         if self._marker_channel is not None:
             self._marker_channel.stop()
 
@@ -432,11 +454,15 @@ class Node:
                 if partition.leader_id == self.node_id
             }
             coordinator.follow(len(topic.partitions), led)
+        if self._share_partitions is not None:
+            self._share_partitions.follow(topic)
 
     def topic_deleted(self, topic: Topic) -> None:
         """Nothing is coordinated any more, or what groups have committed to it is forgotten."""
         for coordinator in self.coordinators.values():
             coordinator.topic_deleted(topic.name, topic.topic_id)
+        if self._share_partitions is not None:
+            self._share_partitions.topic_deleted(topic.topic_id)
 
     @property
     def transaction_version(self) -> int:

@@ -97,6 +97,10 @@ class FileRange:
     def __del__(self) -> None:
         self._segment.end_reading()
 
+    def slice(self, start: int, size_bytes: int) -> FileRange:
+        """A range within this one."""
+        return FileRange(self._segment, self._position + start, size_bytes)
+
     def part(self, start: int, size_bytes: int) -> bytes:
         """`size_bytes` of the range from `start` on, which must lie in it.
 

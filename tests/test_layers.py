@@ -116,6 +116,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/partitioning", "coordinator/volatile"),
     },
     "coordinator/share_state": {"coordinator/moment", "coordinator/outcome"},
+    "coordinator/share_partition": {"coordinator/share_state", "coordinator/volatile"},
     "coordinator/classic": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/group_records", "coordinator/java_order"),

@@ -288,6 +288,8 @@ class Connection(asyncio.BufferedProtocol):
             self._muted.cancel()
         if self._busy is not None:
             self._busy.cancel()
+        if self.is_opened and self.info.on_lost is not None:
+            self.info.on_lost(self.info.id)
         self._on_closed(self)
 
     def drain(self) -> None:

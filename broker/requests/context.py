@@ -69,11 +69,12 @@ class ConnectionInfo:
         is_authenticated: whether requests of every API are served: from the beginning on where the
             listener asks for no login.
         complaints: limits the log lines about the client; None for no limit.
+        on_lost: called with the id when the connection is closed, by either side; None for nothing.
     """
 
     __slots__ = (
-        "client_software", "complaints", "host", "id", "is_authenticated", "listener", "peer",
-        "principal",
+        "client_software", "complaints", "host", "id", "is_authenticated", "listener", "on_lost",
+        "peer", "principal",
     )  # fmt: skip
 
     def __init__(self, connection_id: str, peer: str, host: str, listener: ServedListener) -> None:
@@ -85,6 +86,7 @@ class ConnectionInfo:
         self.principal: KafkaPrincipal = ANONYMOUS
         self.is_authenticated = not listener.protocol.has_login
         self.complaints: Complaints | None = None
+        self.on_lost: Callable[[str], None] | None = None
 
     def may_complain(self, kind: str) -> bool:
         """Whether a line about the client may be logged now; if not, it is counted.

@@ -55,6 +55,7 @@ _WAITING: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROU
 _API_VERSIONS: Final = ApiKey.API_VERSIONS
 _FETCH: Final = ApiKey.FETCH
 _PRODUCE: Final = ApiKey.PRODUCE
+_WITH_RECORDS: Final = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
 _log = Log("dispatch")
 
@@ -274,7 +275,7 @@ class Dispatch:
             body = await rest
             if not _is_large(context, body):
                 encoded = encode_answer(context, body)
-            elif context.api_key is ApiKey.FETCH and body is not None:
+            elif body is not None and context.api_key in _WITH_RECORDS:
                 encoded = await _large_fetch_answer(context, body)
             else:
                 encoded = await self._node.workers.run(partial(_large_answer, context, body))
@@ -351,6 +352,10 @@ def encode_answer(context: Context, body: Body | None) -> Answer:
         return None
     if key is _FETCH:
         return encode_fetch_answer(version, context.correlation_id, body)
+    if key is ApiKey.SHARE_FETCH and "responses" in body:
+        from ...protocol.share_fetch_answer import encode_share_fetch_answer
+
+        return encode_share_fetch_answer(context.correlation_id, body)
     if key is _PRODUCE:
         quickly = encode_produce_answer(version, context.correlation_id, body)
         if quickly is not None:
@@ -359,8 +364,13 @@ def encode_answer(context: Context, body: Body | None) -> Answer:
 
 
 async def _large_fetch_answer(context: Context, body: Body) -> Answer:
-    """Encode a Fetch in slices: a thread must not free a file range, which counts its readers."""
-    steps = fetch_answer_in_steps(context.version, context.correlation_id, body)
+    """Encode records in slices: a thread must not free a file range, which counts its readers."""
+    if context.api_key is _FETCH:
+        steps = fetch_answer_in_steps(context.version, context.correlation_id, body)
+    else:
+        from ...protocol.share_fetch_answer import share_fetch_answer_in_steps
+
+        steps = share_fetch_answer_in_steps(context.correlation_id, body)
     try:
         while True:
             next(steps)

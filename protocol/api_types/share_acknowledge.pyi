@@ -1,4 +1,4 @@
-"""ShareAcknowledge (79), versions 1-1; made by `make message-types`."""
+"""ShareAcknowledge (79), versions 1-2; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -28,6 +28,7 @@ class ShareAcknowledgeRequest(Protocol):
     group_id: str | None
     member_id: str | None
     share_session_epoch: int
+    is_renew_ack: bool  # 2
     topics: Sequence[AcknowledgeTopic]
 
 class LeaderIdAndEpoch(TypedDict):
@@ -54,5 +55,6 @@ class ShareAcknowledgeResponse(TypedDict):
     throttle_time_ms: NotRequired[int]
     error_code: NotRequired[int]
     error_message: NotRequired[str | None]
+    acquisition_lock_timeout_ms: NotRequired[int]  # 2
     responses: list[ShareAcknowledgeTopicResponse]
     node_endpoints: list[NodeEndpoint]

@@ -1,4 +1,4 @@
-"""ShareFetch (78), versions 1-1; made by `make message-types`."""
+"""ShareFetch (78), versions 1-2; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -42,6 +42,8 @@ class ShareFetchRequest(Protocol):
     max_bytes: int
     max_records: int
     batch_size: int
+    share_acquire_mode: int  # 2
+    is_renew_ack: bool  # 2
     topics: Sequence[FetchTopic]
     forgotten_topics_data: Sequence[ForgottenTopic]
 

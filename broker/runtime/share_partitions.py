@@ -1,0 +1,281 @@
+"""The share partitions that a node leads, for all share groups (SharePartitionManager in Kafka).
+
+A share partition is loaded by the first fetch of a group from what the share coordinator has
+stored, and forgotten when the partition has another leader, when its topic is deleted, when the
+share coordinator fences it, or when the last member of the group has gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from uuid import UUID
+
+from ...coordinator.share_partition.partition import SharePartition
+from ...protocol.errors import Code, Refused
+from ..log_output import Log
+from ..scheduling.turns import Turns
+from .led_share_partition import (
+    LedSharePartition,
+    ShareKey,
+    ShareServices,
+    for_clients,
+)
+from .share_limits import share_settings_by_group
+from .share_sessions import ShareSession, ShareSessions
+
+if TYPE_CHECKING:
+    from ...coordinator.share_state.states import ShareState
+    from ...metadata.catalog import Catalog
+    from ...metadata.topics import Topic
+    from ...storage.log import PartitionLog
+    from ..clock import Clock
+    from ..settings.config import BrokerConfig
+    from .dead_letters import DeadLetterQueues
+    from .fetch_waits import FetchWaits
+    from .share_persister import SharePersister
+
+_log = Log("share_partitions")
+
+_NO_OFFSET: Final = -1
+_PERIOD: Final = re.compile(
+    r"by_duration:P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE
+)
+_SECONDS: Final = (86_400, 3_600, 60, 1)
+
+
+class _Place(NamedTuple):
+    name: str
+    log: PartitionLog
+
+
+class ShareNode(Protocol):
+    """A node, as its share partitions see it."""
+
+    clock: Clock
+    config: BrokerConfig
+    catalog: Catalog
+    fetch_waits: FetchWaits
+    is_stopping: bool
+
+    def leads(self, topic: str, partition: int) -> bool:
+        """Whether the node is the partition's leader."""
+
+    def open_led_log(self, topic: str, partition: int) -> PartitionLog:
+        """The log of a partition that the node leads; raises Refused."""
+
+
+class SharePartitions:
+    """The share partitions and share sessions of one node.
+
+    Args:
+        persister: keeps the states at the share coordinators.
+        dead_letters: returns the dead letter queues of the cluster.
+    """
+
+    def __init__(
+        self,
+        node: ShareNode,
+        persister: SharePersister,
+        dead_letters: Callable[[], DeadLetterQueues],
+    ) -> None:
+        self._node = node
+        self.services = ShareServices(
+            clock=node.clock,
+            persister=persister,
+            fetch_waits=node.fetch_waits,
+            settings_of=share_settings_by_group(node.config, node.catalog),
+            dead_letters=dead_letters,
+            begin=self._begin,
+        )
+        self._led: dict[ShareKey, LedSharePartition] = {}
+        self._of_group: dict[str, set[ShareKey]] = {}
+        self._of_topic: dict[UUID, set[ShareKey]] = {}
+        self._ending: dict[ShareKey, LedSharePartition] = {}
+        self._loading: dict[ShareKey, asyncio.Task[LedSharePartition]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.sessions = ShareSessions(
+            node.config["group.share.max.share.sessions"],
+            on_lost=self._session_lost,
+            on_group_gone=self._group_gone,
+        )
+
+    def _begin(self, work: Coroutine[object, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def __iter__(self) -> Iterator[LedSharePartition]:
+        return iter(self._led.values())
+
+    def known(self, key: ShareKey) -> LedSharePartition | None:
+        """The share partition if it is loaded and this node still leads it."""
+        led = self._led.get(key)
+        if led is None:
+            return None
+        topic = self._node.catalog.topics.get(led.log.topic)
+        if (
+            topic is None
+            or topic.topic_id != key.topic_id
+            or not self._node.leads(led.log.topic, key.partition)
+            or led.log.leader_epoch != led.leader_epoch
+        ):
+            self.forget(led)
+            return None
+        return led
+
+    async def get(self, key: ShareKey) -> LedSharePartition:
+        """The share partition, loaded first if necessary.
+
+        Raises:
+            Refused: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
+                KAFKA_STORAGE_ERROR; UNKNOWN_SERVER_ERROR: the group has no state for the
+                partition; COORDINATOR_NOT_AVAILABLE.
+        """
+        led = self.known(key)
+        if led is not None:
+            return led
+        loading = self._loading.get(key)
+        if loading is None:
+            loading = asyncio.get_running_loop().create_task(self._load(key))
+            self._loading[key] = loading
+            loading.add_done_callback(lambda done: self._loaded(key, done))
+        return await asyncio.shield(loading)
+
+    def _loaded(self, key: ShareKey, done: asyncio.Task[LedSharePartition]) -> None:
+        if self._loading.get(key) is done:
+            del self._loading[key]
+        if not done.cancelled():
+            done.exception()  # the fetches that still wait have it
+
+    async def _load(self, key: ShareKey) -> LedSharePartition:
+        log = self._place(key).log
+        leader_epoch = log.leader_epoch
+        before = self._ending.pop(key, None)
+        if before is not None and before.writer is not None:
+            await asyncio.wait([before.writer])
+        persister = self.services.persister
+        try:
+            state = await persister.read(*key, leader_epoch=leader_epoch)
+        except Refused as refused:
+            raise for_clients(refused) from refused
+        place = self._place(key)
+        if place.log is not log or log.leader_epoch != leader_epoch or self._node.is_stopping:
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+        machine = SharePartition(self._start_of(key, place.log, state), state.batches)
+        led = LedSharePartition(
+            key, log, machine,
+            state_epoch=state.state_epoch, services=self.services, forget=self.forget,
+        )  # fmt: skip
+        self._led[key] = led
+        self._of_group.setdefault(key.group_id, set()).add(key)
+        self._of_topic.setdefault(key.topic_id, set()).add(key)
+        _log.debug(
+            "a share partition is loaded", group=key.group_id, topic=place.name,
+            partition=key.partition, start_offset=machine.start_offset,
+        )  # fmt: skip
+        return led
+
+    def _place(self, key: ShareKey) -> _Place:
+        topic = self._node.catalog.topic_by_id(key.topic_id)
+        if topic is None:
+            raise Refused(Code.UNKNOWN_TOPIC_ID)
+        return _Place(topic.name, self._node.open_led_log(topic.name, key.partition))
+
+    def _start_of(self, key: ShareKey, log: PartitionLog, state: ShareState) -> int:
+        """Where a group begins: at the stored offset, or by `share.auto.offset.reset`."""
+        if state.start_offset != _NO_OFFSET:
+            return state.start_offset
+        reset = self.services.settings_of(key.group_id).auto_offset_reset
+        if reset == "latest":
+            return log.high_watermark
+        if reset == "earliest":
+            return log.log_start_offset
+        found = log.offset_for_timestamp(self._node.clock.now_ms() - _period_ms(reset))
+        return log.high_watermark if found is None else found.offset
+
+    # Ends
+
+    def forget(self, led: LedSharePartition) -> None:
+        """Have the next fetch begin with what is stored."""
+        led.end()
+        key = led.key
+        if self._led.get(key) is not led:
+            return
+        del self._led[key]
+        _discard(self._of_group, key.group_id, key)
+        _discard(self._of_topic, key.topic_id, key)
+        if led.writer is not None:
+            self._ending[key] = led
+            led.writer.add_done_callback(lambda _: self._ended(led))
+
+    def _ended(self, led: LedSharePartition) -> None:
+        if self._ending.get(led.key) is led:
+            del self._ending[led.key]
+
+    async def release(self, session: ShareSession) -> None:
+        """Give back what a member has in the partitions of its session, which has ended."""
+        group_id, member_id = session.key
+        async for topic_id, partition in Turns().each(list(session.partitions)):
+            led = self.known(ShareKey(group_id, topic_id, partition))
+            if led is None:
+                continue
+            try:
+                await led.release(member_id)
+            except Refused as refused:
+                _log.debug(
+                    "records are not given back", group=group_id, member=member_id,
+                    topic=led.log.topic, partition=partition, reason=str(refused),
+                )  # fmt: skip
+
+    def _session_lost(self, session: ShareSession) -> None:
+        if not self._node.is_stopping:
+            self._begin(self._give_back(session))
+
+    async def _give_back(self, session: ShareSession) -> None:
+        await self.release(session)
+        self._group_gone(session.key.group_id)
+
+    def _group_gone(self, group_id: str) -> None:
+        """Without any session the group begins with what is stored, the next time."""
+        if not self.sessions.has_group(group_id):
+            for key in list(self._of_group.get(group_id, ())):
+                self.forget(self._led[key])
+
+    def follow(self, topic: Topic) -> None:
+        """Forget the partitions of a topic that have another leader now."""
+        for key in list(self._of_topic.get(topic.topic_id, ())):
+            self.known(key)
+
+    def topic_deleted(self, topic_id: UUID) -> None:
+        """Forget the partitions of a topic that is deleted."""
+        for key in list(self._of_topic.get(topic_id, ())):
+            self.forget(self._led[key])
+
+    def stop(self) -> None:
+        """Forget everything, because the node stops."""
+        for led in list(self._led.values()):
+            self.forget(led)
+        for task in list(self._loading.values()):
+            task.cancel()
+
+
+# Any: of a group's name, or of a topic's id.
+def _discard(index: dict[Any, set[ShareKey]], value: object, key: ShareKey) -> None:
+    keys = index[value]
+    keys.discard(key)
+    if not keys:
+        del index[value]
+
+
+def _period_ms(reset: str) -> int:
+    """The period of by_duration:PnDTnHnMn.nS."""
+    match = _PERIOD.fullmatch(reset)
+    assert match is not None, "the setting was checked"
+    seconds = sum(
+        float(text) * unit for text, unit in zip(match.groups(), _SECONDS, strict=True) if text
+    )
+    return int(seconds * 1000)

@@ -1,0 +1,167 @@
+"""Share sessions (KIP-932): the partitions that a member of a share group fetches, and its epoch.
+
+Epoch 0 begins a session, each later request of the member has the next epoch, and -1 ends it. A
+session belongs to the connection that began it and ends with it; its requests may come by another
+one. There are at most `group.share.max.share.sessions`; none is evicted for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from ...protocol.errors import Code, Refused
+
+FINAL_EPOCH: Final = -1
+INITIAL_EPOCH: Final = 0
+_MAX_EPOCH: Final = 0x7FFFFFFF
+
+
+class TopicIdPartition(NamedTuple):
+    """A partition, by the id of its topic."""
+
+    topic_id: UUID
+    partition: int
+
+
+class SessionKey(NamedTuple):
+    """The owner of a session."""
+
+    group_id: str
+    member_id: str
+
+
+class ShareSession:
+    """The partitions of one member.
+
+    Attributes:
+        epoch: the expected epoch of the next request.
+        connection_id: of the connection that began it.
+        partitions: in the order of the requests; whether the next answer has the partition even if
+            nothing is acquired.
+    """
+
+    __slots__ = ("connection_id", "epoch", "key", "partitions")
+
+    def __init__(self, key: SessionKey, connection_id: str) -> None:
+        self.key = key
+        self.connection_id = connection_id
+        self.epoch = 1
+        self.partitions: dict[TopicIdPartition, bool] = {}
+
+    def add(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Fetch partitions from now on; the next answer has those that are new."""
+        for partition in partitions:
+            self.partitions.setdefault(partition, True)
+
+    def forget(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Fetch partitions no more. What the member has of them stays acquired."""
+        for partition in partitions:
+            self.partitions.pop(partition, None)
+
+    def must_answer(self, partition: TopicIdPartition, *, has_error: bool) -> bool:
+        """Whether the answer has a partition of which nothing is acquired."""
+        is_awaited = self.partitions.get(partition, False)
+        if partition in self.partitions:
+            self.partitions[partition] = has_error
+        return is_awaited or has_error
+
+    def advance(self) -> None:
+        """Expect the next epoch in the next request."""
+        self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
+
+
+class ShareSessions:
+    """All share sessions of a node.
+
+    Args:
+        limit: `group.share.max.share.sessions`.
+        on_lost: called for each session that ends with its connection.
+        on_group_gone: called with a group that has no session when a connection of its members
+            ends; not if `on_lost` was called with a session of it.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        *,
+        on_lost: Callable[[ShareSession], None],
+        on_group_gone: Callable[[str], None],
+    ) -> None:
+        self._limit = limit
+        self._on_lost = on_lost
+        self._on_group_gone = on_group_gone
+        self._sessions: dict[SessionKey, ShareSession] = {}
+        self._of_group: dict[str, int] = {}
+        self._of_connection: dict[str, dict[SessionKey, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[ShareSession]:
+        return iter(self._sessions.values())
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions of all sessions together."""
+        return sum(len(session.partitions) for session in self._sessions.values())
+
+    def begin(self, key: SessionKey, connection_id: str) -> ShareSession:
+        """A new session, in place of one that the member had.
+
+        Raises:
+            Refused: SHARE_SESSION_LIMIT_REACHED.
+        """
+        self.end(key)
+        if len(self._sessions) >= self._limit:
+            raise Refused(Code.SHARE_SESSION_LIMIT_REACHED)
+        session = self._sessions[key] = ShareSession(key, connection_id)
+        self._of_group[key.group_id] = self._of_group.get(key.group_id, 0) + 1
+        self._of_connection.setdefault(connection_id, {})[key] = None
+        return session
+
+    def resume(self, key: SessionKey, epoch: int) -> ShareSession:
+        """The session that a request continues or ends; the next epoch is expected from now.
+
+        Raises:
+            Refused: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
+        """
+        session = self._sessions.get(key)
+        if session is None:
+            raise Refused(Code.SHARE_SESSION_NOT_FOUND)
+        if epoch == FINAL_EPOCH:
+            return session
+        if session.epoch != epoch:
+            raise Refused(Code.INVALID_SHARE_SESSION_EPOCH)
+        session.advance()
+        return session
+
+    def end(self, key: SessionKey) -> None:
+        """Forget a session, if there is one; what the member has stays acquired."""
+        if self._sessions.pop(key, None) is not None:
+            self._of_group[key.group_id] -= 1
+            if not self._of_group[key.group_id]:
+                del self._of_group[key.group_id]
+
+    def has_group(self, group_id: str) -> bool:
+        """Whether a member of the group has a session."""
+        return group_id in self._of_group
+
+    def connection_lost(self, connection_id: str) -> None:
+        """End the sessions that a connection has begun."""
+        keys = self._of_connection.pop(connection_id, {})
+        lost: set[str] = set()
+        for key in keys:
+            session = self._sessions.get(key)
+            if session is not None and session.connection_id == connection_id:
+                self.end(key)
+                lost.add(key.group_id)
+                self._on_lost(session)
+        for group_id in dict.fromkeys(key.group_id for key in keys):
+            if group_id not in self._of_group and group_id not in lost:
+                self._on_group_gone(group_id)
+
+    def knows(self, connection_id: str) -> bool:
+        """Whether a connection has begun sessions."""
+        return connection_id in self._of_connection
