@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from uuid import UUID
 
 from ..protocol.errors import Code, Refused
 from ..protocol.lazy_dataclass import dataclass
@@ -19,6 +20,10 @@ from .outcome import Outcome, Parked
 if TYPE_CHECKING:
     from .classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
     from .group_records import GroupRecord, OffsetCommitted
+
+
+PartitionCheck: TypeAlias = Callable[[UUID | None, int], None]
+"""Checks a partition of a commit by the id and the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +110,16 @@ class GroupKind(ABC):
     # ---- offsets
 
     @abstractmethod
-    def check_commit(self, group_id: str, committer: ClaimedMember, *, transactional: bool) -> None:
+    def check_commit(
+        self, group_id: str, committer: ClaimedMember, *, transactional: bool
+    ) -> PartitionCheck | None:
         """Check that a commit is from a current member, or that the group allows other senders.
 
         Args:
             transactional: the request is TxnOffsetCommit (28), not OffsetCommit (8).
+
+        Returns:
+            A check of each partition that raises as this one does; None if all are allowed.
 
         Raises:
             Refused: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,

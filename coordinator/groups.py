@@ -23,7 +23,13 @@ from .classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from .group_kind import ClaimedMember, GroupKind, ListedGroup, check_group_id
+from .group_kind import (
+    ClaimedMember,
+    GroupKind,
+    ListedGroup,
+    PartitionCheck,
+    check_group_id,
+)
 from .group_kinds import GROUP_KINDS
 from .group_records import GroupRecord, GroupRemoved, GroupStored, OffsetCommitted, OffsetRemoved
 from .loaded_kinds import LoadedKinds, Setups
@@ -162,7 +168,7 @@ class Groups:
                 consumer groups.
         """
         kind = self.kinds.of(group_id)
-        kind.check_commit(group_id, committer, transactional=False)
+        _check_each(kind.check_commit(group_id, committer, transactional=False), offsets)
         kind.committed(group_id, committer.member_id, now=now)
         decided = self._offsets.commit(
             group_id, offsets, retention_ms=retention_ms, now_ms=now.wall_ms
@@ -199,17 +205,12 @@ class Groups:
         The caller has checked that the transaction is open.
 
         Raises:
-            Refused: INVALID_GROUP_ID, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION
-                (also for a generation of an unknown group).
+            Refused: INVALID_GROUP_ID, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION;
+                GROUP_ID_NOT_FOUND for a generation of an unknown group, STALE_MEMBER_EPOCH.
         """
         check_group_id(group_id)
         kind = self.kinds.of(group_id)
-        try:
-            kind.check_commit(group_id, committer, transactional=True)
-        except Refused as refused:
-            if refused.code in (Code.GROUP_ID_NOT_FOUND, Code.STALE_MEMBER_EPOCH):
-                raise Refused(Code.ILLEGAL_GENERATION) from None
-            raise
+        _check_each(kind.check_commit(group_id, committer, transactional=True), offsets)
         decided = self._offsets.commit(group_id, offsets, retention_ms=None, now_ms=now.wall_ms)
         return Outcome(decided.codes, decided.records, producer=producer, framed=decided.framed)
 
@@ -414,3 +415,14 @@ class Groups:
         for kind in self.kinds.all:
             yield from kind.tick(now)
         yield from self._cleaning.tick(now)
+
+
+def _check_each(
+    check: PartitionCheck | None, offsets: Sequence[OffsetToCommit] | DecidedOffsets
+) -> None:
+    """Check the partitions of a commit, if the sender may commit some of them only."""
+    if check is None:
+        return
+    each = offsets.records if isinstance(offsets, DecidedOffsets) else offsets
+    for offset in each:
+        check(offset.topic_id, offset.partition)

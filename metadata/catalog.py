@@ -469,6 +469,7 @@ class Catalog:
                     record.in_controlled_shutdown,
                     record.log_dirs,
                     record.features,
+                    record.cordoned_log_dirs,
                 )
             case UnregisterBrokerRecord():
                 self.brokers.pop(record.broker_id, None)
@@ -534,6 +535,9 @@ class Catalog:
             in_controlled_shutdown=before.in_controlled_shutdown
             or record.in_controlled_shutdown > 0,
             log_dirs=record.log_dirs or before.log_dirs,
+            cordoned_log_dirs=before.cordoned_log_dirs
+            if record.cordoned_log_dirs is None
+            else record.cordoned_log_dirs,
         )
 
     def _clear_elr(self, topic_name: str) -> None:

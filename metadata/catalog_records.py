@@ -74,6 +74,7 @@ def _registration_of(broker: Broker) -> RegisterBrokerRecord:
         fenced=broker.is_fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_dirs=broker.log_dirs,
+        cordoned_log_dirs=broker.cordoned_log_dirs,
     )
 
 

@@ -37,7 +37,7 @@ SUPPORTED_FEATURES: Final = (
     FeatureRange("eligible.leader.replicas.version", 0, 1),
 )
 # Levels at which the metadata format changed (MetadataVersion).
-_METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23)
+_METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23, 30, 32, 33)
 _NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
     ("eligible.leader.replicas.version", 1): (METADATA_VERSION, 23),
 }
@@ -201,7 +201,8 @@ def _check_metadata(update: FeatureUpdate, current: int) -> None:
     )
     if update.upgrade_type == UpgradeType.UNSAFE_DOWNGRADE:
         why = "Unsafe metadata downgrade is not supported in this version."
-    raise Refused(Code.INVALID_UPDATE_VERSION, f"Invalid metadata.version {update.level}. {why}")
+    change = f"Unsupported metadata.version downgrade from {current} to {update.level}."
+    raise Refused(Code.INVALID_UPDATE_VERSION, f"{change} {why}")
 
 
 def _check_kraft(update: FeatureUpdate, current: int) -> None:

@@ -63,6 +63,10 @@ def assigned(
 def checked(brokers: Brokers, replicas: Sequence[int], expected: int | None) -> tuple[int, ...]:
     """The assigned replicas of one new partition. Raises Refused(INVALID_REPLICA_ASSIGNMENT)."""
     chosen = known(brokers, replicas, expected)
+    for node_id in sorted(replicas):
+        if brokers[node_id].is_cordoned:
+            why = f"The manual partition assignment includes broker {node_id}, but all its log "
+            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{why}directories are cordoned.")
     if not any(brokers[node_id].is_active for node_id in replicas):
         raise Refused(
             Code.INVALID_REPLICA_ASSIGNMENT,
@@ -106,7 +110,8 @@ def placed(
 ) -> list[tuple[int, ...]]:
     """Replicas round-robin over the active brokers; the first is number `start` of them.
 
-    Fenced brokers follow if more replicas are needed. Brokers in controlled shutdown get none.
+    Fenced brokers follow if more replicas are needed. Brokers in controlled shutdown get none, nor
+    do those whose log directories are all cordoned (KIP-1066).
 
     Raises:
         Refused: INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
@@ -122,16 +127,18 @@ def placed(
             "Number of partitions was set to an invalid non-positive value.",
         )
     unable = f"Unable to replicate the partition {replication_factor} time(s):"
-    nodes = sorted(node_id for node_id, broker in brokers.items() if broker.is_active)
+    open_brokers = {node_id: each for node_id, each in brokers.items() if not each.is_cordoned}
+    nodes = sorted(node_id for node_id, broker in open_brokers.items() if broker.is_active)
     if not nodes:
-        why = f"{unable} All brokers are currently fenced."
-        raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-    fenced = sorted(node_id for node_id, broker in brokers.items() if broker.is_fenced)
+        why = f"{unable} All brokers are currently fenced, or have all their log directories "
+        raise Refused(Code.INVALID_REPLICATION_FACTOR, f"{why}cordoned.")
+    fenced = sorted(node_id for node_id, broker in open_brokers.items() if broker.is_fenced)
     usable = len(nodes) + len(fenced)
     if replication_factor > usable:
         why = (
             f"{unable} The target replication factor of {replication_factor} cannot be "
-            f"reached because only {usable} broker(s) are registered."
+            f"reached because only {usable} broker(s) are registered or some brokers have all "
+            "their log directories cordoned."
         )
         raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
     period = [

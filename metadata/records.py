@@ -306,7 +306,7 @@ Struct: TypeAlias = EndPoint | FeatureRange | EntityData
 
 Item = TypeVar("Item", bound=MetadataRecord | Struct)
 
-# The schema's number, and the version that is written at metadata.version 27 (4.1-IV1).
+# The schema's number, and the version that is written; see `_version_of`.
 _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     RegisterBrokerRecord: (0, 3),
     UnregisterBrokerRecord: (1, 0),
@@ -384,7 +384,8 @@ if TYPE_CHECKING:  # mypy fails if a class lacks a field of its schema, or a typ
 
 def prepare() -> Iterator[str]:
     """Compile the functions for the records, which are compiled late; yields each one's name."""
-    for kind, (_, version) in _WRITTEN.items():
+    for kind, (_, written) in _WRITTEN.items():
+        version = _WITH_CORDONED.get(kind, written)
         if kind not in _EMPTY:
             prepare_data(kind.__name__, version)
             _decoder(kind, version)
@@ -392,11 +393,26 @@ def prepare() -> Iterator[str]:
             yield kind.__name__
 
 
+_WITH_CORDONED: Final = {RegisterBrokerRecord: 4, BrokerRegistrationChangeRecord: 3}
+
+
+def _version_of(record: MetadataRecord) -> int:
+    """The version of a record's schema; a newer one only where it names cordoned directories.
+
+    They are None below metadata.version 30, so that an older Kafka can read the records.
+    """
+    newer = _WITH_CORDONED.get(type(record))
+    if newer is not None and getattr(record, "cordoned_log_dirs", None) is not None:
+        return newer
+    return _WRITTEN[type(record)][1]
+
+
 def encode(record: MetadataRecord) -> bytes:
     """The value of a record in the metadata log."""
     if isinstance(record, ForeignRecord):
         return record.value
-    number, version = _WRITTEN[type(record)]
+    number = _WRITTEN[type(record)][0]
+    version = _version_of(record)
     front = bytes((FRAME_VERSION, number, version))
     if type(record) in _EMPTY:
         return front + b"\0"

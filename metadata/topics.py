@@ -86,6 +86,14 @@ class Broker:
     in_controlled_shutdown: bool = False
     log_dirs: tuple[UUID, ...] = ()
     features: tuple[FeatureRange, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    """Directories that take no new partitions (KIP-1066); None at metadata.version 29 and below."""
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether no directory of the broker takes new partitions."""
+        cordoned = self.cordoned_log_dirs or ()
+        return bool(cordoned) and set(self.log_dirs) <= set(cordoned)
 
     @property
     def is_active(self) -> bool:

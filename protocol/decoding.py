@@ -30,6 +30,9 @@ _FORMATS: Final = {
 COPIED_BYTES: Final = 1 << 14
 """Records up to this size are copied, so that a request that waits holds no larger buffer."""
 
+MOST_ELEMENTS: Final = 1_000_000
+MOST_TAGGED_FIELDS: Final = 10_000
+"""Limits of Kafka's generated readers, of each array and each struct."""
 MOST_IN_A_HEADER: Final = 1000
 _NO_ID: Final = bytes(16)
 _CHEAPER_BITS: Final = 5  # a number in an array costs a thirtieth of a struct or string
@@ -179,6 +182,8 @@ class _Source:
         count = self._length(field, target, field.name, "i")
         # As in Kafka: each element has at least one byte, so the count is wrong.
         self._line(f"elif {count} > size - pos: raise Malformed('{field.name} is cut')")
+        too_many = f"{field.name} has more than {MOST_ELEMENTS} elements"
+        self._line(f"elif {count} > {MOST_ELEMENTS}: raise Malformed('{too_many}')")
         kind = None if field.is_struct_array() else field.element_type
         if kind in _FORMATS:
             layout = _FORMATS[kind]
@@ -264,6 +269,8 @@ def _tagged_fields(
     count, position = read_unsigned(data, position)
     if count > (len(data) - position) // 2:  # each has a tag and a size
         raise Malformed("tagged fields are cut")
+    if count > MOST_TAGGED_FIELDS:
+        raise Malformed(f"more than {MOST_TAGGED_FIELDS} tagged fields")
     if left and count > len(known):
         left[0] -= count - len(known)
         if left[0] < 0:

@@ -16,6 +16,7 @@ from ..protocol.errors import Code, Refused
 
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
+LAST_EPOCH: Final = 0x7FFF
 _BATCHES_KEPT: Final = 5
 
 
@@ -206,6 +207,25 @@ class ProducerStates:
             raise Refused(
                 Code.TRANSACTION_COORDINATOR_FENCED,
                 f"coordinator epoch {marker.coordinator_epoch} is below {entry.coordinator_epoch}",
+            )
+
+    def check_raised_epoch(self, producer_id: int, producer_epoch: int) -> None:
+        """Check the epoch of a marker that ends a transaction of version 2 (KIP-1228).
+
+        It is above the epoch of the transaction, unless that is the last epoch there is. A marker
+        that comes again after the end is let in. Follows ProducerAppendInfo.checkProducerEpoch.
+
+        Raises:
+            Refused: INVALID_PRODUCER_EPOCH.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is None or producer_epoch != entry.producer_epoch:
+            return  # a lower one is refused for any marker
+        if entry.transaction_first_offset != NO_OFFSET and producer_epoch < LAST_EPOCH:
+            raise Refused(
+                Code.INVALID_PRODUCER_EPOCH,
+                f"producer {producer_id} has an open transaction of epoch {producer_epoch}; a "
+                "higher one ends it",
             )
 
     def apply_marker(

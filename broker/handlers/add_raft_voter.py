@@ -1,4 +1,6 @@
-"""AddRaftVoter (80), version 0: add a voter to the KRaft quorum (KIP-853).
+"""AddRaftVoter (80), versions 0-1: add a voter to the KRaft quorum (KIP-853).
+
+1    the client may want the answer before the new voters are committed
 
 With kraft.version 0 every valid request is refused, as in Kafka. With 1 it is refused too, with the
 error of a Kafka that cannot reach the new voter: all nodes of Ottla are in one process.
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.ADD_RAFT_VOTER, versions=(0, 0), guard=VOTERS_GUARD)
+@serves(ApiKey.ADD_RAFT_VOTER, versions=(0, 1), guard=VOTERS_GUARD)
 async def add_raft_voter(
     node: Node, context: Context, request: AddRaftVoterRequest
 ) -> AddRaftVoterResponse:

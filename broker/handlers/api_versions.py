@@ -1,12 +1,14 @@
-"""ApiVersions (18), versions 0-4: the APIs, versions and features of the broker.
+"""ApiVersions (18), versions 0-5: the APIs, versions and features of the broker.
 
 0    keys and their versions
 1    throttle time
 3    flexible encoding (except the answer's header); the client names its software (KIP-511);
      supported and finalized features (KIP-584)
 4    also supported features whose lowest level is 0 (KIP-1022)
+5    the cluster and node that the client expects; it must find other brokers if this one is another
+     (KIP-1242)
 
-Skipped: nothing. A version above 4 is answered by broker/requests/dispatch.py.
+Skipped: nothing. A version above 5 is answered by broker/requests/dispatch.py.
 """
 
 from __future__ import annotations
@@ -34,9 +36,12 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 # By whether unstable versions are offered.
 _OF_OTTLA: Final[dict[bool, list[ApiVersion]]] = {}
+_EXPECTED_SINCE: Final = 5
+_NO_NODE: Final = -1
+_ANYWHERE: Final = (None, _NO_NODE)
 
 
-@serves(ApiKey.API_VERSIONS, versions=(0, 4), guard=OPEN)
+@serves(ApiKey.API_VERSIONS, versions=(0, 5), guard=OPEN)
 async def api_versions(
     node: Node, context: Context, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:
@@ -45,6 +50,12 @@ async def api_versions(
         if not all(_SOFTWARE.fullmatch(part or "") for part in software):
             return {"error_code": Code.INVALID_REQUEST, "api_keys": []}
         context.connection.client_software = software
+        expected = (request.cluster_id, request.node_id)
+        if context.version >= _EXPECTED_SINCE and expected != _ANYWHERE:
+            if None in expected or _NO_NODE in expected:
+                return {"error_code": Code.INVALID_REQUEST, "api_keys": []}
+            if expected != (node.cluster_id, node.node_id):
+                return {"error_code": Code.REBOOTSTRAP_REQUIRED, "api_keys": []}
     offered = _offered(node)
     if node.release is not None and not node.release.tells_features:
         return {"api_keys": offered}

@@ -1,6 +1,7 @@
-"""DeleteGroups (42), versions 0-2: delete empty groups with their offsets.
+"""DeleteGroups (42), versions 0-3: delete empty groups with their offsets.
 
 2    flexible encoding
+3    a message for each error (KIP-1331); no deletion of Ottla has one
 
 A group named twice is answered once. The groups of one coordinator are deleted together; if the
 append to its log fails, none is deleted. A share group loses its share state first. Skipped:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..runtime.shard import Shard
 
 
-@serves(ApiKey.DELETE_GROUPS, versions=(0, 2), guard="guard_groups.delete_groups")
+@serves(ApiKey.DELETE_GROUPS, versions=(0, 3), guard="guard_groups.delete_groups")
 async def delete_groups(
     node: Node, context: Context, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:

@@ -1,9 +1,10 @@
-"""DescribeLogDirs (35), versions 1-4: the data directory and the size of each partition's log.
+"""DescribeLogDirs (35), versions 1-5: the data directory and the size of each partition's log.
 
 1     throttle time
 2     flexible encoding
 3     an error of the whole answer
 4     the total and free bytes of the volume (KIP-827)
+5     whether the directory takes no new partitions (KIP-1066)
 
 Skipped: nothing. There is one directory, so that no replica ever moves to another.
 """
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-@serves(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 4), guard=OnCluster(Operation.DESCRIBE))
+@serves(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 5), guard=OnCluster(Operation.DESCRIBE))
 async def describe_log_dirs(
     node: Node, context: Context, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
@@ -42,8 +43,14 @@ async def describe_log_dirs(
         "topics": await _topics(node, context, request),
         "total_bytes": total_bytes,
         "usable_bytes": usable_bytes,
+        "is_cordoned": _is_cordoned(node),
     }
     return {"results": [directory]}
+
+
+def _is_cordoned(node: Node) -> bool:
+    broker = node.catalog.brokers.get(node.node_id)
+    return broker is not None and broker.is_cordoned
 
 
 async def _topics(

@@ -1,4 +1,4 @@
-"""ListOffsets (2), versions 1-10: the offset of a timestamp, or the first, last or other offset.
+"""ListOffsets (2), versions 1-11: the offset of a timestamp, or the first, last or other offset.
 
 1    one offset for each partition
 2    isolation level: the latest offset of a read_committed consumer is the last stable one
@@ -8,8 +8,9 @@
 8    -4, the earliest offset on this machine's disk (KIP-405)
 9    -5, the latest offset in tiered storage (KIP-1005)
 10   the client's time limit
+11   -6, the earliest offset that is not yet in tiered storage (KIP-1023)
 
-Skipped: tiered storage; there is none, so -5 is -1.
+Skipped: tiered storage; there is none, so -5 and -6 are -1.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
 _KNOWN_SINCE: Final = {
     LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
 }  # fmt: skip
 _READ_UNCOMMITTED: Final = 0
 _READ_COMMITTED: Final = 1
@@ -52,7 +55,7 @@ Found = tuple[int, int, int]  # offset, timestamp, leader epoch
 _NOTHING: Final[Found] = (-1, -1, -1)
 
 
-@serves(ApiKey.LIST_OFFSETS, versions=(1, 10), guard="guard_clients.list_offsets")
+@serves(ApiKey.LIST_OFFSETS, versions=(1, 11), guard="guard_clients.list_offsets")
 async def list_offsets(
     node: Node, context: Context, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
@@ -144,7 +147,7 @@ async def _find(node: Node, log: PartitionLog, timestamp: int, limit: int) -> Fo
         return limit, -1, log.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1, log.leader_epoch
-    if timestamp == LATEST_TIERED:
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _NOTHING
     target_timestamp = None if timestamp == MAX_TIMESTAMP else timestamp
     found = await node.long_work.run(log.search(target_timestamp))

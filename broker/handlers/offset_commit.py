@@ -1,4 +1,4 @@
-"""OffsetCommit (8), versions 2-9: commit a group's offsets.
+"""OffsetCommit (8), versions 2-10: commit a group's offsets.
 
 2-4  the client may set the retention of its offsets
 3    the answer has a throttle time
@@ -8,10 +8,10 @@
 8    flexible encoding
 9    members of consumer groups, by their epoch; a generation of a missing group is
      GROUP_ID_NOT_FOUND (KIP-848)
+10   topics by their ids
 
 Partitions that do not exist get an error, and the others are committed. An error of the group is
-the answer for each partition: the response has no other field for it.
-Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
+the answer for each partition: the response has no other field for it. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.api import code_for, serves
 from ..requests.context import PAUSE_EVERY, Context
 from ..requests.fencings import log_fenced
+from ..requests.topics_by_id import NO_ID, UNNAMED, name_topics
 from ..runtime.encoded_ahead import LARGE, frame_ahead
 
 if TYPE_CHECKING:
@@ -44,18 +45,21 @@ if TYPE_CHECKING:
     from ..runtime.shard import Shard
 
 _EPOCHS_SINCE: Final = 9
+_IDS_SINCE: Final = 10
 _LEAST_BYTES: Final = 43  # of a record of a committed offset
 
 
 @serves(
     ApiKey.OFFSET_COMMIT,
-    versions=(2, 9),
+    versions=(2, 10),
     guard="guard_groups.offset_commit",
     older_codes={Code.GROUP_ID_NOT_FOUND: (9, Code.ILLEGAL_GENERATION)},
 )
 async def offset_commit(
     node: Node, context: Context, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
+    if context.version >= _IDS_SINCE:
+        await name_topics(node, context, request.topics)
     offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
@@ -84,7 +88,8 @@ async def offset_commit(
             log_fenced(context, refused, group=request.group_id, member=request.member_id)
             results = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, results, strict=True)}
-    return {"topics": await answers(node, context, request.topics, codes)}
+    by_id = context.version >= _IDS_SINCE
+    return {"topics": await answers(node, context, request.topics, codes, by_id=by_id)}
 
 
 async def decide_offsets_ahead(
@@ -144,13 +149,14 @@ async def answers(
     context: Context,
     topics: Iterable[OffsetDeleteRequestTopic],
     codes: Mapping[tuple[str, int], Code],
+    *,
+    by_id: bool = False,
 ) -> list[OffsetCommitResponseTopic]:
     """The error code of each partition of a request; partitions without a code do not exist.
 
     As in Kafka, a topic that exists is omitted if the request names no partition of it. If any
     partition does not exist, a topic that is named twice is answered once.
     """
-    unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
     answered: list[OffsetCommitResponseTopic] = []
     are_known, passed = True, 0
     for topic in topics:
@@ -159,6 +165,8 @@ async def answers(
             await context.turns.pause()
         if not topic.partitions and topic.name in node.catalog.topics:
             continue
+        is_nameless = by_id and topic.name == UNNAMED
+        unknown = Code.UNKNOWN_TOPIC_ID if is_nameless else Code.UNKNOWN_TOPIC_OR_PARTITION
         partitions: list[OffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             passed += 1
@@ -169,13 +177,16 @@ async def answers(
             are_known = are_known and code is not None
             code = unknown if code is None else code
             partitions.append({"partition_index": index, "error_code": code})
-        answered.append({"name": topic.name, "partitions": partitions})
+        named: OffsetCommitResponseTopic = {"name": topic.name, "partitions": partitions}
+        if by_id:
+            named["topic_id"] = getattr(topic, "topic_id", None) or NO_ID
+        answered.append(named)
     if are_known and any(topic["partitions"] for topic in answered):
         return answered
-    merged: dict[str, OffsetCommitResponseTopic] = {}
+    merged: dict[object, OffsetCommitResponseTopic] = {}
     for passed, each in enumerate(answered, 1):
         if passed % PAUSE_EVERY == 0:
             await context.turns.pause()
-        merged.setdefault(each["name"], {"name": each["name"], "partitions": []})
-        merged[each["name"]]["partitions"] += each["partitions"]
+        key = each["topic_id"] if by_id else each["name"]
+        merged.setdefault(key, {**each, "partitions": []})["partitions"] += each["partitions"]
     return [*merged.values()]

@@ -6,7 +6,7 @@ whole request is answered without topics. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from ...coordinator.groups import Groups
     from ...coordinator.moment import Moment
     from ...coordinator.outcome import Outcome
-    from ...protocol.api_types.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+    from ...protocol.api_types.offset_delete import (
+        OffsetDeleteRequest,
+        OffsetDeleteResponse,
+        OffsetDeleteResponseTopic,
+    )
     from ..node import Node
 
 
@@ -43,4 +47,5 @@ async def offset_delete(
     else:
         results = await shard.run(decide)
     codes = dict(zip(partitions, results, strict=True))
-    return {"topics": await answers(node, context, request.topics, codes)}
+    topics = await answers(node, context, request.topics, codes)
+    return {"topics": cast("list[OffsetDeleteResponseTopic]", topics)}

@@ -1,4 +1,4 @@
-"""OffsetFetch (9), versions 1-9: fetch the committed offsets of groups.
+"""OffsetFetch (9), versions 1-10: fetch the committed offsets of groups.
 
 1    an error of the group is the answer for each partition
 2    all partitions of a group (null topics); an error of the whole answer
@@ -8,21 +8,23 @@
 7    require_stable: UNSTABLE_OFFSET_COMMIT while a transaction has a pending offset (KIP-447)
 8    several groups (KIP-709)
 9    member and epoch are checked for consumer groups (KIP-848), and ignored for classic ones
+10   topics by their ids
 
 A client need not be a member. The offset of a missing group, topic or offset is -1, without an
-error. Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
+error; an id that no topic has is UNKNOWN_TOPIC_ID. Skipped: nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ...coordinator.groups import FetchedOffset, Groups
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.api import serves
 from ..requests.context import Context
+from ..requests.topics_by_id import NO_ID, UNNAMED, id_of, name_topics
 
 if TYPE_CHECKING:
     from ...protocol.api_types.offset_fetch import (
@@ -30,34 +32,41 @@ if TYPE_CHECKING:
         OffsetFetchRequestGroup,
         OffsetFetchResponse,
         OffsetFetchResponseGroup,
-        OffsetFetchResponsePartition,
+        OffsetFetchResponsePartitions,
         OffsetFetchResponseTopic,
+        OffsetFetchResponseTopics,
     )
     from ..node import Node
 
 _GROUP_ERROR_SINCE: Final = 2
 _SEVERAL_SINCE: Final = 8
+_IDS_SINCE: Final = 10
 
 _TopicPartitions = list[tuple[str, Sequence[int]]]
 
 
-@serves(ApiKey.OFFSET_FETCH, versions=(1, 9), guard="guard_groups.offset_fetch")
+@serves(ApiKey.OFFSET_FETCH, versions=(1, 10), guard="guard_groups.offset_fetch")
 async def offset_fetch(
     node: Node, context: Context, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
     stable = request.require_stable
     if context.version >= _SEVERAL_SINCE:
-        groups = context.turns.each(request.groups)
-        answers = [
-            await _group(node, context, group, require_stable=stable) async for group in groups
-        ]
+        by_id = context.version >= _IDS_SINCE
+        answers = []
+        async for group in context.turns.each(request.groups):
+            if by_id:
+                await name_topics(node, context, group.topics or ())
+            answered = await _group(node, context, group, require_stable=stable)
+            answers.append(await _with_ids(node, context, group, answered) if by_id else answered)
         return {"groups": answers}
     answer = await _group(node, context, request, require_stable=stable)
     code = answer.get("error_code", Code.NONE)
     if context.version < _GROUP_ERROR_SINCE and code != Code.NONE:
         refused = FetchedOffset(error=Code(code))
-        return {"topics": await _answers(context, _requested(request), lambda *_: refused)}
-    return {"topics": answer["topics"], "error_code": code}
+        unread = await _answers(context, _requested(request), lambda *_: refused)
+        return {"topics": cast("list[OffsetFetchResponseTopic]", unread)}
+    topics = cast("list[OffsetFetchResponseTopic]", answer["topics"])
+    return {"topics": topics, "error_code": code}
 
 
 async def _group(
@@ -94,13 +103,33 @@ async def _group(
         return {"group_id": group_id, "topics": [], "error_code": refused.code}
 
 
+async def _with_ids(
+    node: Node, context: Context, group: OffsetFetchRequestGroup, answer: OffsetFetchResponseGroup
+) -> OffsetFetchResponseGroup:
+    """The answer by ids: deleted topics are left out, unknown ids get their error at the end."""
+    found = [topic async for topic in context.turns.each(answer["topics"]) if topic["name"]]
+    for topic in found:
+        topic["topic_id"] = id_of(node, topic["name"])
+    answer["topics"] = [topic for topic in found if topic["topic_id"] != NO_ID]
+    if answer.get("error_code", Code.NONE) == Code.NONE:
+        refused = FetchedOffset(error=Code.UNKNOWN_TOPIC_ID)
+        async for asked in context.turns.each(group.topics or ()):
+            if asked.name == UNNAMED:
+                unknown = await _answers(
+                    context, [(UNNAMED, asked.partition_indexes)], lambda *_: refused
+                )
+                unknown[0]["topic_id"] = asked.topic_id or NO_ID
+                answer["topics"] += unknown
+    return answer
+
+
 def _requested(group: OffsetFetchRequest | OffsetFetchRequestGroup) -> _TopicPartitions:
     return [(topic.name, topic.partition_indexes) for topic in group.topics or ()]
 
 
 async def _answers(
     context: Context, topics: _TopicPartitions, offset_of: Callable[[str, int], FetchedOffset]
-) -> list[OffsetFetchResponseTopic]:
+) -> list[OffsetFetchResponseTopics]:
     return [
         {
             "name": name,
@@ -113,7 +142,7 @@ async def _answers(
     ]
 
 
-def _answer(index: int, fetched: FetchedOffset) -> OffsetFetchResponsePartition:
+def _answer(index: int, fetched: FetchedOffset) -> OffsetFetchResponsePartitions:
     return {
         "partition_index": index,
         "committed_offset": fetched.offset,

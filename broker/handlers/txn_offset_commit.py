@@ -1,4 +1,4 @@
-"""TxnOffsetCommit (28), versions 0-5: offsets that are committed with the transaction.
+"""TxnOffsetCommit (28), versions 0-6: offsets that are committed with the transaction.
 
 0-3  INVALID_TXN_STATE if the offsets partition is not in the transaction
 1    the answer has a throttle time
@@ -6,6 +6,8 @@
 3    member and generation are checked (KIP-447); flexible encoding
 4    TRANSACTION_ABORTABLE if the offsets partition is not in the transaction (KIP-890)
 5    the request adds the offsets partition to the transaction (KIP-890)
+6    topics by their ids; GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH, which are ILLEGAL_GENERATION
+     before (KIP-1319)
 
 Another producer epoch is INVALID_PRODUCER_EPOCH in every version. A commit without a member
 (generation -1, empty id) is accepted even with active members: older clients send none.
@@ -24,6 +26,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.api import code_for, serves
 from ..requests.context import Context
 from ..requests.fencings import log_fenced
+from ..requests.topics_by_id import name_topics
 from .offset_commit import answers, decide_offsets_ahead, offsets_to_commit
 
 if TYPE_CHECKING:
@@ -36,17 +39,25 @@ if TYPE_CHECKING:
     from ..node import Node
 
 _ADDS_SINCE: Final = 5
+_IDS_SINCE: Final = 6
 
 
 @serves(
     ApiKey.TXN_OFFSET_COMMIT,
-    versions=(0, 5),
+    versions=(0, 6),
     guard="guard_transactions.txn_offset_commit",
-    older_codes={Code.TRANSACTION_ABORTABLE: (4, Code.INVALID_TXN_STATE)},
+    older_codes={
+        Code.TRANSACTION_ABORTABLE: (4, Code.INVALID_TXN_STATE),
+        Code.GROUP_ID_NOT_FOUND: (6, Code.ILLEGAL_GENERATION),
+        Code.STALE_MEMBER_EPOCH: (6, Code.ILLEGAL_GENERATION),
+    },
 )
 async def txn_offset_commit(
     node: Node, context: Context, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
+    by_id = context.version >= _IDS_SINCE
+    if by_id:
+        await name_topics(node, context, request.topics)
     offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
@@ -71,7 +82,7 @@ async def txn_offset_commit(
             log_fenced(context, refused, **who)
             results = (_code(refused, context),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, results, strict=True)}
-    return {"topics": await answers(node, context, request.topics, codes)}
+    return {"topics": await answers(node, context, request.topics, codes, by_id=by_id)}
 
 
 async def _join_transaction(

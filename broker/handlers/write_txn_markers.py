@@ -1,12 +1,12 @@
-"""WriteTxnMarkers (27), version 1: append commit or abort markers to partitions.
+"""WriteTxnMarkers (27), versions 1-2: append commit or abort markers to partitions.
 
 1    flexible encoding; version 0 is gone since Kafka 4.0
+2    the version of the transaction: from 2 on its marker has a raised epoch (KIP-1228)
 
 Coordinators send it to the leaders of partitions; so does `kafka-transactions.sh abort`, which ends
 a hanging transaction on one partition without its coordinator. A marker for a producer that is
 unknown to the partition is written too. Each partition has its own result, grouped by producer id;
-a marker without partitions has no result.
-Skipped: version 2 (KIP-1228), which Kafka 4.1 does not offer.
+a marker without partitions has no result. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 
 _NO_PRODUCER: Final = -1
+_RAISED_EPOCHS_SINCE: Final = 2
 Results: TypeAlias = "dict[int, dict[str, dict[int, WritableTxnMarkerPartitionResult]]]"
 """Answers by producer id, topic and partition."""
 
 
-@serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1), guard="guard_transactions.write_txn_markers")
+@serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 2), guard="guard_transactions.write_txn_markers")
 async def write_txn_markers(
     node: Node, context: Context, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
@@ -116,7 +117,7 @@ def _appended(
     }
     if not _exists(node, *topic_partition):
         return {**partition, "error_code": Code.UNKNOWN_TOPIC_OR_PARTITION}
-    if marker.producer_id < 0 or marker.producer_epoch < 0:
+    if marker.producer_id < 0 or marker.producer_epoch < 0 or marker.transaction_version == -1:
         return {**partition, "error_code": Code.UNKNOWN_SERVER_ERROR}
     try:
         log = markers.append(
@@ -125,6 +126,7 @@ def _appended(
             Producer(marker.producer_id, marker.producer_epoch),
             commit=marker.transaction_result,
             coordinator_epoch=marker.coordinator_epoch,
+            raises_epoch=marker.transaction_version >= _RAISED_EPOCHS_SINCE,
         )
     except Refused as refused:
         return {**partition, "error_code": refused.code}

@@ -8,12 +8,13 @@ named in the request get an error, other ones are omitted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ...protocol.acls import AclResource, Operation
 from ...protocol.errors import Code, Refused
 from .authorization import authorized_operations, may, may_cluster, may_topic, must
 from .guards import Handler, split_allowed
+from .topics_by_id import NO_ID, UNNAMED, name_topics
 
 if TYPE_CHECKING:
     from ...protocol.api_types.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -33,19 +34,24 @@ if TYPE_CHECKING:
         OffsetDeleteRequest,
         OffsetDeleteRequestTopic,
         OffsetDeleteResponse,
+        OffsetDeleteResponseTopic,
     )
     from ...protocol.api_types.offset_fetch import (
         OffsetFetchRequest,
         OffsetFetchRequestGroup,
         OffsetFetchRequestTopic,
+        OffsetFetchRequestTopics,
         OffsetFetchResponse,
         OffsetFetchResponseGroup,
         OffsetFetchResponseTopic,
+        OffsetFetchResponseTopics,
     )
     from ..node import Node
     from .context import Context
 
 _SEVERAL_SINCE: Final = 8
+_COMMITTED_IDS_SINCE: Final = 10
+_FETCHED_IDS_SINCE: Final = 10
 _GROUP_ERROR_SINCE: Final = 2
 _GROUP_REFUSED: Final = Code.GROUP_AUTHORIZATION_FAILED
 _TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
@@ -79,16 +85,19 @@ async def offsets_refused(
     context: Context, topics: Iterable[OffsetDeleteRequestTopic], code: Code
 ) -> list[OffsetCommitResponseTopic]:
     """Answers with this error code for each partition of an offset commit."""
-    return [
-        {
+    answers: list[OffsetCommitResponseTopic] = []
+    async for topic in context.turns.each(topics):
+        answer: OffsetCommitResponseTopic = {
             "name": topic.name,
             "partitions": [
                 {"partition_index": partition.partition_index, "error_code": code}
                 async for partition in context.turns.each(topic.partitions)
             ],
         }
-        async for topic in context.turns.each(topics)
-    ]
+        if hasattr(topic, "topic_id"):
+            answer["topic_id"] = topic.topic_id or NO_ID
+        answers.append(answer)
+    return answers
 
 
 async def offset_commit(
@@ -99,8 +108,16 @@ async def offset_commit(
 ) -> OffsetCommitResponse:
     if not _may_group(node, context, Operation.READ, request.group_id):
         return {"topics": await offsets_refused(context, request.topics, _GROUP_REFUSED)}
+    by_id = context.version >= _COMMITTED_IDS_SINCE
+    if by_id:
+        await name_topics(node, context, request.topics)
     request.topics, refused = await split_allowed(
-        context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
+        context,
+        request.topics,
+        lambda topic: (
+            (by_id and topic.name == UNNAMED)
+            or may_topic(node, context, Operation.READ, topic.name)
+        ),
     )
     body = await handle(node, context, request) if request.topics else {"topics": []}
     body["topics"] += await offsets_refused(context, refused, _TOPIC_REFUSED)
@@ -142,7 +159,8 @@ async def _fetch_of_one(
     if not _may_group(node, context, Operation.DESCRIBE, request.group_id):
         if context.version >= _GROUP_ERROR_SINCE:
             raise Refused(_GROUP_REFUSED)
-        return {"topics": await _unfetched(context, request.topics or (), _GROUP_REFUSED)}
+        unfetched = await _unfetched(context, request.topics or (), _GROUP_REFUSED)
+        return {"topics": cast("list[OffsetFetchResponseTopic]", unfetched)}
     hidden, is_all = await _without_unseen(node, context, request), request.topics is None
     body = await handle(node, context, request)
     await _finish(node, context, body, hidden, is_all=is_all)
@@ -156,10 +174,16 @@ async def _without_unseen(
     if group.topics is None:
         return []
     topics: Sequence[OffsetFetchRequestTopic] = group.topics
+    by_id = context.version >= _FETCHED_IDS_SINCE
+    if by_id:
+        await name_topics(node, context, cast("Sequence[OffsetFetchRequestTopics]", topics))
     group.topics, hidden = await split_allowed(
         context,
         topics,
-        lambda topic: may_topic(node, context, Operation.DESCRIBE, topic.name),
+        lambda topic: (
+            (by_id and topic.name == UNNAMED)
+            or may_topic(node, context, Operation.DESCRIBE, topic.name)
+        ),
     )
     return hidden
 
@@ -172,22 +196,24 @@ async def _finish(
     *,
     is_all: bool,
 ) -> None:
+    topics = cast("list[OffsetFetchResponseTopics]", answer["topics"])
     if is_all:
-        answer["topics"] = [
+        topics[:] = [
             topic
-            async for topic in context.turns.each(answer["topics"])
+            async for topic in context.turns.each(topics)
             if may_topic(node, context, Operation.DESCRIBE, topic["name"])
         ]
     if answer.get("error_code", Code.NONE) == Code.NONE:
-        answer["topics"] += await _unfetched(context, hidden, _TOPIC_REFUSED)
+        topics += await _unfetched(context, hidden, _TOPIC_REFUSED)
 
 
 async def _unfetched(
     context: Context, topics: Iterable[OffsetFetchRequestTopic], code: Code
-) -> list[OffsetFetchResponseTopic]:
+) -> list[OffsetFetchResponseTopics]:
     return [
         {
             "name": topic.name,
+            "topic_id": getattr(topic, "topic_id", None) or NO_ID,
             "partitions": [
                 {
                     "partition_index": index,
@@ -287,6 +313,9 @@ async def offset_delete(
     if body.get("error_code", Code.NONE) == Code.NONE:
         body["topics"] = [
             *body.get("topics", ()),
-            *await offsets_refused(context, refused, _TOPIC_REFUSED),
+            *cast(
+                "list[OffsetDeleteResponseTopic]",
+                await offsets_refused(context, refused, _TOPIC_REFUSED),
+            ),
         ]
     return body

@@ -15,6 +15,7 @@ from ...protocol.errors import Code
 from .authorization import WHY, may, may_cluster, may_some, may_topic, must, must_cluster
 from .guard_groups import offsets_refused
 from .guards import Handler, split_allowed
+from .topics_by_id import UNNAMED, name_topics
 
 if TYPE_CHECKING:
     from ...protocol.api_types.add_offsets_to_txn import (
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _FROM_BROKERS_SINCE: Final = 4
 _TWO_PHASES_SINCE: Final = 6
+_IDS_SINCE: Final = 6
 _ID_REFUSED: Final = Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
 
@@ -161,10 +163,16 @@ async def txn_offset_commit(
                 context, request.topics, Code.GROUP_AUTHORIZATION_FAILED
             )
         }
+    by_id = context.version >= _IDS_SINCE
+    if by_id:
+        await name_topics(node, context, request.topics)
     request.topics, refused = await split_allowed(
         context,
         request.topics,
-        lambda topic: may_topic(node, context, Operation.READ, topic.name),
+        lambda topic: (
+            (by_id and topic.name == UNNAMED)
+            or may_topic(node, context, Operation.READ, topic.name)
+        ),
     )
     body = await handle(node, context, request) if request.topics else {"topics": []}
     body["topics"] += await offsets_refused(context, refused, _TOPIC_REFUSED)

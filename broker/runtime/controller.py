@@ -31,9 +31,9 @@ from ...metadata.records import (
     EndTransactionRecord,
     MetadataRecord,
     PartitionChangeRecord,
-    RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
+from ...metadata.registrations import CORDONED, controller_removal, cordoning, registration
 from ...metadata.topic_names import check_topic_name
 from ...protocol.batch import Framed
 from ...protocol.errors import Code, Refused
@@ -114,6 +114,7 @@ class Controller:
         self._metadata_log = metadata_log
         self._directory = directory
         self._node_id, self._config, self._clock = config.node_id, config, clock
+        self._cordoned = config.given.get(CORDONED, "")
         self._new_id = new_id
         self._batch_records = limits.metadata_batch_records
 
@@ -219,16 +220,13 @@ class Controller:
     ) -> None:
         """Register a node that has started to listen, with a new broker epoch and leader epochs."""
         epoch = self._metadata_log.end_offset
+        incarnation_id = incarnation_id or self._new_id()
+        place = self._directory.directory_id, self._cordoned
         self._commit(
             [
-                RegisterBrokerRecord(
-                    broker_id=node_id,
-                    incarnation_id=incarnation_id or self._new_id(),
-                    broker_epoch=epoch,
-                    end_points=tuple(end_points),
+                registration(
+                    self.catalog, node_id, epoch, end_points, incarnation_id, rack, *place,
                     features=self.features.supported,
-                    rack=rack,
-                    log_dirs=(self._directory.directory_id,),
                 )
             ]
         )
@@ -515,6 +513,10 @@ class Controller:
         """Append and replay decided changes of leaders or replicas."""
         self._commit_each(records)
 
+    def forget_controller(self, controller_id: int) -> None:
+        """Remove a controller from the metadata; raises like `controller_removal`."""
+        self._commit([controller_removal(self.catalog, self._node_id, controller_id)])
+
     def forget_broker(self, node_id: int) -> None:
         """Remove a broker from the cluster, until it registers again.
 
@@ -576,6 +578,9 @@ class Controller:
         elif resource_type == ResourceType.BROKER:
             self._use_dynamic_settings()
             self.topic_logs.configure(self.catalog.topics.values())
+            if CORDONED in changes and resource_name:
+                node_id, directory_id = int(resource_name), self._directory.directory_id
+                self._commit(cordoning(self.catalog, node_id, directory_id, self._cordoned))
         _call_hooks(self.on_configs_changed, resource_type, resource_name)
 
     def _use_dynamic_settings(self) -> None:

@@ -28,6 +28,7 @@ _ADAPTIVE_LINGER_MS = 1
 """What -1 means here: Kafka then answers when its queue of requests is empty."""
 _SESSION = "consumer.session.timeout.ms"
 _HEARTBEAT = "consumer.heartbeat.interval.ms"
+_ASSIGNMENT = "consumer.assignment.interval.ms"
 _OF_SHARE_GROUPS = (
     "share.session.timeout.ms",
     "share.heartbeat.interval.ms",
@@ -105,6 +106,7 @@ def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
     return ConsumerGroupSettings(
         session_timeout_ms=config["group.consumer.session.timeout.ms"],
         heartbeat_interval_ms=config["group.consumer.heartbeat.interval.ms"],
+        assignment_interval_ms=config["group.consumer.assignment.interval.ms"],
         max_size=config["group.consumer.max.size"],
         assignors=tuple(NAMES[name] for name in config["group.consumer.assignors"]),
         regex_refresh_interval_ms=config["group.consumer.regex.refresh.interval.ms"],
@@ -122,13 +124,12 @@ def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], G
         heartbeat_interval_ms = config.group_value(_HEARTBEAT, overrides)
         assert isinstance(session_timeout_ms, int)
         assert isinstance(heartbeat_interval_ms, int)
-        return GroupLimits(session_timeout_ms, heartbeat_interval_ms)
-
-    usual = under({})
+        assignment_interval_ms = config.group_value(_ASSIGNMENT, overrides)
+        assert isinstance(assignment_interval_ms, int)
+        return GroupLimits(session_timeout_ms, heartbeat_interval_ms, assignment_interval_ms)
 
     def limits_of(group_id: str) -> GroupLimits:
-        overrides = catalog.overrides(ResourceType.GROUP, group_id)
-        return under(overrides) if overrides else usual
+        return under(catalog.overrides(ResourceType.GROUP, group_id))
 
     return limits_of
 

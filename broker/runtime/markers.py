@@ -34,12 +34,14 @@ def append(
     *,
     commit: bool,
     coordinator_epoch: int,
+    raises_epoch: bool = False,
 ) -> PartitionLog:
     """Append one marker; on `__consumer_offsets` it also ends the group's pending offsets.
 
     Args:
         partitions: of the node that leads the partition.
         partition: topic and partition index.
+        raises_epoch: an open transaction ends only by a higher epoch than its own (KIP-1228).
 
     Returns:
         the log, which may need a flush before the marker is acknowledged.
@@ -50,6 +52,8 @@ def append(
     """
     log = partitions.open_led_log(*partition)
     partitions.check_in_sync(log)
+    if raises_epoch:
+        log.producers.check_raised_epoch(producer.producer_id, producer.producer_epoch)
     try:
         if log.topic == CONSUMER_OFFSETS:
             _end_on_offsets_log(partitions, log, producer, commit, coordinator_epoch)

@@ -157,6 +157,16 @@ def _directories(config: Settings) -> None:
         raise BadSetting(name, text, "must be one directory: Ottla has only one")
 
 
+def _cordoned(config: Settings) -> None:
+    name, cordoned = "cordoned.log.dirs", config["cordoned.log.dirs"]
+    if "*" in cordoned and len(cordoned) > 1:
+        raise BadSetting(name, config.text(name), "must have no other value beside *")
+    missing = [each for each in cordoned if each not in ("*", *config.log_dirs)]
+    if missing:
+        why = f"{', '.join(missing)} must be * or the directory of log.dirs"
+        raise BadSetting(name, config.text(name), why)
+
+
 def _retention(config: Settings) -> None:
     _at_least(config, "log.retention.ms", 1, also=-1)
 
@@ -334,6 +344,7 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
     (("process.roles",), _roles),
     (("controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id"), _quorum),
     (("log.dirs", "log.dir"), _directories),
+    (("cordoned.log.dirs",), _cordoned),
     (tuple(name for name, _ in SYNONYMS["log.retention.ms"]), _retention),
     (("log.roll.ms", "log.roll.jitter.ms"), _roll),
     (

@@ -37,8 +37,9 @@ class ClassicMembers:
         """JoinGroup (11): answered at once, without a leader: the coordinator assigns.
 
         Raises:
-            Refused: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
-                FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR for an unreadable subscription.
+            Refused: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL (also for an unreadable
+                subscription), UNKNOWN_MEMBER_ID,
+                FENCED_INSTANCE_ID.
         """
         turn = ConsumerTurn(now)
         instance_id = request.group_instance_id
@@ -55,7 +56,8 @@ class ClassicMembers:
         try:
             subscription = read_subscription(request.protocols[0][1])
         except Malformed as wrong:
-            raise Refused(Code.UNKNOWN_SERVER_ERROR, f"no subscription: {wrong}") from None
+            why = f"no subscription: {wrong}"
+            raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL, why) from None
         new = _updated(old, request, subscription)
         owned = by_id(subscription.owned, self._topics)
         if becomes_classic:
@@ -63,7 +65,7 @@ class ClassicMembers:
         else:
             bump = self._steps.subscribe(group, old, new, turn)
             target = self._steps.advance(group, (old, new), turn, bump=bump)
-            new = self._steps.reconcile(group, new, target, owned, turn)
+            new = self._steps.reconcile(group, new, target, owned, turn, has_changed=bump)
             self._await_sync(group, new, request, turn.now_ms)
         reply = JoinReply(
             new.member_id,
@@ -91,7 +93,7 @@ class ClassicMembers:
             self._steps.refresh_metadata(group, members, turn, bump=bump)
         if not bump:
             target = (group.target_epoch, group.target_of(new))
-            new = self._steps.reconcile(group, new, target, owned, turn)
+            new = self._steps.reconcile(group, new, target, owned, turn, has_changed=False)
         self._groups.become_classic(group, (), new, turn, rebalance=bump)
         return new
 

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..java_order import in_timeline_table
-from .member import LEAVING_EPOCH, NOTHING, Assignment, ConsumerMember
+from .member import LEAVING_EPOCH, NO_EPOCHS, NOTHING, Assignment, ConsumerMember
 from .records import (
     ConsumerRecord,
     ConsumerRemoved,
@@ -51,8 +51,9 @@ class ConsumerGroup:
     """The state of one group.
 
     Attributes:
-        epoch: raised whenever members, subscriptions or topics change; 0 before the first.
+        epoch: raised whenever members, subscriptions or topics change; 1 before the first.
         target_epoch: the group's epoch that the target was made for.
+        target_timestamp_ms: when, by the wall time; 0 if the next one may be made at once.
         targets: the target assignment of each member, by member id.
         owners: the inverse of `targets`: member ids by topic id and partition.
         subscribers: by topic name.
@@ -66,9 +67,10 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = 1
         self.metadata_hash = 0
         self.target_epoch = 0
+        self.target_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Assignment] = {}
         self.owners: dict[uuid.UUID, dict[int, str]] = {}
@@ -246,6 +248,7 @@ class ConsumerGroup:
                 self.epoch, self.metadata_hash = record.epoch, record.metadata_hash
             case TargetEpoch():
                 self.target_epoch = record.epoch
+                self.target_timestamp_ms = record.timestamp_ms
             case TargetMember():
                 self._set_target(record.member_id, record.partitions)
                 self.targets[record.member_id] = record.partitions
@@ -273,14 +276,14 @@ class ConsumerGroup:
                 if name in self.members:
                     gone = CurrentMember(
                         self.group_id, name, LEAVING_EPOCH, LEAVING_EPOCH,
-                        self.members[name].state, NOTHING, NOTHING,
+                        self.members[name].state, NOTHING, NOTHING, NO_EPOCHS,
                     )  # fmt: skip
                     self._apply_current(gone)
             case Kind.TARGET_MEMBER:
                 self._set_target(name, NOTHING)
                 self.targets.pop(name, None)
             case Kind.TARGET:
-                self.target_epoch = NO_EPOCH
+                self.target_epoch, self.target_timestamp_ms = NO_EPOCH, 0
             case Kind.REGEX:
                 self._forget_regex(name)
             case Kind.SUBSCRIPTION_METADATA:

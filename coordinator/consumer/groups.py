@@ -26,7 +26,14 @@ from .member import (
     MemberState,
 )
 from .migration import make_classic_group, upgraded
-from .records import ConsumerRecord, ConsumerRemoved, Kind, ResolvedRegex, current
+from .records import (
+    ConsumerRecord,
+    ConsumerRemoved,
+    Kind,
+    ResolvedRegex,
+    TargetEpoch,
+    current,
+)
 from .regexes import Found, MatchTopics
 from .requests import (
     ConsumerGroupSettings,
@@ -64,7 +71,12 @@ class ConsumerSetup:
         """A function from a group id to the limits of the group."""
         if self.own_limits_of is not None:
             return self.own_limits_of
-        usual = GroupLimits(self.settings.session_timeout_ms, self.settings.heartbeat_interval_ms)
+        settings = self.settings
+        usual = GroupLimits(
+            settings.session_timeout_ms,
+            settings.heartbeat_interval_ms,
+            settings.assignment_interval_ms,
+        )
         return lambda group_id: usual
 
 
@@ -86,7 +98,7 @@ class ConsumerGroups:
         self._adopt = adopt
         self._max_classic_size = max_classic_size
         self.groups: dict[str, ConsumerGroup] = {}
-        self.steps = Steps(setup.settings, setup.topics)
+        self.steps = Steps(setup.settings, setup.topics, self._limits_of)
         self._loaded: dict[str, None] = {}  # replayed; their sessions have not begun yet
 
     def get(self, group_id: str) -> ConsumerGroup | None:
@@ -116,11 +128,12 @@ class ConsumerGroups:
         self.steps.check_room(group, request.member_id)
         old = self._member_for(group, request, turn)
         new = _updated(old, request)
-        bump = group.epoch == 0
-        bump |= self.steps.subscribe(group, old, new, turn)
+        bump = self.steps.subscribe(group, old, new, turn)
+        has_changed = bump or new.subscribed_topic_regex != old.subscribed_topic_regex
         bump |= self.steps.update_regexes(group, old, new, request.may_see, turn)
+        bump |= self.steps.has_other_assignor(group, old, new)
         target = self.steps.advance(group, (old, new), turn, bump=bump)
-        new = self.steps.reconcile(group, new, target, request.owned, turn)
+        new = self.steps.reconcile(group, new, target, request.owned, turn, has_changed=has_changed)
         limits = self._limits_of(group.group_id)
         due_ms = turn.now_ms + limits.session_timeout_ms
         self.steps.begin_session(group.group_id, new.member_id, due_ms)
@@ -226,6 +239,8 @@ class ConsumerGroups:
         subscribed = group.subscribers_after(gone, gone_regexes=regexes)
         hashed = metadata_hash(subscribed, self._topics)
         turn.raise_epoch(group, group.epoch + 1, hashed)
+        if not left:  # the next member need not wait for the assignment interval
+            turn.records.append(TargetEpoch(group.group_id, group.epoch + 1))
 
     def may_become_classic(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
         """Whether the group becomes a classic one if a classic member replaces this static one."""

@@ -19,7 +19,14 @@ from ..classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from ..group_kind import ClaimedMember, GroupKind, ListedGroup, check_group_id, never_expires
+from ..group_kind import (
+    ClaimedMember,
+    GroupKind,
+    ListedGroup,
+    PartitionCheck,
+    check_group_id,
+    never_expires,
+)
 from ..group_kinds import CONSUMER
 from ..moment import Moment
 from ..outcome import Outcome, Parked
@@ -31,6 +38,8 @@ from .records import ConsumerRecord
 from .requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from ..classic.groups import ClassicGroups
     from ..group_records import OffsetCommitted
     from .regexes import Found, MatchTopics
@@ -114,17 +123,30 @@ class ConsumerKind(GroupKind):
 
     # ---- offsets
 
-    def check_commit(self, group_id: str, committer: ClaimedMember, *, transactional: bool) -> None:
+    def check_commit(
+        self, group_id: str, committer: ClaimedMember, *, transactional: bool
+    ) -> PartitionCheck | None:
         group = self.groups[group_id]
         has_no_member = committer.generation_id == -1 and not committer.member_id
         if committer.generation_id < 0 and not group.members:
-            return  # an admin client, or a consumer that manages its partitions itself
+            return None  # an admin client, or a consumer that manages its partitions itself
         if transactional and has_no_member and committer.group_instance_id is None:
-            return
+            return None
         member = group.member(committer.member_id)
         if not transactional and member.classic is None and not committer.knows_epochs:
             raise Refused(Code.UNSUPPORTED_VERSION)
-        _check_member_epoch(member, committer.generation_id)
+        epoch = committer.generation_id
+        if epoch > member.member_epoch:
+            raise _wrong_epoch(member)
+        if epoch == member.member_epoch:
+            return None
+
+        def check(topic_id: UUID | None, partition: int) -> None:
+            """An older epoch is good for a partition that the member has had since (KIP-1251)."""
+            if not member.has_had(topic_id, partition, epoch):
+                raise _wrong_epoch(member)
+
+        return check
 
     def committed(self, group_id: str, member_id: str, *, now: Moment) -> None:
         """A commit does not extend the session of a member."""
@@ -187,6 +209,8 @@ class ConsumerKind(GroupKind):
 
 def _check_member_epoch(member: ConsumerMember, epoch: int) -> None:
     if epoch != member.member_epoch:
-        raise Refused(
-            Code.STALE_MEMBER_EPOCH if member.classic is None else Code.ILLEGAL_GENERATION
-        )
+        raise _wrong_epoch(member)
+
+
+def _wrong_epoch(member: ConsumerMember) -> Refused:
+    return Refused(Code.STALE_MEMBER_EPOCH if member.classic is None else Code.ILLEGAL_GENERATION)

@@ -20,6 +20,12 @@ Assignment = Mapping[uuid.UUID, frozenset[int]]
 
 NOTHING: Final[Assignment] = MappingProxyType({})
 
+AssignmentEpochs = Mapping[uuid.UUID, Mapping[int, int]]
+"""The member's epoch at the assignment of each partition, by topic id and index (KIP-1251)."""
+
+NO_EPOCHS: Final[AssignmentEpochs] = MappingProxyType({})
+
+NO_EPOCH_OF: Final[Mapping[int, int]] = MappingProxyType({})
 JOINING_EPOCH: Final = 0
 LEAVING_EPOCH: Final = -1
 STATIC_LEAVING_EPOCH: Final = -2
@@ -37,6 +43,15 @@ class MemberState(IntEnum):
     @classmethod
     def _missing_(cls, value: object) -> MemberState:
         return cls.UNKNOWN  # of a newer coordinator
+
+
+def epochs_of(epoch: int, *assignments: Assignment) -> AssignmentEpochs:
+    """The epochs of partitions that were all assigned in one epoch."""
+    found: dict[uuid.UUID, dict[int, int]] = {}
+    for assignment in assignments:
+        for topic_id, indexes in assignment.items():
+            found.setdefault(topic_id, {}).update(dict.fromkeys(indexes, epoch))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,8 @@ class CurrentState(Protocol):
     def assigned(self) -> Assignment: ...
     @property
     def pending_revocation(self) -> Assignment: ...
+    @property
+    def epochs(self) -> AssignmentEpochs: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +93,7 @@ class ConsumerMember:
         subscribed_topic_regex: empty for none.
         assigned: the partitions that it may use now.
         pending_revocation: the partitions that it has to give up first.
+        epochs: of both, in which it got them: a commit may name any epoch since.
         classic: the data of a classic member; None for a member of the new protocol.
     """
 
@@ -93,6 +111,7 @@ class ConsumerMember:
     server_assignor: str | None = None
     assigned: Assignment = field(default_factory=lambda: NOTHING)
     pending_revocation: Assignment = field(default_factory=lambda: NOTHING)
+    epochs: AssignmentEpochs = field(default_factory=lambda: NO_EPOCHS, repr=False)
     classic: ClassicMember | None = None
 
     def with_current(self, current: CurrentState) -> ConsumerMember:
@@ -104,7 +123,15 @@ class ConsumerMember:
             state=current.state,
             assigned=current.assigned,
             pending_revocation=current.pending_revocation,
+            epochs=current.epochs,
         )
+
+    def has_had(self, topic_id: uuid.UUID | None, partition: int, since_epoch: int) -> bool:
+        """Whether it has a partition now that it had in an epoch."""
+        if topic_id is None:
+            return False
+        epoch = self.epochs.get(topic_id, NO_EPOCH_OF).get(partition)
+        return epoch is not None and epoch <= since_epoch
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
         """Whether it has all partitions of its target of that epoch."""

@@ -15,7 +15,7 @@ from ..classic.requests import JoinReply, SyncReply
 from ..outcome import Answer, Effect
 from .classic_protocol import read_assignment, read_subscription, version_of, write_assignment
 from .group import ConsumerGroup
-from .member import ClassicMember, ConsumerMember
+from .member import ClassicMember, ConsumerMember, epochs_of
 from .records import ConsumerRecord, GroupEpoch, TargetEpoch, TargetMember, current, subscription
 from .requests import ConsumerGroupSettings
 from .topics import Topics, metadata_hash
@@ -89,6 +89,7 @@ def _consumer_member(member: Member, protocol: str, epoch: int, topics: Topics) 
         client_host=member.client_host,
         subscribed_topic_names=subscribed.topics,
         assigned=assigned,
+        epochs=epochs_of(epoch, assigned),
         classic=ClassicMember(member.session_timeout_ms, member.protocols),
     )
 

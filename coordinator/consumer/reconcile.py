@@ -1,8 +1,8 @@
 """The next step of a member towards its target (KIP-848, CurrentAssignmentBuilder of Kafka).
 
-First the member gives up partitions that are not in its target, and stays in its epoch until it
-confirms that. Then it moves to the epoch of the target and gets the free partitions; it gets the
-others once their owners have given them up.
+First the member gives up partitions that are not in its target, or whose topic it is not subscribed
+to, and stays in its epoch until it confirms that. Then it moves to the epoch of the target and gets
+the free partitions; it gets the others once their owners have given them up.
 """
 
 from __future__ import annotations
@@ -12,10 +12,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...protocol.errors import Code, Refused
-from .member import NOTHING, Assignment, ConsumerMember, MemberState
+from .member import (
+    NO_EPOCH_OF,
+    NOTHING,
+    Assignment,
+    AssignmentEpochs,
+    ConsumerMember,
+    MemberState,
+)
 
 PartitionEpoch = Callable[[uuid.UUID, int], int]
 """The epoch in which a partition is owned; -1 when it is free."""
+
+IsSubscribed = Callable[[uuid.UUID], bool]
+"""Whether the member is subscribed to a topic."""
 
 
 def reconciled(
@@ -25,11 +35,14 @@ def reconciled(
     *,
     owned: Assignment | None,
     partition_epoch: PartitionEpoch,
+    is_subscribed: IsSubscribed,
+    has_changed: bool = False,
 ) -> ConsumerMember:
     """The member after this step; the same one when it has to wait.
 
     Args:
         owned: the partitions that the member reports; None if it reports none.
+        has_changed: whether its subscription has changed with this request.
 
     Raises:
         Refused: FENCED_MEMBER_EPOCH for a member in a state that is not known here, unless it
@@ -38,16 +51,17 @@ def reconciled(
 
     def step(epoch: int) -> ConsumerMember:
         return _next(
-            member, target, (epoch, target_epoch), owned=owned, partition_epoch=partition_epoch
-        )
+            member, target, (epoch, target_epoch), owned=owned,
+            partition_epoch=partition_epoch, is_subscribed=is_subscribed,
+        )  # fmt: skip
 
     match member.state:
         case MemberState.STABLE:
-            return member if member.member_epoch == target_epoch else step(member.member_epoch)
+            if member.member_epoch != target_epoch:
+                return step(member.member_epoch)
         case MemberState.UNREVOKED_PARTITIONS:
-            if _has_any(owned, member.pending_revocation):
-                return member
-            return step(member.member_epoch + 1)
+            if not _has_any(owned, member.pending_revocation):
+                return step(member.member_epoch)
         case MemberState.UNRELEASED_PARTITIONS:
             return step(member.member_epoch)
         case _:
@@ -56,6 +70,7 @@ def reconciled(
                     Code.FENCED_MEMBER_EPOCH, "The member has to give up everything and rejoin."
                 )
             return step(target_epoch)
+    return _without_unsubscribed(member, owned, is_subscribed) if has_changed else member
 
 
 def _next(
@@ -65,8 +80,10 @@ def _next(
     *,
     owned: Assignment | None,
     partition_epoch: PartitionEpoch,
+    is_subscribed: IsSubscribed,
 ) -> ConsumerMember:
     epoch, target_epoch = epochs
+    target = {topic_id: each for topic_id, each in target.items() if is_subscribed(topic_id)}
     assigned, revoked = _kept_and_revoked(member.assigned, target)
     if revoked and _has_any(owned, revoked):
         return replace(
@@ -76,11 +93,13 @@ def _next(
             previous_member_epoch=member.member_epoch,
             assigned=assigned,
             pending_revocation=revoked,
+            epochs=_epochs_of(member, assigned, revoked),
         )
     must_wait = False
     for topic_id, wanted in target.items():
         missing = wanted - member.assigned.get(topic_id, frozenset())
-        free = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)
+        own = member.pending_revocation.get(topic_id, frozenset())
+        free = frozenset(i for i in missing if i in own or partition_epoch(topic_id, i) == -1)
         must_wait = must_wait or len(free) < len(missing)
         if free:
             assigned[topic_id] = assigned.get(topic_id, frozenset()) | free
@@ -91,7 +110,57 @@ def _next(
         previous_member_epoch=member.member_epoch,
         assigned=assigned,
         pending_revocation=NOTHING,
+        epochs=_epochs_of(member, assigned, epoch=target_epoch),
     )
+
+
+def _without_unsubscribed(
+    member: ConsumerMember, owned: Assignment | None, is_subscribed: IsSubscribed
+) -> ConsumerMember:
+    """The member without partitions of topics that it is no longer subscribed to."""
+    assigned = {
+        topic_id: each for topic_id, each in member.assigned.items() if is_subscribed(topic_id)
+    }
+    if len(assigned) == len(member.assigned):
+        return member
+    revoked = dict(member.pending_revocation)
+    for topic_id, each in member.assigned.items():
+        if topic_id not in assigned:
+            revoked[topic_id] = revoked.get(topic_id, frozenset()) | each
+    if not _has_any(owned, revoked):
+        return replace(
+            member,
+            previous_member_epoch=member.member_epoch,
+            assigned=assigned,
+            epochs=_epochs_of(member, assigned, member.pending_revocation),
+        )
+    return replace(
+        member,
+        state=MemberState.UNREVOKED_PARTITIONS,
+        previous_member_epoch=member.member_epoch,
+        assigned=assigned,
+        pending_revocation=revoked,
+        epochs=_epochs_of(member, assigned, revoked),
+    )
+
+
+def _epochs_of(
+    member: ConsumerMember, *assignments: Assignment, epoch: int = 0
+) -> AssignmentEpochs:
+    """The epochs of the member's partitions; new ones have the given epoch.
+
+    A partition that the member is about to give up, and gets again, is a new one.
+    """
+    found: dict[uuid.UUID, dict[int, int]] = {}
+    for assignment in assignments:
+        for topic_id, indexes in assignment.items():
+            known = member.epochs.get(topic_id, NO_EPOCH_OF)
+            had = member.assigned.get(topic_id, frozenset())
+            by_index = found.setdefault(topic_id, {})
+            for index in indexes:
+                is_new = epoch and index not in had
+                by_index[index] = epoch if is_new else known.get(index, epoch)
+    return found
 
 
 def _kept_and_revoked(

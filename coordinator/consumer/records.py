@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data, prepare_data
 from ..group_kinds import CONSUMER, KindRecord
-from .member import Assignment, ClassicMember, ConsumerMember, MemberState
+from .member import (
+    NO_EPOCHS,
+    Assignment,
+    AssignmentEpochs,
+    ClassicMember,
+    ConsumerMember,
+    MemberState,
+)
 
 if TYPE_CHECKING:
     from ...protocol.api_types.records import (
@@ -24,10 +32,16 @@ if TYPE_CHECKING:
         ConsumerGroupMemberMetadataValueFields,
     )
     from ...protocol.api_types.records import (
-        ConsumerGroupCurrentMemberAssignmentValueTopicPartitions as TopicPartitions,
+        ConsumerGroupCurrentMemberAssignmentValueTopicPartitions as CurrentPartitions,
     )
     from ...protocol.api_types.records import (
-        ConsumerGroupCurrentMemberAssignmentValueTopicPartitionsFields as TopicPartitionsFields,
+        ConsumerGroupCurrentMemberAssignmentValueTopicPartitionsFields as CurrentPartitionsFields,
+    )
+    from ...protocol.api_types.records import (
+        ConsumerGroupTargetAssignmentMemberValueTopicPartition as TargetPartitions,
+    )
+    from ...protocol.api_types.records import (
+        ConsumerGroupTargetAssignmentMemberValueTopicPartitionFields as TargetPartitionsFields,
     )
 
 _ZERO_ID: Final = uuid.UUID(int=0)
@@ -84,10 +98,15 @@ class MemberSubscription(_ConsumerRecord):
 
 @dataclass(frozen=True, slots=True)
 class TargetEpoch(_ConsumerRecord):
-    """The epoch of the group that the target assignment was made for."""
+    """The epoch of the group that the target assignment was made for.
+
+    Attributes:
+        timestamp_ms: when it was made; 0 if the next one may be made at once.
+    """
 
     group_id: str
     epoch: int
+    timestamp_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +129,7 @@ class CurrentMember(_ConsumerRecord):
     state: MemberState
     assigned: Assignment
     pending_revocation: Assignment
+    epochs: AssignmentEpochs = field(default_factory=lambda: NO_EPOCHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +203,7 @@ def current(group_id: str, member: ConsumerMember) -> CurrentMember:
         member.state,
         member.assigned,
         member.pending_revocation,
+        member.epochs,
     )
 
 
@@ -211,7 +232,10 @@ def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
             fields = _subscription_fields(member)
             return _encoded(Kind.MEMBER, record.group_id, member.member_id, fields)
         case TargetEpoch():
-            fields = {"assignment_epoch": record.epoch}
+            fields = {
+                "assignment_epoch": record.epoch,
+                "assignment_timestamp": record.timestamp_ms,
+            }
             return _encoded(Kind.TARGET, record.group_id, "", fields)
         case TargetMember():
             fields = {"topic_partitions": _topic_partitions(record.partitions)}
@@ -221,8 +245,10 @@ def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
                 "member_epoch": record.member_epoch,
                 "previous_member_epoch": record.previous_member_epoch,
                 "state": record.state,
-                "assigned_partitions": _topic_partitions(record.assigned),
-                "partitions_pending_revocation": _topic_partitions(record.pending_revocation),
+                "assigned_partitions": _with_epochs(record.assigned, record.epochs),
+                "partitions_pending_revocation": _with_epochs(
+                    record.pending_revocation, record.epochs
+                ),
             }
             return _encoded(Kind.CURRENT_MEMBER, record.group_id, record.member_id, fields)
         case ResolvedRegex():
@@ -272,11 +298,23 @@ def _subscription_fields(member: ConsumerMember) -> ConsumerGroupMemberMetadataV
     return fields
 
 
-def _topic_partitions(partitions: Assignment) -> list[TopicPartitionsFields]:
+def _topic_partitions(partitions: Assignment) -> list[TargetPartitionsFields]:
     return [
         {"topic_id": topic_id, "partitions": sorted(indexes)}
         for topic_id, indexes in partitions.items()
     ]
+
+
+def _with_epochs(partitions: Assignment, epochs: AssignmentEpochs) -> list[CurrentPartitionsFields]:
+    """The partitions, each with the epoch of its assignment (KIP-1251)."""
+    found: list[CurrentPartitionsFields] = []
+    for topic_id, unsorted in partitions.items():
+        indexes, known = sorted(unsorted), epochs.get(topic_id)
+        topic: CurrentPartitionsFields = {"topic_id": topic_id, "partitions": indexes}
+        if known is not None:
+            topic["assignment_epochs"] = [known[index] for index in indexes]
+        found.append(topic)
+    return found
 
 
 def decode(key_version: int, key: bytes, value: bytes | None) -> ConsumerRecord:
@@ -329,10 +367,26 @@ def _current(
         MemberState(value.state),
         _assignment(value.assigned_partitions),
         _assignment(value.partitions_pending_revocation),
+        _epochs(
+            max(value.member_epoch, 0),
+            (*value.assigned_partitions, *value.partitions_pending_revocation),
+        ),
     )
 
 
-def _assignment(topics: Iterable[TopicPartitions]) -> Assignment:
+def _epochs(default: int, topics: Iterable[CurrentPartitions]) -> AssignmentEpochs:
+    """The epochs of partitions; records of Kafka 4.2 and older do not say them."""
+    found: dict[uuid.UUID, dict[int, int]] = {}
+    for topic in topics:
+        epochs = topic.assignment_epochs
+        if epochs is None or len(epochs) != len(topic.partitions):
+            epochs = [default] * len(topic.partitions)
+        by_index = found.setdefault(topic.topic_id or _ZERO_ID, {})
+        by_index.update(zip(topic.partitions, epochs, strict=True))
+    return found
+
+
+def _assignment(topics: Iterable[CurrentPartitions | TargetPartitions]) -> Assignment:
     found: dict[uuid.UUID, frozenset[int]] = {
         topic.topic_id or _ZERO_ID: frozenset(topic.partitions) for topic in topics
     }
@@ -344,7 +398,9 @@ _DECODERS: Final[dict[Kind, Callable[[str, str, Any], ConsumerRecord]]] = {
     Kind.GROUP: lambda group, _, value: GroupEpoch(group, value.epoch, value.metadata_hash),
     Kind.SUBSCRIPTION_METADATA: lambda group, _, value: SubscriptionMetadata(group),
     Kind.MEMBER: _member,
-    Kind.TARGET: lambda group, _, value: TargetEpoch(group, value.assignment_epoch),
+    Kind.TARGET: lambda group, _, value: TargetEpoch(
+        group, value.assignment_epoch, value.assignment_timestamp
+    ),
     Kind.TARGET_MEMBER: lambda group, member_id, value: TargetMember(
         group, member_id, _assignment(value.topic_partitions)
     ),

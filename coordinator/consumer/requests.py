@@ -23,6 +23,7 @@ class ConsumerGroupSettings:
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
     max_size: int = MAX_INT
     assignors: tuple[str, ...] = ("uniform", "range")
     regex_refresh_interval_ms: int = 600_000
@@ -35,6 +36,7 @@ class GroupLimits(NamedTuple):
 
     session_timeout_ms: int
     heartbeat_interval_ms: int
+    assignment_interval_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ lead to; the group itself changes by their replay.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import Enum
@@ -20,7 +21,7 @@ from .member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, Assignment, ConsumerMem
 from .reconcile import reconciled
 from .records import ConsumerRemoved, GroupEpoch, Kind, TargetMember, current, subscription
 from .regexes import compiled
-from .requests import ConsumerGroupSettings
+from .requests import ConsumerGroupSettings, GroupLimits
 from .target import is_homogeneous, new_target
 from .topics import Topics, metadata_hash
 
@@ -89,9 +90,15 @@ class Steps:
 
     VOLATILE: ClassVar = frozenset({"matching", "may_see"})
 
-    def __init__(self, settings: ConsumerGroupSettings, topics: Topics) -> None:
+    def __init__(
+        self,
+        settings: ConsumerGroupSettings,
+        topics: Topics,
+        limits_of: Callable[[str], GroupLimits],
+    ) -> None:
         self.settings = settings
         self.topics = topics
+        self.limits_of = limits_of
         self.deadlines: Deadlines[TimerKey] = Deadlines()
         # By group id: the topics that a regular expression may match, see `HeartbeatRequest`.
         self.may_see: dict[str, Callable[[str], bool] | None] = {}
@@ -133,6 +140,15 @@ class Steps:
             return False
         turn.records.append(subscription(group.group_id, new))
         return new.subscribed_topic_names != old.subscribed_topic_names
+
+    def has_other_assignor(
+        self, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+    ) -> bool:
+        """Whether the assignor that most members name changes with this member."""
+        if old.server_assignor == new.server_assignor and old.member_id in group.members:
+            return False
+        default = self.settings.assignors[0]
+        return group.assignor(default) != group.assignor(default, old, new)
 
     def update_regexes(
         self,
@@ -210,7 +226,7 @@ class Steps:
         epoch = group.epoch
         if bump or self.is_stale(group):
             epoch = self.refresh_metadata(group, members, turn, bump=bump)
-        if epoch <= group.target_epoch:
+        if epoch <= group.target_epoch or self._must_wait(group, turn.now.wall_ms):
             return group.target_epoch, group.target_of(new)
         is_known = new.member_id in group.members or group.static_member(new.instance_id)
         count = len(group.members) + (not is_known)
@@ -229,9 +245,19 @@ class Steps:
                 group.regexes_after(old, new),
                 count,
             ),
+            now_ms=turn.now.wall_ms,
         )
         turn.records += records
         return epoch, target
+
+    def _must_wait(self, group: ConsumerGroup, now_ms: int) -> bool:
+        """Whether the last target is too new for another one (KIP-1263).
+
+        A negative age, of a wall clock that was set back, makes no group wait.
+        """
+        since_ms = group.target_timestamp_ms
+        interval_ms = self.limits_of(group.group_id).assignment_interval_ms
+        return since_ms != 0 and 0 <= now_ms - since_ms < interval_ms
 
     def refresh_metadata(
         self,
@@ -269,10 +295,14 @@ class Steps:
         target: tuple[int, Assignment],
         owned: Assignment | None,
         turn: ConsumerTurn,
+        *,
+        has_changed: bool,
     ) -> ConsumerMember:
         """Take a member one step towards its target; the member after the step.
 
         Args:
+            has_changed: its subscription has changed. It loses the partitions of other topics at
+                once, even if the next target is not made yet.
             target: the epoch of the target, and the member's part of it.
             owned: the partitions that the member reports; None if it reports none.
 
@@ -280,7 +310,7 @@ class Steps:
             Refused: FENCED_MEMBER_EPOCH; see `reconciled`.
         """
         target_epoch, partitions = target
-        if member.is_reconciled_to(target_epoch):
+        if member.is_reconciled_to(target_epoch) and not has_changed:
             return member
         updated = reconciled(
             member,
@@ -288,6 +318,8 @@ class Steps:
             target_epoch,
             owned=owned,
             partition_epoch=group.partition_epoch,
+            is_subscribed=self._subscribed(group, member),
+            has_changed=has_changed,
         )
         if updated == member:
             return member
@@ -299,6 +331,21 @@ class Steps:
             else:
                 self.deadlines.cancel(key)
         return updated
+
+    def _subscribed(
+        self, group: ConsumerGroup, member: ConsumerMember
+    ) -> Callable[[uuid.UUID], bool]:
+        """Whether a member is subscribed to a topic, by its id; a deleted one is none."""
+        resolved = group.resolved.get(member.subscribed_topic_regex)
+        matched = frozenset[str]() if resolved is None else resolved.topics
+
+        def is_subscribed(topic_id: uuid.UUID) -> bool:
+            topic = self.topics.by_id(topic_id)
+            return topic is not None and (
+                topic.name in member.subscribed_topic_names or topic.name in matched
+            )
+
+        return is_subscribed
 
     # ---- timers
 
@@ -324,12 +371,12 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) ->
     """Check that a heartbeat is of the member's epoch.
 
     The previous epoch is valid too while the member owns no more than its assignment: the answer
-    with the new epoch may be lost.
+    with the new epoch may be lost. A member may join again at any time.
 
     Raises:
         Refused: FENCED_MEMBER_EPOCH.
     """
-    if epoch == member.member_epoch:
+    if epoch in (member.member_epoch, JOINING_EPOCH):
         return
     if (
         epoch < member.member_epoch

@@ -36,6 +36,7 @@ def new_target(
     epoch: int,
     assignor: str,
     homogeneous: bool,
+    now_ms: int,
 ) -> tuple[list[ConsumerRecord], Assignment]:
     """Run the assignor.
 
@@ -45,6 +46,7 @@ def new_target(
         epoch: the group's epoch that the target is for.
         assignor: a name in `ASSIGNORS`.
         homogeneous: whether all members are subscribed to the same topics.
+        now_ms: the wall time, from which the interval to the next target counts.
 
     Returns:
         The records of the members that get another target and of the epoch, and the updated
@@ -57,7 +59,7 @@ def new_target(
         target = assigned.get(member_id, NOTHING)
         if group.targets.get(member_id) != target:
             records.append(TargetMember(group.group_id, member_id, target))
-    records.append(TargetEpoch(group.group_id, epoch))
+    records.append(TargetEpoch(group.group_id, epoch, now_ms))
     return records, assigned.get(updated.member_id, NOTHING)
 
 

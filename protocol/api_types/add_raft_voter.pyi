@@ -1,4 +1,4 @@
-"""AddRaftVoter (80), versions 0-0; made by `make message-types`."""
+"""AddRaftVoter (80), versions 0-1; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -18,6 +18,7 @@ class AddRaftVoterRequest(Protocol):
     voter_id: int
     voter_directory_id: UUID | None
     listeners: Sequence[Listener]
+    ack_when_committed: bool  # 1
 
 class AddRaftVoterResponse(TypedDict):
     throttle_time_ms: NotRequired[int]

@@ -1,10 +1,12 @@
-"""ApiVersions (18), versions 0-4; made by `make message-types`."""
+"""ApiVersions (18), versions 0-5; made by `make message-types`."""
 
 from typing import NotRequired, Protocol, TypedDict
 
 class ApiVersionsRequest(Protocol):
     client_software_name: str  # 3+
     client_software_version: str  # 3+
+    cluster_id: str | None  # 5
+    node_id: int  # 5
 
 class ApiVersion(TypedDict):
     api_key: int

@@ -1,4 +1,4 @@
-"""DeleteGroups (42), versions 0-2; made by `make message-types`."""
+"""DeleteGroups (42), versions 0-3; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -9,6 +9,7 @@ class DeleteGroupsRequest(Protocol):
 class DeletableGroupResult(TypedDict):
     group_id: str
     error_code: int
+    error_message: NotRequired[str | None]  # 3
 
 class DeleteGroupsResponse(TypedDict):
     throttle_time_ms: NotRequired[int]

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35), versions 1-4; made by `make message-types`."""
+"""DescribeLogDirs (35), versions 1-5; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -26,8 +26,9 @@ class DescribeLogDirsResult(TypedDict):
     error_code: int
     log_dir: str
     topics: list[DescribeLogDirsTopic]
-    total_bytes: NotRequired[int]  # 4
-    usable_bytes: NotRequired[int]  # 4
+    total_bytes: NotRequired[int]  # 4+
+    usable_bytes: NotRequired[int]  # 4+
+    is_cordoned: NotRequired[bool]  # 5
 
 class DescribeLogDirsResponse(TypedDict):
     throttle_time_ms: NotRequired[int]

@@ -1,4 +1,4 @@
-"""ListOffsets (2), versions 1-10; made by `make message-types`."""
+"""ListOffsets (2), versions 1-11; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
@@ -21,7 +21,7 @@ class ListOffsetsRequest(Protocol):
     replica_id: int
     isolation_level: int  # 2+
     topics: Sequence[ListOffsetsTopic]
-    timeout_ms: int  # 10
+    timeout_ms: int  # 10+
 
 class ListOffsetsPartitionResponse(TypedDict):
     partition_index: int

@@ -1,7 +1,8 @@
-"""OffsetCommit (8), versions 2-9; made by `make message-types`."""
+"""OffsetCommit (8), versions 2-10; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
+from uuid import UUID
 
 class OffsetCommitRequestPartition(Protocol):
     @property
@@ -15,7 +16,9 @@ class OffsetCommitRequestPartition(Protocol):
 
 class OffsetCommitRequestTopic(Protocol):
     @property
-    def name(self) -> str: ...
+    def name(self) -> str: ...  # 2-9
+    @property
+    def topic_id(self) -> UUID | None: ...  # 10
     @property
     def partitions(self) -> Sequence[OffsetCommitRequestPartition]: ...
 
@@ -32,7 +35,8 @@ class OffsetCommitResponsePartition(TypedDict):
     error_code: int
 
 class OffsetCommitResponseTopic(TypedDict):
-    name: str
+    name: NotRequired[str]  # 2-9
+    topic_id: NotRequired[UUID | None]  # 10
     partitions: list[OffsetCommitResponsePartition]
 
 class OffsetCommitResponse(TypedDict):

@@ -1,7 +1,8 @@
-"""OffsetFetch (9), versions 1-9; made by `make message-types`."""
+"""OffsetFetch (9), versions 1-10; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
+from uuid import UUID
 
 class OffsetFetchRequestTopic(Protocol):
     @property
@@ -11,14 +12,16 @@ class OffsetFetchRequestTopic(Protocol):
 
 class OffsetFetchRequestTopics(Protocol):
     @property
-    def name(self) -> str: ...
+    def name(self) -> str: ...  # 8-9
+    @property
+    def topic_id(self) -> UUID | None: ...  # 10
     @property
     def partition_indexes(self) -> Sequence[int]: ...
 
 class OffsetFetchRequestGroup(Protocol):
     group_id: str
-    member_id: str | None  # 9
-    member_epoch: int  # 9
+    member_id: str | None  # 9+
+    member_epoch: int  # 9+
     topics: Sequence[OffsetFetchRequestTopics] | None
 
 class OffsetFetchRequest(Protocol):
@@ -46,7 +49,8 @@ class OffsetFetchResponsePartitions(TypedDict):
     error_code: int
 
 class OffsetFetchResponseTopics(TypedDict):
-    name: str
+    name: NotRequired[str]  # 8-9
+    topic_id: NotRequired[UUID | None]  # 10
     partitions: list[OffsetFetchResponsePartitions]
 
 class OffsetFetchResponseGroup(TypedDict):

@@ -1,7 +1,8 @@
-"""TxnOffsetCommit (28), versions 0-5; made by `make message-types`."""
+"""TxnOffsetCommit (28), versions 0-6; made by `make message-types`."""
 
 from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
+from uuid import UUID
 
 class TxnOffsetCommitRequestPartition(Protocol):
     @property
@@ -15,7 +16,9 @@ class TxnOffsetCommitRequestPartition(Protocol):
 
 class TxnOffsetCommitRequestTopic(Protocol):
     @property
-    def name(self) -> str: ...
+    def name(self) -> str: ...  # 0-5
+    @property
+    def topic_id(self) -> UUID | None: ...  # 6
     @property
     def partitions(self) -> Sequence[TxnOffsetCommitRequestPartition]: ...
 
@@ -34,7 +37,8 @@ class TxnOffsetCommitResponsePartition(TypedDict):
     error_code: int
 
 class TxnOffsetCommitResponseTopic(TypedDict):
-    name: str
+    name: NotRequired[str]  # 0-5
+    topic_id: NotRequired[UUID | None]  # 6
     partitions: list[TxnOffsetCommitResponsePartition]
 
 class TxnOffsetCommitResponse(TypedDict):

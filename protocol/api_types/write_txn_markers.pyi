@@ -1,7 +1,7 @@
-"""WriteTxnMarkers (27), versions 1-1; made by `make message-types`."""
+"""WriteTxnMarkers (27), versions 1-2; made by `make message-types`."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypedDict
+from typing import NotRequired, Protocol, TypedDict
 
 class WritableTxnMarkerTopic(Protocol):
     @property
@@ -20,6 +20,8 @@ class WritableTxnMarker(Protocol):
     def topics(self) -> Sequence[WritableTxnMarkerTopic]: ...
     @property
     def coordinator_epoch(self) -> int: ...
+    @property
+    def transaction_version(self) -> int: ...  # 2
 
 class WriteTxnMarkersRequest(Protocol):
     markers: Sequence[WritableTxnMarker]
@@ -49,6 +51,7 @@ class WritableTxnMarkerFields(TypedDict):
     transaction_result: bool
     topics: list[WritableTxnMarkerTopicFields]
     coordinator_epoch: int
+    transaction_version: NotRequired[int]  # 2
 
 class WriteTxnMarkersRequestFields(TypedDict):
     markers: list[WritableTxnMarkerFields]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import count
 from typing import Any, TypeVar
+from uuid import UUID
 
 from ottla.coordinator.classic.group import Protocols
 from ottla.coordinator.classic.requests import (
@@ -104,6 +105,10 @@ class GroupTalk:
         decide = self.machine.kind(ConsumerKind).matched
         self.told(decide(order, found_by(order), now=self.now))
 
+    def topic_id(self, name: str) -> UUID | None:
+        """The id of a topic; this coordinator knows none."""
+        return None
+
     def pass_time(self, time_ms: int = 0) -> None:
         """Let time pass; timers run when they are due."""
         end_ms = self.now_ms + time_ms
@@ -154,10 +159,15 @@ class GroupTalk:
         return "Dead" if described is None else described.state
 
     def commit(
-        self, offset: int, committer: ClaimedMember | None = None, *, topic: str = "orders"
+        self,
+        offset: int,
+        committer: ClaimedMember | None = None,
+        *,
+        topic: str = "orders",
+        partition: int = 0,
     ) -> Code:
-        """Commit for partition 0; the code, whether it was refused or not."""
-        offsets = [OffsetToCommit(topic, 0, offset)]
+        """Commit for one partition; the code, whether it was refused or not."""
+        offsets = [OffsetToCommit(topic, partition, offset, topic_id=self.topic_id(topic))]
         try:
             outcome = self.machine.commit(
                 GROUP, committer or ClaimedMember(), offsets, now=self.now

@@ -26,7 +26,7 @@ PRODUCER = Producer(7, 0)
 # the answer to TxnOffsetCommit where it is another one. Seen on Apache Kafka 4.1.1.
 COMMIT = """
                         none             stranger           member                old                 ungenerated
-  Dead                  NONE               GROUP_ID_NOT_FOUND[ILLEGAL_GENERATION] - - -
+  Dead                  NONE               GROUP_ID_NOT_FOUND - - -
   Empty                 NONE               UNKNOWN_MEMBER_ID  -                     -                   -
   Stable                UNKNOWN_MEMBER_ID[NONE] UNKNOWN_MEMBER_ID NONE ILLEGAL_GENERATION ILLEGAL_GENERATION
   PreparingRebalance    UNKNOWN_MEMBER_ID[NONE] UNKNOWN_MEMBER_ID NONE ILLEGAL_GENERATION ILLEGAL_GENERATION

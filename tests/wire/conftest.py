@@ -15,8 +15,11 @@ from . import registry
 from .broker import Broker
 from .client import Address, error_name, retrying
 
-# The settings of the recorded Apache Kafka: a group's first rebalance begins at once.
-SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+# The settings of the recorded Apache Kafka: rebalances and assignments begin at once.
+SETTINGS = {
+    "group.consumer.assignment.interval.ms": "0",
+    "group.initial.rebalance.delay.ms": "0",
+}
 
 
 def address_of(bootstrap: str) -> Address:

@@ -97,19 +97,24 @@ class ConsumerTalk(GroupTalk):
         self, topics: FakeTopics | None = None, /, *, consumer: Any = None, **limits: int
     ) -> None:
         self.topics = topics or FakeTopics(orders=6)
-        self.consumer_settings = replace(ConsumerGroupSettings(), **(consumer or {}))
+        at_once = ConsumerGroupSettings(assignment_interval_ms=0)
+        self.consumer_settings = replace(at_once, **(consumer or {}))
         self.limits: dict[str, GroupLimits] = {}
         super().__init__(**limits)
 
     def fresh_machine(self) -> Groups:
         consumer = self.consumer_settings
-        usual = GroupLimits(consumer.session_timeout_ms, consumer.heartbeat_interval_ms)
+        usual = GroupLimits(
+            consumer.session_timeout_ms,
+            consumer.heartbeat_interval_ms,
+            consumer.assignment_interval_ms,
+        )
         setup = ConsumerSetup(
             consumer, self.topics, lambda group_id: self.limits.get(group_id, usual)
         )
-        return Groups(self.settings, {"consumer": lambda: setup}, topic_id_of=self._topic_id_of)
+        return Groups(self.settings, {"consumer": lambda: setup}, topic_id_of=self.topic_id)
 
-    def _topic_id_of(self, name: str) -> uuid.UUID | None:
+    def topic_id(self, name: str) -> uuid.UUID | None:
         facts = self.topics.by_name(name)
         return None if facts is None else facts.topic_id
 

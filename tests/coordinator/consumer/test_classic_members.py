@@ -92,7 +92,7 @@ def test_a_classic_member_is_let_into_a_consumer_group() -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     assert m.join() is Code.NONE
-    assert m.generation_id == 2
+    assert m.generation_id == 3
     assert m.take() == {}
     assert m.heartbeat() is Code.NONE
     a.beat()
@@ -102,7 +102,7 @@ def test_a_classic_member_is_let_into_a_consumer_group() -> None:
     assert m.rejoin() is Code.NONE
     assert m.take() == {"orders": [2, 3]}
     assert m.heartbeat() is Code.NONE
-    assert talk.epochs == ("Stable", 2, 2)
+    assert talk.epochs == ("Stable", 3, 3)
 
 
 def test_a_classic_member_without_an_id_gets_one_at_once() -> None:
@@ -130,12 +130,12 @@ def test_a_classic_member_must_rejoin_when_the_group_epoch_rises() -> None:
     assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
     assert m.sync() is Code.REBALANCE_IN_PROGRESS
     assert m.rejoin() is Code.NONE
-    assert m.generation_id == 2, "it has something to give up first"
+    assert m.generation_id == 3, "it has something to give up first"
     m.take()
     assert len(m.owned["orders"]) == 2
     assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
     assert m.rejoin() is Code.NONE
-    assert m.generation_id == 3
+    assert m.generation_id == 4
     assert m.take() == m.owned
     settle(a, b)
     assert sorted(i for x in (a, b, m) for i in x.owned["orders"]) == [0, 1, 2, 3, 4, 5]
@@ -146,7 +146,7 @@ def test_requests_of_strangers_and_of_other_generations_are_refused() -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     m.join()
-    m.generation_id = 9
+    m.generation_id = 10
     assert (m.heartbeat(), m.sync()) == (Code.ILLEGAL_GENERATION, Code.ILLEGAL_GENERATION)
     m.member_id = "a"
     assert (m.heartbeat(), m.sync()) == (Code.UNKNOWN_MEMBER_ID, Code.UNKNOWN_MEMBER_ID)
@@ -231,7 +231,7 @@ def test_leave_group_removes_members_of_both_protocols() -> None:
     codes = talk.told(talk.machine.leave(GROUP, leaving, now=talk.now))
     unknown = Code.UNKNOWN_MEMBER_ID
     assert codes == (unknown, Code.NONE, Code.FENCED_INSTANCE_ID, Code.NONE, unknown)
-    assert talk.epochs == ("Empty", 3, 2), "one step for all"
+    assert talk.epochs == ("Empty", 4, 4), "one step for all"
 
 
 def test_commits_are_checked_by_the_member_and_its_epoch() -> None:
@@ -239,20 +239,52 @@ def test_commits_are_checked_by_the_member_and_its_epoch() -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     m.join()
-    assert talk.commit(1, ClaimedMember("a", 1)) is Code.NONE
-    assert talk.commit(2, ClaimedMember("a", 0)) is Code.STALE_MEMBER_EPOCH
-    assert talk.commit(2, ClaimedMember("a", 2)) is Code.STALE_MEMBER_EPOCH
-    assert talk.commit(2, ClaimedMember("a", 1, knows_epochs=False)) is Code.UNSUPPORTED_VERSION
-    assert talk.commit(2, ClaimedMember("x", 1)) is Code.UNKNOWN_MEMBER_ID
+    assert talk.commit(1, ClaimedMember("a", 2)) is Code.NONE
+    assert talk.commit(2, ClaimedMember("a", 1)) is Code.STALE_MEMBER_EPOCH
+    assert talk.commit(2, ClaimedMember("a", 3)) is Code.STALE_MEMBER_EPOCH
+    assert talk.commit(2, ClaimedMember("a", 2, knows_epochs=False)) is Code.UNSUPPORTED_VERSION
+    assert talk.commit(2, ClaimedMember("x", 2)) is Code.UNKNOWN_MEMBER_ID
     assert talk.commit(2) is Code.UNKNOWN_MEMBER_ID
-    assert talk.commit(3, ClaimedMember(m.member_id, 2, knows_epochs=False)) is Code.NONE
-    assert talk.commit(4, ClaimedMember(m.member_id, 1)) is Code.ILLEGAL_GENERATION
+    assert talk.commit(3, ClaimedMember(m.member_id, 3, knows_epochs=False)) is Code.NONE
+    assert talk.commit(4, ClaimedMember(m.member_id, 2)) is Code.ILLEGAL_GENERATION
     assert talk.offset() == 3
     producer = Producer(7, 0)
-    assert talk.commit_in(producer, 5, ClaimedMember("a", 0)) is Code.ILLEGAL_GENERATION
-    assert talk.commit_in(producer, 5, ClaimedMember("a", 1, knows_epochs=False)) is Code.NONE
+    assert talk.commit_in(producer, 5, ClaimedMember("a", 1)) is Code.STALE_MEMBER_EPOCH
+    assert talk.commit_in(producer, 5, ClaimedMember("a", 2, knows_epochs=False)) is Code.NONE
     assert talk.commit_in(producer, 6) is Code.NONE, "of no member at all"
     assert talk.commit_in(producer, 6, ClaimedMember("", 1)) is Code.UNKNOWN_MEMBER_ID
+
+
+def test_an_older_epoch_is_good_for_partitions_kept_since() -> None:
+    """KIP-1251: not for those that another member has now, and for none that came later."""
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join()
+    b.join()
+    settle(a, b)
+    (kept,), (given_up,) = a.owned["orders"], b.owned["orders"]
+    assert (a.epoch, b.epoch) == (3, 3)
+    stale = Code.STALE_MEMBER_EPOCH
+    assert talk.commit(1, ClaimedMember("a", 2), partition=kept) is Code.NONE
+    assert talk.commit(1, ClaimedMember("a", 2), partition=given_up) is stale
+    assert talk.commit(1, ClaimedMember("a", 3), partition=given_up) is Code.NONE
+    assert talk.commit(1, ClaimedMember("b", 2), partition=given_up) is stale
+    assert talk.commit(1, ClaimedMember("a", 1), partition=kept) is stale
+    talk.restart()
+    assert talk.commit(2, ClaimedMember("a", 2), partition=kept) is Code.NONE
+    assert talk.commit(2, ClaimedMember("a", 1), partition=kept) is stale
+
+
+def test_a_partition_to_be_given_up_may_be_committed_with_an_older_epoch() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    a.join()
+    b.join()
+    a.beat()
+    (leaving,) = {0, 1} - {*a.owned["orders"]}
+    c.join()
+    assert talk.commit(1, ClaimedMember("a", 2), partition=leaving) is Code.NONE
+    assert talk.commit(1, ClaimedMember("a", 1), partition=leaving) is Code.STALE_MEMBER_EPOCH
 
 
 def test_fetching_offsets_as_a_member_requires_membership() -> None:
@@ -261,14 +293,14 @@ def test_fetching_offsets_as_a_member_requires_membership() -> None:
     m = Classic(talk, "m")
     m.join()
     check = talk.machine.check_fetch
-    check(GROUP, "a", 1)
+    check(GROUP, "a", 2)
     check(GROUP, None, -1)
     check("other", "x", 3)
     for member_id, epoch, code in (
-        ("a", 0, Code.STALE_MEMBER_EPOCH),
+        ("a", 1, Code.STALE_MEMBER_EPOCH),
         ("x", 1, Code.UNKNOWN_MEMBER_ID),
         ("", -1, Code.UNKNOWN_MEMBER_ID),
-        (m.member_id, 1, Code.ILLEGAL_GENERATION),
+        (m.member_id, 2, Code.ILLEGAL_GENERATION),
     ):
         with pytest.raises(Refused, match=code.name):
             check(GROUP, member_id, epoch)
@@ -278,7 +310,7 @@ def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1, stock=1))
     a = Consumer(talk, "a")
     a.join()
-    talk.commit(1, ClaimedMember("a", 1), topic="stock")
+    talk.commit(1, ClaimedMember("a", 2), topic="stock")
     outcome = talk.machine.delete_offsets(GROUP, [("orders", 0), ("stock", 0)])
     assert talk.told(outcome) == (Code.GROUP_SUBSCRIBED_TO_TOPIC, Code.NONE)
     assert talk.offset("stock") == -1
@@ -291,7 +323,7 @@ def test_the_first_consumer_takes_over_a_classic_group() -> None:
     talk = ConsumerTalk(FakeTopics(orders=2))
     m = classic_group(talk, {"orders": [0, 1]})
     a = Consumer(talk, "a")
-    assert a.beat(epoch=1) is Code.GROUP_ID_NOT_FOUND
+    assert a.beat(epoch=2) is Code.GROUP_ID_NOT_FOUND
     assert a.join() == {}
     assert talk.epochs == ("Reconciling", 2, 2)
     assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
@@ -420,8 +452,8 @@ def test_when_the_last_consumer_goes_the_group_is_classic_again(how: str) -> Non
     assert (talk.state, m.heartbeat()) == ("PreparingRebalance", Code.REBALANCE_IN_PROGRESS)
     reply = m._join()
     assert isinstance(reply, JoinReply)
-    assert (reply.generation_id, reply.leader) == (3, m.member_id)
-    m.generation_id = 3
+    assert (reply.generation_id, reply.leader) == (4, m.member_id)
+    m.generation_id = 4
     assert m.sync({m: b"x"}) == b"x"
     assert talk.state == "Stable"
 
@@ -507,7 +539,7 @@ def test_an_empty_consumer_group_becomes_classic_at_a_classic_join() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
-    talk.commit(3, ClaimedMember("a", 1))
+    talk.commit(3, ClaimedMember("a", 2))
     a.leave()
     m = Classic(talk, "m")
     m.join()
@@ -578,7 +610,7 @@ def test_a_commit_of_an_unknown_member_is_refused_in_an_empty_group_too() -> Non
     a = Consumer(talk, "a")
     a.join()
     a.leave()
-    assert talk.commit(1, ClaimedMember("a", 1)) is Code.UNKNOWN_MEMBER_ID
+    assert talk.commit(1, ClaimedMember("a", 2)) is Code.UNKNOWN_MEMBER_ID
 
 
 def test_a_group_is_replaced_even_if_the_log_refused_its_last_leave() -> None:

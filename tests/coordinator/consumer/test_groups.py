@@ -33,7 +33,7 @@ def test_the_first_member_gets_everything_at_once() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     assert a.join() == ALL
-    assert (a.epoch, talk.epochs) == (1, ("Stable", 1, 1))
+    assert (a.epoch, talk.epochs) == (2, ("Stable", 2, 2))
     assert a.reply is not None
     assert a.reply.heartbeat_interval_ms == 5_000
 
@@ -63,19 +63,19 @@ def test_a_member_keeps_its_epoch_until_it_has_revoked_its_partitions() -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()
     assert b.join() == {}, "everything is still in the hands of the first"
-    assert (b.epoch, talk.epochs) == (2, ("Reconciling", 2, 2))
+    assert (b.epoch, talk.epochs) == (3, ("Reconciling", 3, 3))
     assert a.beat() == {"orders": [0, 1, 2]}
-    assert a.epoch == 1
+    assert a.epoch == 2
     assert talk.consumers.members["a"].state is MemberState.UNREVOKED_PARTITIONS
     assert (a.beat(), a.beat(owned=ALL)) == (None, None), "it has not let go"
     assert b.beat() is None
     assert a.report() is None
-    assert a.epoch == 2
+    assert a.epoch == 3
     assert b.beat() == {"orders": [3, 4, 5]}
-    assert talk.epochs == ("Stable", 2, 2)
+    assert talk.epochs == ("Stable", 3, 3)
 
 
-def test_a_member_that_has_more_to_give_up_goes_on_by_one_epoch_at_a_time() -> None:
+def test_a_member_that_has_more_to_give_up_keeps_its_epoch() -> None:
     talk = ConsumerTalk()
     a, b, c = (Consumer(talk, name) for name in "abc")
     a.join()
@@ -83,9 +83,9 @@ def test_a_member_that_has_more_to_give_up_goes_on_by_one_epoch_at_a_time() -> N
     a.beat()
     c.join()
     assert a.report() == {"orders": [0, 1]}
-    assert (a.epoch, talk.consumers.epoch) == (2, 3)
+    assert (a.epoch, talk.consumers.epoch) == (2, 4)
     assert a.report() is None
-    assert a.epoch == 3
+    assert a.epoch == 4
 
 
 @pytest.mark.parametrize("held", ["orders", "stock"])
@@ -100,6 +100,7 @@ def test_a_member_waits_as_long_as_one_topic_is_held_by_others(held: str) -> Non
         partition_epoch=lambda topic_id, _: (
             1 if topics.named({topic_id: frozenset({0})}).get(held) else -1
         ),
+        is_subscribed=lambda _: True,
     )
     assert member.state is MemberState.UNRELEASED_PARTITIONS
     assert topics.named(member.assigned).keys() == {"orders", "stock"} - {held}
@@ -125,10 +126,10 @@ def test_partitions_of_a_leaving_member_go_to_the_others_at_their_next_heartbeat
     assert b.leave() is None
     assert b.reply is not None
     assert b.reply.member_epoch == -1
-    assert talk.epochs == ("Assigning", 4, 3)
+    assert talk.epochs == ("Assigning", 5, 4)
     settle(a, c)
     assert {len(a.owned["orders"]), len(c.owned["orders"])} == {3}
-    assert b.beat(epoch=3) is Code.UNKNOWN_MEMBER_ID
+    assert b.beat(epoch=4) is Code.UNKNOWN_MEMBER_ID
 
 
 def test_an_empty_group_keeps_its_epoch() -> None:
@@ -136,9 +137,9 @@ def test_an_empty_group_keeps_its_epoch() -> None:
     a = Consumer(talk, "a")
     a.join()
     a.leave()
-    assert talk.epochs == ("Empty", 2, 1)
+    assert talk.epochs == ("Empty", 3, 3)
     assert a.join() == ALL
-    assert talk.epochs == ("Stable", 3, 3)
+    assert talk.epochs == ("Stable", 4, 4)
 
 
 def test_a_repeated_heartbeat_gets_a_lost_answer_again() -> None:
@@ -148,11 +149,11 @@ def test_a_repeated_heartbeat_gets_a_lost_answer_again() -> None:
     b.join()
     a.beat()
     a.report()
-    assert a.beat(epoch=1, owned={"orders": [0, 1, 2]}) is None
-    assert a.epoch == 2
-    assert a.beat(epoch=1) is Code.FENCED_MEMBER_EPOCH, "it does not say what it has"
-    assert a.beat(epoch=1, owned=ALL) is Code.FENCED_MEMBER_EPOCH, "it has too much"
-    assert a.beat(epoch=1, owned={"returns": [0]}) is Code.FENCED_MEMBER_EPOCH
+    assert a.beat(epoch=2, owned={"orders": [0, 1, 2]}) is None
+    assert a.epoch == 3
+    assert a.beat(epoch=2) is Code.FENCED_MEMBER_EPOCH, "it does not say what it has"
+    assert a.beat(epoch=2, owned=ALL) is Code.FENCED_MEMBER_EPOCH, "it has too much"
+    assert a.beat(epoch=2, owned={"returns": [0]}) is Code.FENCED_MEMBER_EPOCH
 
 
 def test_only_the_epoch_right_before_is_forgiven() -> None:
@@ -161,12 +162,12 @@ def test_only_the_epoch_right_before_is_forgiven() -> None:
     stable(a, b)
     c.join()
     settle(a, b, c)
-    assert a.epoch == 3
-    assert a.beat(epoch=1, owned={}) is Code.FENCED_MEMBER_EPOCH
-    assert a.beat(epoch=2, owned={}) is None
+    assert a.epoch == 4
+    assert a.beat(epoch=2, owned={}) is Code.FENCED_MEMBER_EPOCH
+    assert a.beat(epoch=3, owned={}) is None
 
 
-@pytest.mark.parametrize("epoch", [1, 3, 100])
+@pytest.mark.parametrize("epoch", [1, 2, 4, 100])
 def test_an_epoch_that_is_not_the_members_is_fenced(epoch: int) -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
@@ -178,12 +179,12 @@ def test_an_epoch_that_is_not_the_members_is_fenced(epoch: int) -> None:
 def test_a_heartbeat_of_an_unknown_member_is_refused() -> None:
     talk = ConsumerTalk()
     nobody = Consumer(talk, "x")
-    assert nobody.beat(epoch=1) is Code.GROUP_ID_NOT_FOUND
+    assert nobody.beat(epoch=2) is Code.GROUP_ID_NOT_FOUND
     assert nobody.leave() is Code.GROUP_ID_NOT_FOUND
     Consumer(talk, "a").join()
-    assert nobody.beat(epoch=1) is Code.UNKNOWN_MEMBER_ID
+    assert nobody.beat(epoch=2) is Code.UNKNOWN_MEMBER_ID
     assert nobody.leave() is Code.UNKNOWN_MEMBER_ID
-    assert Consumer(talk, "a", instance="i").beat(epoch=1) is Code.UNKNOWN_MEMBER_ID
+    assert Consumer(talk, "a", instance="i").beat(epoch=2) is Code.UNKNOWN_MEMBER_ID
 
 
 WRONG: list[tuple[str, Callable[[Consumer], Any]]] = [
@@ -212,7 +213,7 @@ def test_a_request_that_makes_no_sense_is_refused(
 def test_before_version_1_the_id_may_come_from_the_broker() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "")
-    assert a.beat(epoch=3, requires_member_id=False) is Code.INVALID_REQUEST
+    assert a.beat(epoch=4, requires_member_id=False) is Code.INVALID_REQUEST
     assert a.beat(epoch=-1, requires_member_id=False) is Code.INVALID_REQUEST
     assert a.beat(epoch=-2, requires_member_id=False) is Code.INVALID_REQUEST, "no instance"
 
@@ -256,7 +257,7 @@ def test_a_full_group_accepts_no_further_member() -> None:
 
 def test_a_group_has_limits_of_its_own() -> None:
     talk = ConsumerTalk()
-    talk.limits[GROUP] = GroupLimits(session_timeout_ms=50_000, heartbeat_interval_ms=7_000)
+    talk.limits[GROUP] = GroupLimits(50_000, 7_000, assignment_interval_ms=0)
     a = Consumer(talk, "a")
     a.join()
     assert a.reply is not None
@@ -281,9 +282,9 @@ def test_a_subscription_may_change() -> None:
     a = Consumer(talk, "a", "orders")
     a.join()
     assert a.report(subscribed_topic_names=frozenset({"stock"})) == {}
-    assert a.epoch == 1, "it has not given up the old ones yet"
+    assert a.epoch == 2, "it has not given up the old ones yet"
     assert a.report() == {"stock": [0, 1]}
-    assert talk.epochs == ("Stable", 2, 2)
+    assert talk.epochs == ("Stable", 3, 3)
     assert a.report(subscribed_topic_names=frozenset()) == {}
     settle(a)
     assert a.owned == {}
@@ -296,7 +297,7 @@ def test_a_change_without_effect_on_the_assignment_keeps_the_group_epoch() -> No
     logged = len(talk.log)
     assert a.beat(rack_id="r", client_id="other", rebalance_timeout_ms=1) is None
     assert len(talk.log) == logged + 1
-    assert talk.epochs == ("Stable", 1, 1)
+    assert talk.epochs == ("Stable", 2, 2)
 
 
 def test_a_restart_finds_the_group_as_it_was() -> None:

@@ -1,4 +1,4 @@
-"""Records of consumer groups: bytes that Apache Kafka 4.1.1 wrote, and back."""
+"""Records of consumer groups: bytes that Apache Kafka wrote, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordinator.consumer.member import Assignment, ClassicMember, ConsumerMember, MemberState
+from ottla.coordinator.consumer.member import (
+    Assignment,
+    ClassicMember,
+    ConsumerMember,
+    MemberState,
+    epochs_of,
+)
 from ottla.coordinator.consumer.records import (
     ConsumerRecord,
     ConsumerRemoved,
@@ -59,12 +65,8 @@ GOLDEN: list[tuple[ConsumerRecord, bytes, bytes]] = [
         b"\0\0\x03" + ORDERS_BYTES + STOCK_BYTES + b"\0",
     ),
     (TargetEpoch(GROUP, 1), b"\0\x06" + KEY, b"\0\0\0\0\0\x01\0"),
-    (
-        CurrentMember(GROUP, "m1", 1, 0, MemberState.STABLE, {STOCK: TWO, ORDERS: THREE}, {}),
-        b"\0\x08" + KEY + b"\0\x02m1",
-        b"\0\0\0\0\0\x01\0\0\0\0\0\x03" + STOCK_BYTES + ORDERS_BYTES + b"\x01\0",
-    ),
 ]
+OWNED: Assignment = {STOCK: TWO, ORDERS: THREE}
 
 
 @pytest.mark.parametrize(("record", "key", "value"), GOLDEN)
@@ -98,10 +100,10 @@ records = st.one_of(
     st.builds(GroupEpoch, texts, counts, st.integers(-(2**63), 2**63 - 1)),
     st.builds(SubscriptionMetadata, texts),
     st.builds(MemberSubscription, texts, members),
-    st.builds(TargetEpoch, texts, counts),
+    st.builds(TargetEpoch, texts, counts, st.integers(0, 2**62)),
     st.builds(TargetMember, texts, texts, assignments),
     st.builds(
-        CurrentMember,
+        lambda *fields: CurrentMember(*fields, epochs_of(3, *fields[-2:])),
         texts,
         texts,
         counts,
@@ -121,6 +123,15 @@ records = st.one_of(
     st.builds(ConsumerRemoved, st.sampled_from([Kind.MEMBER, Kind.REGEX]), texts, texts),
     st.builds(ConsumerRemoved, st.sampled_from([Kind.GROUP, Kind.TARGET]), texts),
 )
+
+
+def test_a_member_of_an_older_kafka_has_had_its_partitions_in_its_epoch() -> None:
+    """Before 4.3 the record has no assignmentEpochs (KIP-1251)."""
+    key = b"\0\x08" + KEY + b"\0\x02m1"
+    value = b"\0\0\0\0\0\x07\0\0\0\0\0\x03" + STOCK_BYTES + ORDERS_BYTES + b"\x01\0"
+    member = CurrentMember(GROUP, "m1", 7, 0, MemberState.STABLE, OWNED, {}, epochs_of(7, OWNED))
+    assert decode(key, value) == member
+    assert decode(*encode(member)) == member
 
 
 @given(records)

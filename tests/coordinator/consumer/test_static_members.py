@@ -25,7 +25,7 @@ def test_an_instance_that_is_in_use_is_not_given_away() -> None:
     talk, _, _, again = pair()
     logged = len(talk.log)
     assert again.join() is Code.UNRELEASED_INSTANCE_ID
-    assert again.beat(epoch=1) is Code.FENCED_INSTANCE_ID
+    assert again.beat(epoch=2) is Code.FENCED_INSTANCE_ID
     assert again.leave() is Code.FENCED_INSTANCE_ID
     assert len(talk.log) == logged
 
@@ -35,17 +35,17 @@ def test_no_partition_moves_while_a_static_member_is_away() -> None:
     assert a.leave(for_a_while=True) is None
     assert a.reply is not None
     assert a.reply.member_epoch == -2
-    assert (b.report(), talk.epochs[1:]) == (None, (2, 2))
+    assert (b.report(), talk.epochs[1:]) == (None, (3, 3))
 
 
 def test_a_returning_static_member_gets_its_assignment_under_a_new_id() -> None:
     talk, a, b, again = pair()
     a.leave(for_a_while=True)
     assert again.join() == a.owned
-    assert (again.epoch, talk.epochs) == (2, ("Stable", 2, 2))
+    assert (again.epoch, talk.epochs) == (3, ("Stable", 3, 3))
     assert b.report() is None
     assert sorted(talk.consumers.members) == ["a2", "b"]
-    assert a.beat(epoch=2) is Code.FENCED_INSTANCE_ID
+    assert a.beat(epoch=3) is Code.FENCED_INSTANCE_ID
     talk.restart()
     assert again.report() is None
 
@@ -55,7 +55,7 @@ def test_under_the_same_id_it_is_back_too() -> None:
     before = a.owned
     a.leave(for_a_while=True)
     assert a.join() == before
-    assert talk.epochs == ("Stable", 2, 2)
+    assert talk.epochs == ("Stable", 3, 3)
 
 
 def test_under_the_same_id_it_is_given_up_too_when_it_is_not_heard_of_again() -> None:
@@ -75,7 +75,7 @@ def test_with_another_subscription_the_group_is_assigned_anew() -> None:
     a.leave(for_a_while=True)
     again = Consumer(talk, "a2", "stock", instance="i")
     again.join()
-    assert talk.consumers.epoch == 3
+    assert talk.consumers.epoch == 4
     settle(again, b)
     assert (again.owned, b.owned) == ({"stock": [0, 1]}, {"orders": [0, 1]})
 
@@ -98,7 +98,7 @@ def test_a_static_member_may_leave_for_good() -> None:
     assert list(talk.consumers.members) == ["b"]
     settle(b)
     assert b.owned == {"orders": [0, 1, 2, 3]}
-    assert again.beat(epoch=1) is Code.UNKNOWN_MEMBER_ID
+    assert again.beat(epoch=2) is Code.UNKNOWN_MEMBER_ID
 
 
 def test_static_members_come_first_where_ranges_are_dealt() -> None:

@@ -11,6 +11,7 @@ from tests.coordinator.consumer.conversation import (
     SESSION_MS,
     Consumer,
     ConsumerTalk,
+    FakeTopics,
     stable,
 )
 from tests.coordinator.group_conversation import GROUP
@@ -27,7 +28,7 @@ def test_a_member_that_is_not_heard_of_is_gone() -> None:
     talk.pass_time(SESSION_MS - HALF_MS)
     assert list(talk.consumers.members) == ["a"]
     assert b.beat() is Code.UNKNOWN_MEMBER_ID
-    assert talk.epochs == ("Assigning", 3, 2)
+    assert talk.epochs == ("Assigning", 4, 3)
     assert a.report() == {"orders": [0, 1, 2, 3, 4, 5]}
 
 
@@ -35,7 +36,7 @@ def test_all_sessions_that_end_at_once_end() -> None:
     talk = ConsumerTalk()
     stable(*(Consumer(talk, name) for name in "abc"))
     talk.pass_time(SESSION_MS)
-    assert talk.epochs == ("Empty", 6, 3)
+    assert talk.epochs == ("Empty", 7, 7)
     assert talk.machine.next_deadline(talk.now) is not None, "offsets may expire"
 
 
@@ -163,3 +164,52 @@ def test_an_offset_with_a_retention_of_its_own_goes_by_that() -> None:
     assert talk.offset() == 1
     talk.pass_time(2_000)
     assert talk.offset() == -1
+
+
+def test_the_next_target_waits_for_the_assignment_interval() -> None:
+    """KIP-1263: the first target is made at once, the next a second later, by any heartbeat."""
+    talk = ConsumerTalk(consumer={"assignment_interval_ms": 1_000})
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    assert a.join() == {"orders": [0, 1, 2, 3, 4, 5]}
+    assert b.join() == {}
+    assert (b.epoch, talk.epochs) == (2, ("Assigning", 3, 2))
+    talk.pass_time(999)
+    assert b.beat() is None
+    assert talk.epochs == ("Assigning", 3, 2)
+    talk.pass_time(1)
+    assert a.beat() == {"orders": [0, 1, 2]}
+    assert talk.epochs == ("Reconciling", 3, 3)
+
+
+def test_the_interval_goes_on_after_a_restart() -> None:
+    talk = ConsumerTalk(consumer={"assignment_interval_ms": 1_000})
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join()
+    talk.restart()
+    b.join()
+    assert talk.epochs == ("Assigning", 3, 2)
+
+
+def test_a_clock_that_was_set_back_delays_no_target() -> None:
+    talk = ConsumerTalk(consumer={"assignment_interval_ms": 1_000})
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join()
+    talk.wall_step_ms = -3_600_000
+    b.join()
+    assert talk.epochs == ("Reconciling", 3, 3)
+
+
+def test_the_first_member_after_an_empty_group_does_not_wait() -> None:
+    talk = ConsumerTalk(consumer={"assignment_interval_ms": 1_000})
+    a = Consumer(talk, "a")
+    a.join()
+    a.leave()
+    assert a.join() == {"orders": [0, 1, 2, 3, 4, 5]}
+
+
+def test_partitions_of_topics_no_longer_subscribed_are_given_up_before_the_next_target() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=1, stock=1), consumer={"assignment_interval_ms": 1_000})
+    a = Consumer(talk, "a", "orders", "stock")
+    assert a.join() == {"orders": [0], "stock": [0]}
+    assert a.report(subscribed_topic_names=frozenset({"stock"})) == {"stock": [0]}
+    assert talk.epochs == ("Assigning", 3, 2)

@@ -85,14 +85,14 @@ def consumers__unknown_members_and_epochs(broker: Broker) -> Any:
         Consumer(broker, group, "c").leave(),
         Consumer(broker, group, "c", instance="i").beat(epoch=1),
     ]
-    out["future"] = a.beat(epoch=2)
+    out["future"] = a.beat(epoch=3)
     out["joins_again"] = Consumer(broker, group, "a", [topic]).join()
     out["revokes"] = a.beat()
     out["reports_less"] = a.report()
-    out["before_with_all"] = a.beat(epoch=1, owned={topic: [0, 1]})
-    out["before_unsaid"] = a.beat(epoch=1)
-    out["before_with_own"] = a.beat(epoch=1, owned=a.owned)
-    out["before_with_none"] = a.beat(epoch=1, owned={})
+    out["before_with_all"] = a.beat(epoch=2, owned={topic: [0, 1]})
+    out["before_unsaid"] = a.beat(epoch=2)
+    out["before_with_own"] = a.beat(epoch=2, owned=a.owned)
+    out["before_with_none"] = a.beat(epoch=2, owned={})
     out["zero"] = a.beat(epoch=0)
     out["now"] = a.beat()
     return out

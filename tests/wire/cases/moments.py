@@ -29,7 +29,8 @@ EMPTY = {
     "ListConfigResources": 0, "ListGroups": 4, "ListOffsets": 7, "ListPartitionReassignments": 0,
     "ListTransactions": 0, "Metadata": 12, "OffsetCommit": 8, "OffsetDelete": 0, "OffsetFetch": 7,
     "OffsetForLeaderEpoch": 4, "Produce": 9, "RemoveRaftVoter": 0, "RenewDelegationToken": 2,
-    "TxnOffsetCommit": 3, "UnregisterBroker": 0, "UpdateFeatures": 1, "WriteTxnMarkers": 1,
+    "TxnOffsetCommit": 3, "UnregisterBroker": 0, "UnregisterController": 0, "UpdateFeatures": 1,
+    "WriteTxnMarkers": 1,
 }  # fmt: skip
 
 
