@@ -19,6 +19,7 @@ from .records import (
     MetadataRecord,
     RegisterBrokerRecord,
 )
+from .topics import Broker
 
 CORDONED: Final = "cordoned.log.dirs"
 CORDONED_SINCE: Final = 30
@@ -67,6 +68,15 @@ def registration(
         log_dirs=(directory_id,),
         cordoned_log_dirs=cordoned_dirs(catalog, node_id, directory_id, given),
     )
+
+
+def registered(catalog: Catalog, node_id: int) -> Broker:
+    """A broker. Raises Refused(BROKER_ID_NOT_REGISTERED)."""
+    broker = catalog.brokers.get(node_id)
+    if broker is None:
+        why = f"Broker ID {node_id} is not currently registered"
+        raise Refused(Code.BROKER_ID_NOT_REGISTERED, why)
+    return broker
 
 
 def cordoning(

@@ -33,7 +33,13 @@ from ...metadata.records import (
     PartitionChangeRecord,
     UnregisterBrokerRecord,
 )
-from ...metadata.registrations import CORDONED, controller_removal, cordoning, registration
+from ...metadata.registrations import (
+    CORDONED,
+    controller_removal,
+    cordoning,
+    registered,
+    registration,
+)
 from ...metadata.topic_names import check_topic_name
 from ...protocol.batch import Framed
 from ...protocol.errors import Code, Refused
@@ -220,16 +226,12 @@ class Controller:
     ) -> None:
         """Register a node that has started to listen, with a new broker epoch and leader epochs."""
         epoch = self._metadata_log.end_offset
-        incarnation_id = incarnation_id or self._new_id()
         place = self._directory.directory_id, self._cordoned
-        self._commit(
-            [
-                registration(
-                    self.catalog, node_id, epoch, end_points, incarnation_id, rack, *place,
-                    features=self.features.supported,
-                )
-            ]
-        )
+        record = registration(
+            self.catalog, node_id, epoch, end_points, incarnation_id or self._new_id(),
+            rack, *place, features=self.features.supported,
+        )  # fmt: skip
+        self._commit([record])
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
         self._commit_each(elected_again(self.catalog, node_id))
         self._is_registered(node_id)
@@ -518,15 +520,8 @@ class Controller:
         self._commit([controller_removal(self.catalog, self._node_id, controller_id)])
 
     def forget_broker(self, node_id: int) -> None:
-        """Remove a broker from the cluster, until it registers again.
-
-        Raises:
-            Refused: BROKER_ID_NOT_REGISTERED.
-        """
-        broker = self.catalog.brokers.get(node_id)
-        if broker is None:
-            why = f"Broker ID {node_id} is not currently registered"
-            raise Refused(Code.BROKER_ID_NOT_REGISTERED, why)
+        """Remove a broker from the cluster, until it registers again; raises like `registered`."""
+        broker = registered(self.catalog, node_id)
         self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
         self._commit([UnregisterBrokerRecord(node_id, broker.epoch)])
 

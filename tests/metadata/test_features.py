@@ -1,4 +1,4 @@
-"""Feature levels: the allowed changes, and Kafka 4.1.1's messages for the refused ones."""
+"""Feature levels: the allowed changes, and Kafka 4.4.0's messages for the refused ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ NOT_SO = "Can't downgrade the version of this feature without setting the upgrad
 NOT_SO += "safe or unsafe downgrade."
 MIGHT_DELETE = "Refusing to perform the requested downgrade because it might delete metadata "
 MIGHT_DELETE += "information."
+FROM_33 = "Unsupported metadata.version downgrade from 33 to"
 UP, SAFE, UNSAFE = UpgradeType
 
 ACCEPTED = [
@@ -23,12 +24,11 @@ ACCEPTED = [
     (TRANSACTION, 1, SAFE),
     (TRANSACTION, 0, UNSAFE),
     ("group.version", 0, SAFE),
-    ("share.version", 0, UP),
-    ("streams.version", 0, UP),
+    ("share.version", 0, SAFE),
+    ("streams.version", 0, UNSAFE),
     (ELR, 0, SAFE),
-    (METADATA, 27, UP),
-    (METADATA, 26, SAFE),
-    (METADATA, 23, UNSAFE),
+    (METADATA, 33, UP),
+    (METADATA, 33, SAFE),
 ]
 # Feature, level and type of the upgrade, and the message behind "Invalid update version".
 REFUSED = [
@@ -76,24 +76,24 @@ REFUSED = [
     ),
     (
         "streams.version",
-        1,
+        2,
         UP,
-        "Invalid update version 1 for feature streams.version. "
-        "Local controller 1 does not support this feature.",
+        "Invalid update version 2 for feature streams.version. "
+        "Local controller 1 only supports versions 0-1",
     ),
     (
         METADATA,
         6,
         UNSAFE,
         "Invalid update version 6 for feature metadata.version. "
-        "Local controller 1 only supports versions 7-27",
+        "Local controller 1 only supports versions 7-33",
     ),
-    (METADATA, 22, SAFE, f"Invalid metadata.version 22. {MIGHT_DELETE}"),
+    (METADATA, 32, SAFE, f"{FROM_33} 32. {MIGHT_DELETE}"),
     (
         METADATA,
         7,
         UNSAFE,
-        "Invalid metadata.version 7. Unsafe metadata downgrade is not supported in this version.",
+        f"{FROM_33} 7. Unsafe metadata downgrade is not supported in this version.",
     ),
     (METADATA, 26, UP, f"Invalid update version 26 for feature metadata.version. {NOT_SO}"),
 ]
@@ -119,15 +119,21 @@ def test_a_downgrade_only_lowers_the_level() -> None:
         changes({**FEATURES, TRANSACTION: 0}, [FeatureUpdate(TRANSACTION, 1, SAFE)], node_id=1)
 
 
-def test_every_metadata_downgrade_of_kafka_is_allowed() -> None:
+@pytest.mark.parametrize(
+    ("current", "allowed"), [(33, [33]), (31, [30, 31]), (27, [*range(23, 28)])]
+)
+def test_every_metadata_downgrade_of_kafka_is_allowed(current: int, allowed: list[int]) -> None:
+    """Those that cross no change of the metadata: 23, 30, 32 and 33 have one."""
+
     def is_allowed(level: int) -> bool:
         try:
-            changes(FEATURES, [FeatureUpdate(METADATA, level, SAFE)], node_id=1)
+            present = {**FEATURES, METADATA: current}
+            changes(present, [FeatureUpdate(METADATA, level, SAFE)], node_id=1)
         except Refused:
             return False
         return True
 
-    assert [level for level in range(7, 28) if is_allowed(level)] == [23, 24, 25, 26, 27]
+    assert [level for level in range(7, current + 1) if is_allowed(level)] == allowed
 
 
 def test_one_refused_update_refuses_all() -> None:

@@ -166,7 +166,7 @@ def test_protocols_have_to_fit() -> None:
     other = Classic(talk, "o", protocols=(("sticky", subscription("orders")),))
     assert other.join() is Code.INCONSISTENT_GROUP_PROTOCOL
     broken = Classic(talk, "b", protocols=(("range", b"\0"),))
-    assert broken.join() is Code.UNKNOWN_SERVER_ERROR
+    assert broken.join() is Code.INCONSISTENT_GROUP_PROTOCOL
     assert Classic(talk, "s", session_ms=1).join() is Code.INVALID_SESSION_TIMEOUT
 
 
