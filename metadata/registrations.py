@@ -50,11 +50,11 @@ def registration(
     node_id: int,
     epoch: int,
     end_points: Iterable[EndPoint],
+    *,
     incarnation_id: UUID,
     rack: str | None,
     directory_id: UUID,
     given: str,
-    *,
     features: Iterable[FeatureRange],
 ) -> RegisterBrokerRecord:
     """The record of a node that has started; its epoch is the offset of this record."""

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 _SEVERAL_SINCE: Final = 8
 _COMMITTED_IDS_SINCE: Final = 10
 _FETCHED_IDS_SINCE: Final = 10
+_OF_DELETED_OFFSETS: Final = ("name", "partitions")  # OffsetDelete has no ids of topics
 _GROUP_ERROR_SINCE: Final = 2
 _GROUP_REFUSED: Final = Code.GROUP_AUTHORIZATION_FAILED
 _TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
@@ -85,19 +86,17 @@ async def offsets_refused(
     context: Context, topics: Iterable[OffsetDeleteRequestTopic], code: Code
 ) -> list[OffsetCommitResponseTopic]:
     """Answers with this error code for each partition of an offset commit."""
-    answers: list[OffsetCommitResponseTopic] = []
-    async for topic in context.turns.each(topics):
-        answer: OffsetCommitResponseTopic = {
+    return [
+        {
             "name": topic.name,
+            "topic_id": getattr(topic, "topic_id", None) or NO_ID,
             "partitions": [
                 {"partition_index": partition.partition_index, "error_code": code}
                 async for partition in context.turns.each(topic.partitions)
             ],
         }
-        if hasattr(topic, "topic_id"):
-            answer["topic_id"] = topic.topic_id or NO_ID
-        answers.append(answer)
-    return answers
+        async for topic in context.turns.each(topics)
+    ]
 
 
 async def offset_commit(
@@ -313,9 +312,9 @@ async def offset_delete(
     if body.get("error_code", Code.NONE) == Code.NONE:
         body["topics"] = [
             *body.get("topics", ()),
-            *cast(
-                "list[OffsetDeleteResponseTopic]",
-                await offsets_refused(context, refused, _TOPIC_REFUSED),
-            ),
+            *[
+                cast("OffsetDeleteResponseTopic", {key: each[key] for key in _OF_DELETED_OFFSETS})
+                for each in await offsets_refused(context, refused, _TOPIC_REFUSED)
+            ],
         ]
     return body

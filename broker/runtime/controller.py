@@ -226,10 +226,11 @@ class Controller:
     ) -> None:
         """Register a node that has started to listen, with a new broker epoch and leader epochs."""
         epoch = self._metadata_log.end_offset
-        place = self._directory.directory_id, self._cordoned
         record = registration(
-            self.catalog, node_id, epoch, end_points, incarnation_id or self._new_id(),
-            rack, *place, features=self.features.supported,
+            self.catalog, node_id, epoch, end_points,
+            incarnation_id=incarnation_id or self._new_id(), rack=rack,
+            directory_id=self._directory.directory_id, given=self._cordoned,
+            features=self.features.supported,
         )  # fmt: skip
         self._commit([record])
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
