@@ -230,8 +230,7 @@ class Controller:
             self.catalog, node_id, epoch, end_points,
             incarnation_id=incarnation_id or self._new_id(), rack=rack,
             directory_id=self._directory.directory_id, given=self._cordoned,
-            features=self.features.supported,
-        )  # fmt: skip
+            features=self.features.supported)  # fmt: skip
         self._commit([record])
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
         self._commit_each(elected_again(self.catalog, node_id))
@@ -575,8 +574,8 @@ class Controller:
             self._use_dynamic_settings()
             self.topic_logs.configure(self.catalog.topics.values())
             if CORDONED in changes and resource_name:
-                node_id, directory_id = int(resource_name), self._directory.directory_id
-                self._commit(cordoning(self.catalog, node_id, directory_id, self._cordoned))
+                place = self._directory.directory_id, self._cordoned
+                self._commit(cordoning(self.catalog, int(resource_name), *place))
         _call_hooks(self.on_configs_changed, resource_type, resource_name)
 
     def _use_dynamic_settings(self) -> None:

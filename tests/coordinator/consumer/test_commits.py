@@ -7,8 +7,8 @@ import pytest
 from ottla.coordinator.groups import ClaimedMember
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Refused
+from tests.coordinator.consumer.classic_conversation import Classic
 from tests.coordinator.consumer.conversation import Consumer, ConsumerTalk, FakeTopics, settle
-from tests.coordinator.consumer.test_classic_members import Classic
 from tests.coordinator.group_conversation import GROUP
 
 
