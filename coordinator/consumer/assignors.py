@@ -69,7 +69,7 @@ class _Quotas:
         with_extra = self._extra > 0
         left += with_extra
         before = spec.targets.get(member_id, NOTHING)
-        kept: Assignment = before
+        changed: dict[uuid.UUID, frozenset[int]] = {}
         given_up: _Moved = []
         for topic_id in ids_in_order(before):
             indexes = before[topic_id]
@@ -82,13 +82,13 @@ class _Quotas:
                 stay, go = ordered[:left], ordered[left:]
                 left -= len(stay)
                 given_up += [(topic_id, index) for index in go]
-            kept = _with(kept, topic_id, frozenset(stay))
+            changed[topic_id] = frozenset(stay)
         if left and with_extra and self._members_left > self._extra:
             left -= 1  # others can have the extra partition
             with_extra = False
         self._extra -= with_extra
         self._members_left -= 1
-        return kept, left, given_up
+        return _with(before, changed), left, given_up
 
 
 _Moved = list[tuple[uuid.UUID, int]]
@@ -136,11 +136,12 @@ def plus(assignment: Assignment, partitions: Sequence[tuple[uuid.UUID, int]]) ->
     return new
 
 
-def _with(assignment: Assignment, topic_id: uuid.UUID, indexes: frozenset[int]) -> Assignment:
-    new = {**assignment, topic_id: indexes}
-    if not indexes:
-        del new[topic_id]
-    return new
+def _with(assignment: Assignment, changed: Assignment) -> Assignment:
+    """An assignment with other partitions of some topics; the same one if none changed."""
+    if not changed:
+        return assignment
+    new = {**assignment, **changed}
+    return {topic_id: indexes for topic_id, indexes in new.items() if indexes}
 
 
 ASSIGNORS: Final[Mapping[str, Callable[[Spec], Assigned]]] = MappingProxyType(

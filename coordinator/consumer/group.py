@@ -200,15 +200,12 @@ class ConsumerGroup:
         """The subscribers by topic, if `old` members become `new` ones."""
         counts = dict(self.subscribers)
         for member in old:
-            for name in member.subscribed_topic_names:
-                _change(counts, name, by_name=-1)
+            _change(counts, member.subscribed_topic_names, by_name=-1)
         for member in new:
-            for name in member.subscribed_topic_names:
-                _change(counts, name, by_name=1)
+            _change(counts, member.subscribed_topic_names, by_name=1)
         for regex in gone_regexes:
             if regex in self.resolved:
-                for name in self.resolved[regex].topics:
-                    _change(counts, name, by_regex=-1)
+                _change(counts, self.resolved[regex].topics, by_regex=-1)
         return counts
 
     def regexes_after(self, old: ConsumerMember, new: ConsumerMember) -> Mapping[str, int]:
@@ -259,8 +256,7 @@ class ConsumerGroup:
             case ResolvedRegex():
                 self._forget_regex(record.regex)
                 self.resolved[record.regex] = record
-                for name in record.topics:
-                    _change(self.subscribers, name, by_regex=1)
+                _change(self.subscribers, record.topics, by_regex=1)
             case SubscriptionMetadata():
                 self.has_subscription_metadata = True
             case ConsumerRemoved():
@@ -272,6 +268,7 @@ class ConsumerGroup:
                 old = self.members.pop(name, None)
                 if old is not None:
                     self._forget(old)
+                    _change(self.subscribers, old.subscribed_topic_names, by_name=-1)
             case Kind.CURRENT_MEMBER:
                 if name in self.members:
                     gone = CurrentMember(
@@ -300,11 +297,14 @@ class ConsumerGroup:
         self._put(old, (old or ConsumerMember(record.member_id)).with_current(record))
 
     def _put(self, old: ConsumerMember | None, new: ConsumerMember) -> None:
+        before: frozenset[str] = frozenset()
         if old is not None:
             self._forget(old)
+            before = old.subscribed_topic_names
         self.members[new.member_id] = new
-        for name in new.subscribed_topic_names:
-            _change(self.subscribers, name, by_name=1)
+        if before is not new.subscribed_topic_names:  # it is, unless the subscription changes
+            _change(self.subscribers, before, by_name=-1)
+            _change(self.subscribers, new.subscribed_topic_names, by_name=1)
         _count(self.regexes, new.subscribed_topic_regex, 1)
         _count(self._assignors, new.server_assignor, 1)
         for owned in (new.assigned, new.pending_revocation):
@@ -319,9 +319,7 @@ class ConsumerGroup:
                 _count(self._classic_protocols, protocol, 1)
 
     def _forget(self, old: ConsumerMember) -> None:
-        """Remove a member from all counts."""
-        for name in old.subscribed_topic_names:
-            _change(self.subscribers, name, by_name=-1)
+        """Remove a member from all counts but that of subscribers."""
         _count(self.regexes, old.subscribed_topic_regex, -1)
         _count(self._assignors, old.server_assignor, -1)
         for owned in (old.assigned, old.pending_revocation):
@@ -342,8 +340,7 @@ class ConsumerGroup:
     def _forget_regex(self, regex: str) -> None:
         known = self.resolved.pop(regex, None)
         if known is not None:
-            for name in known.topics:
-                _change(self.subscribers, name, by_regex=-1)
+            _change(self.subscribers, known.topics, by_regex=-1)
 
     def _set_target(self, member_id: str, target: Assignment) -> None:
         """Update `owners`; a partition that another member got meanwhile stays with that one."""
@@ -371,11 +368,15 @@ def _count(counts: dict[str, int], name: str | None, by: int) -> None:
 
 
 def _change(
-    counts: dict[str, Subscribers], topic: str, *, by_name: int = 0, by_regex: int = 0
+    counts: dict[str, Subscribers], topics: Iterable[str], *, by_name: int = 0, by_regex: int = 0
 ) -> None:
-    before = counts.get(topic, Subscribers())
-    after = Subscribers(before.by_name + by_name, before.by_regex + by_regex)
-    if after == (0, 0):
-        counts.pop(topic, None)
-    else:
-        counts[topic] = after
+    """Change the subscribers of many topics; most have none before, or none afterwards."""
+    first, last = Subscribers(by_name, by_regex), Subscribers(-by_name, -by_regex)
+    for topic in topics:
+        before = counts.get(topic)
+        if before is None:
+            counts[topic] = first
+        elif before == last:
+            del counts[topic]
+        else:
+            counts[topic] = Subscribers(before.by_name + by_name, before.by_regex + by_regex)
