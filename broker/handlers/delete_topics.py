@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _DISABLED_SINCE: Final = 3
 _STRICT_SINCE: Final = 5
-_BATCH_TOPICS: Final = 100
+_BATCH_TOPICS: Final = 25  # each of them is forgotten by up to 50 coordinators
 _NO_SUCH_ID: Final = "This server does not host this topic ID."
 _NO_SUCH_NAME: Final = "This server does not host this topic-partition."
 

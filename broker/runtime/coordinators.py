@@ -146,6 +146,8 @@ class Coordinator(Generic[M]):
             self.unload()
         elif self._forget_topic is not None:
             for shard in self.shards():
+                if shard.log.log_end_offset == 0:
+                    continue  # nothing was ever decided there, and most shards are so
                 if shard.is_loading:
                     self._deleted_while_loading.setdefault(shard, set()).add(deleted)
                 else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
+from uuid import UUID
 
 import pytest
 
 from ottla.broker.runtime.coordinators import Coordinator
 from ottla.broker.runtime.loading import Loading
 from ottla.broker.runtime.shard import Shard
+from ottla.coordinator.outcome import Outcome
 from ottla.coordinator.partitioning import check_transactional_id, partition_for
 from ottla.metadata.catalog import SHARE_GROUP_STATE
 from ottla.protocol.errors import Code, Refused
@@ -193,3 +195,31 @@ async def test_a_node_coordinates_every_internal_topic_of_its_table(tmp_path: Pa
         assert made == list(range(len(topic.partitions)))
         it.node.stop_coordinating()
         assert shares.shards() == []
+
+
+class DecidingShard(FakeShard):
+    """Counts its decisions."""
+
+    is_loading = False
+
+    decisions = 0
+
+    def run_now(self, decide: object) -> None:
+        self.decisions += 1
+
+
+def test_coordinators_without_records_decide_nothing_on_a_deletion() -> None:
+    """Otherwise a deletion would be a decision of each of 50 coordinators."""
+    made: list[DecidingShard] = []
+
+    def make(partition: int) -> Shard[Any]:
+        made.append(DecidingShard(partition))
+        return cast(Shard[Any], made[-1])
+
+    groups: Coordinator[Any] = Coordinator(
+        "__consumer_offsets", make, Loading(), forget_topic=lambda machine, topic: Outcome(None)
+    )
+    groups.follow(*all_of(4))
+    made[1].log.log_end_offset = made[3].log.log_end_offset = 1
+    groups.topic_deleted("orders", UUID(int=1))
+    assert [shard.decisions for shard in made] == [0, 1, 0, 1]
