@@ -1,4 +1,4 @@
-"""`ottla groups`: lists, describes, resets and deletes consumer groups and share groups."""
+"""`ottla groups`: lists, describes, resets and deletes groups of all types."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import Annotated, Any, Final
 import typer
 
 from ..client.admin import groups as admin
-from ..client.admin import share_groups
 from ..client.admin.offsets import EARLIEST, LATEST, Place, list_offsets
+from ..client.admin.share_groups import alter_share_offsets, share_offsets
 from ..client.cluster_client import Client, ErrorAnswer, check
 from ..console.options import CannotRun
 from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..protocol.errors import Code
+from .group_rows import SHARE, group_rows, kind_of
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
 
-_SHARE: Final = "Share"  # the kind of a share group in a list
 Group = Annotated[str, typer.Argument(metavar="GROUP")]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="TYPE", help="classic, consumer, share, streams; repeatable."),
+]
+_KINDS: Final = ("Classic", "Consumer", "Share", "Streams")
 
 
 def add(app: typer.Typer) -> None:
@@ -25,10 +30,10 @@ def add(app: typer.Typer) -> None:
     groups = Subcommands(
         app,
         "groups",
-        help="List, describe, reset and delete groups.",
+        help="List, describe, reset and delete groups of all types.",
         example="ottla groups describe shoppers",
     )
-    groups.add("list", _list, example="ottla groups list")
+    groups.add("list", _list, example="ottla groups list --type share")
     groups.add("describe", _describe, example="ottla groups describe shoppers")
     groups.add(
         "reset", _reset, example="ottla groups reset shoppers orders --to beginning --execute"
@@ -37,10 +42,11 @@ def add(app: typer.Typer) -> None:
     groups.add("delete", _delete, example="ottla groups delete shoppers")
 
 
-def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
-    """List the groups with their states."""
+def _list(kinds: Kinds = None, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
+    """List the groups of all types with their states."""
+    wanted = _known(kinds)
     with client_of(bootstrap) as client:
-        found = admin.list_groups(client)
+        found = admin.list_groups(client, kinds=wanted)
     if as_json:
         print_json([_about(each) for each in found])
         return 0
@@ -63,19 +69,23 @@ def _lag(
     patterns: Annotated[
         list[str] | None, typer.Argument(metavar="[GROUP...]", help="Patterns with *; else all.")
     ] = None,
+    kinds: Kinds = None,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
 ) -> int:
-    """Print offset, end and lag of all groups, a line for each partition.
+    """Print committed offset, end and lag of all groups, a line for each partition.
 
-    The offset is the committed one; of a share group it is the start offset.
+    The committed offset of a share group is its start offset: the first record that may still be
+    delivered.
     """
     rows: list[dict[str, Any]] = []
+    wanted = _known(kinds)
     with client_of(bootstrap) as client:
-        for listed in admin.list_groups(client):
+        for listed in admin.list_groups(client, kinds=wanted):
             name = listed.group_id
             if not patterns or any(fnmatchcase(name, each) for each in patterns):
-                rows += [{"group_id": name, **each} for each in _lags_of(client, listed)]
+                found = group_rows(client, name, listed.kind)
+                rows += [{"group_id": name, **each} for each in found.partitions]
     if as_json:
         print_json(rows)
         return 0
@@ -86,101 +96,32 @@ def _lag(
 
 
 def _describe(group: Group, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
-    """Print members, offsets and lag of a group.
-
-    The offsets of a share group are its start offsets.
-    """
+    """Print members, offsets and lag of a group; of a Streams group also tasks and topology."""
     with client_of(bootstrap) as client:
-        found: admin.Group | share_groups.ShareGroup
-        if _is_share(client, group):
-            found, kind = share_groups.describe_share_group(client, group), _SHARE
-            places = _share_lags(client, found)
-        else:
-            found = admin.describe_group(client, group)
-            places, kind = _lags(client, group, found), found.kind
+        found = group_rows(client, group, kind_of(client, group))
     if as_json:
-        members = [each._asdict() for each in found.members]
-        about = {"group_id": group, "type": kind, "state": found.state}
-        print_json(about | {"members": members, "partitions": places})
+        about = {"group_id": group, "type": found.kind, "state": found.state}
+        print_json(about | {"members": found.members, "partitions": found.partitions})
         return 0
-    print_line(f"{group}: {found.state}, {kind}, coordinator node {found.coordinator[0]}")
+    print_line(f"{group}: {found.state}, {found.kind}, coordinator node {found.coordinator}")
     columns = ("partition", "committed", "end", "lag", "member")
-    rows = [[_cell(each[name]) for name in columns] for each in places]
+    rows = [[_cell(each[name]) for name in columns] for each in found.partitions]
     print_table(Table(plural(len(rows), "partition", "partitions"), columns, rows))
-    rows = [
-        [each.member_id, each.client_id, each.host, str(len(each.assigned))]
-        for each in found.members
-    ]
-    if rows:
-        names = ("member", "client", "host", "partitions")
-        print_table(Table(plural(len(rows), "member", "members"), names, rows))
+    for table in found.tables:
+        print_table(table)
     return 0
 
 
-def _is_share(client: Client, group: str) -> bool:
-    return any(each.group_id == group for each in admin.list_groups(client, kinds=["share"]))
-
-
-def _lags_of(client: Client, listed: admin.ListedGroup) -> list[dict[str, Any]]:
-    name = listed.group_id
-    if listed.kind == _SHARE:
-        return _share_lags(client, share_groups.describe_share_group(client, name))
-    return _lags(client, name, admin.describe_group(client, name))
+def _known(kinds: list[str] | None) -> list[str]:
+    """The types of groups as Kafka writes them. Raises CannotRun for an unknown one."""
+    for each in kinds or []:
+        if each.capitalize() not in _KINDS:
+            raise CannotRun(f"--type {each}: {', '.join(_KINDS).lower()} were expected")
+    return [each.capitalize() for each in kinds or []]
 
 
 def _cell(value: Any) -> str:
     return "-" if value is None else str(value)
-
-
-def _lags(client: Client, group: str, found: admin.Group) -> list[dict[str, Any]]:
-    """Offset, end and lag of each partition that has an offset or is assigned."""
-    committed = admin.committed_offsets(client, group)
-    owners = {place: each.member_id for each in found.members for place in each.assigned}
-    rows = []
-    for place in sorted(committed.keys() | owners.keys()):
-        offset = committed[place][0] if place in committed else None
-        end = _end(client, place)
-        lag = None if offset is None or end is None else end - offset
-        name = f"{place[0]}-{place[1]}"
-        rows.append(
-            {
-                "partition": name,
-                "committed": offset,
-                "end": end,
-                "lag": lag,
-                "member": owners.get(place),
-            }
-        )
-    return rows
-
-
-def _share_lags(client: Client, found: share_groups.ShareGroup) -> list[dict[str, Any]]:
-    """As `_lags`; several members may have a partition, and the broker counts the lag."""
-    owners: dict[Place, list[str]] = {}
-    for member in found.members:
-        for place in member.assigned:
-            owners.setdefault(place, []).append(member.member_id)
-    rows = []
-    for place, offset in sorted(share_groups.share_offsets(client, found.group_id).items()):
-        row = {
-            "partition": f"{place[0]}-{place[1]}",
-            "committed": None if offset is None else offset.start,
-            "end": _end(client, place),
-            "lag": None if offset is None else offset.lag,
-            "member": ", ".join(owners.get(place, ())) or None,
-        }
-        rows.append(row)
-    return rows
-
-
-def _end(client: Client, place: Place) -> int | None:
-    """The end of a partition; None if the topic is deleted."""
-    try:
-        return list_offsets(client, {place: LATEST})[place].offset
-    except ErrorAnswer as refused:
-        if refused.code != Code.UNKNOWN_TOPIC_OR_PARTITION:
-            raise
-        return None
 
 
 def _reset(
@@ -194,18 +135,18 @@ def _reset(
         list[int] | None,
         typer.Option("--partition", "-p", metavar="N", help="Only this one; repeatable."),
     ] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="A group that does not exist yet is a share group.")
+    ] = False,
     execute: Annotated[
         bool, typer.Option("--execute", help="Set the offsets; else only print them.")
-    ] = False,
-    share: Annotated[
-        bool, typer.Option("--share", help="A share group, which may not exist yet.")
     ] = False,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
 ) -> int:
-    """Print the offsets that a reset would set; --execute sets them.
+    """Print the offsets that a reset would commit; --execute commits them.
 
-    The group must not have members: stop them first.
+    The group must not have members: stop them first. Of a share group they are start offsets.
     """
     with client_of(bootstrap) as client:
         (found,) = client.metadata([topic])
@@ -214,11 +155,10 @@ def _reset(
         if unknown := set(partition or []) - set(known):
             raise CannotRun(f"{topic} has no partition {min(unknown)}")
         wanted = _wanted(client, [(topic, index) for index in partition or known], to)
-        is_share = share or _is_share(client, group)
-        before = _offsets(client, group, is_share=is_share)
+        is_shared = share or kind_of(client, group) == SHARE
+        before = _offsets(client, group, is_shared=is_shared)
         if execute:
-            commit = share_groups.alter_share_offsets if is_share else admin.commit_offsets
-            commit(client, group, wanted)
+            (alter_share_offsets if is_shared else admin.commit_offsets)(client, group, wanted)
     if as_json:
         offsets = {f"{name}-{index}": offset for (name, index), offset in wanted.items()}
         print_json({"group_id": group, "offsets": offsets, "is_committed": execute})
@@ -232,11 +172,18 @@ def _reset(
     return 0
 
 
-def _offsets(client: Client, group: str, *, is_share: bool) -> dict[Place, int]:
-    if is_share:
-        found = share_groups.share_offsets(client, group)
-        return {place: each.start for place, each in found.items() if each is not None}
-    return {place: each[0] for place, each in admin.committed_offsets(client, group).items()}
+def _offsets(client: Client, group: str, *, is_shared: bool) -> dict[Place, int]:
+    """The present offsets of a group; none if it does not exist."""
+    if not is_shared:
+        committed = admin.committed_offsets(client, group)
+        return {place: offset for place, (offset, _, _) in committed.items()}
+    try:
+        known = share_offsets(client, group)
+    except ErrorAnswer as refused:
+        if refused.code != Code.GROUP_ID_NOT_FOUND:
+            raise
+        return {}
+    return {place: each.start for place, each in known.items() if each is not None}
 
 
 def _wanted(client: Client, places: list[Place], to: str) -> dict[Place, int]:

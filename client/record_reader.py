@@ -53,7 +53,6 @@ class ReadRecord(NamedTuple):
     fate: Fate
     producer_id: int
     producer_epoch: int
-    leader_epoch: int = -1
 
 
 @dataclass(slots=True)
@@ -155,10 +154,10 @@ class RecordReader:
                 continue
             if self._isolation == Isolation.READ_COMMITTED and fate == Fate.ABORTED:
                 continue
-            epochs = header.producer_id, header.producer_epoch, header.leader_epoch
+            producer = header.producer_id, header.producer_epoch
             try:
                 records += [
-                    ReadRecord(self._topic, answer.partition_index, *record, fate, *epochs)
+                    ReadRecord(self._topic, answer.partition_index, *record, fate, *producer)
                     for record in records_in(data, at, header)
                     if record.offset >= position.offset
                 ]

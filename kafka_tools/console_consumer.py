@@ -136,7 +136,8 @@ def _consume(
                         readers[topic] = RecordReader(client, topic, starts, isolation=isolation)
             for topic, reader in readers.items():
                 for record in reader.read(max_wait_ms=_pause_ms(wait_ms, len(readers))):
-                    printed.print(record, leader_epoch=record.leader_epoch)
+                    epoch = client.known_leader_epoch(topic, record.partition)
+                    printed.print(record, leader_epoch=epoch)
                     next_offsets[topic, record.partition] = record.offset + 1
                     last = time.monotonic()
                     if most is not None and printed.count >= most:
