@@ -91,11 +91,6 @@ class ShareStates:
         self._next_cold_ms: int | None = None
         self._next_prune_ms: int | None = None
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShareStates) and self._held == other._held
-
-    __hash__ = None  # type: ignore[assignment]  # a class without hashes, as the language has it
-
     def __len__(self) -> int:
         """The number of states."""
         return len(self._held)
