@@ -126,6 +126,14 @@ def test_a_snapshot_follows_so_many_updates(log: Log) -> None:
     assert log.state() == ShareState(2, 1, 0, 10, 0, (DONE,), 7, 7)
 
 
+def test_another_snapshot_does_not_begin_a_new_count_of_updates(log: Log) -> None:
+    log.initialize()
+    log.write()
+    log.write()
+    log.initialize()
+    assert [type(log.write()) for _ in range(3)] == [ShareUpdate, ShareSnapshot, ShareUpdate]
+
+
 def test_with_no_updates_each_write_is_a_snapshot() -> None:
     log = Log(updates_per_snapshot=0)
     log.initialize()
@@ -164,6 +172,7 @@ def test_a_new_state_keeps_the_fence_of_leaders(log: Log) -> None:
     log.apply(log.machine.read(SHOP, leader_epoch=4, now_ms=NOW_MS))
     log.initialize(state_epoch=2)
     assert log.state().leader_epoch == 0
+    log.write(state_epoch=2, leader_epoch=4)
     with pytest.raises(Refused) as refused:
         log.machine.read(SHOP, leader_epoch=3, now_ms=NOW_MS)
     assert refused.value.code is Code.FENCED_LEADER_EPOCH
@@ -248,6 +257,26 @@ def test_the_log_is_pruned_up_to_the_oldest_snapshot_that_is_needed(log: Log) ->
     log.tick(2 * INTERVAL_MS)
     assert log.start == needed
     assert log.replayed().state_of(SHOP) is not None
+
+
+def test_a_state_that_is_not_written_again_keeps_its_snapshot(log: Log) -> None:
+    log.initialize(SHOP, now_ms=INTERVAL_MS)
+    log.initialize(BANK, now_ms=INTERVAL_MS)
+    log.initialize(SHOP, now_ms=INTERVAL_MS)
+    log.machine.next_deadline(at(0))
+    log.tick(INTERVAL_MS)
+    assert log.start == 1
+    assert log.replayed().state_of(BANK) == log.state(BANK)
+
+
+def test_a_tombstone_is_pruned_too(log: Log) -> None:
+    log.initialize(SHOP)
+    log.apply(log.machine.delete(SHOP))
+    log.initialize(BANK)
+    log.machine.next_deadline(at(0))
+    log.tick(INTERVAL_MS)
+    log.tick(2 * INTERVAL_MS)
+    assert log.start > 1
 
 
 def test_many_states_at_rest_are_written_in_several_decisions() -> None:
