@@ -102,7 +102,7 @@ async def test_the_states_of_a_deleted_topic_are_forgotten(tmp_path: Path) -> No
 
 
 @in_virtual_time
-async def test_a_crash_behind_each_write_keeps_what_was_answered(tmp_path: Path) -> None:
+async def test_a_crash_behind_each_write_keeps_the_state(tmp_path: Path) -> None:
     copies = []
     async with one_node(tmp_path / "node", **ONE) as it:
         topic_id = await initialized(it)

@@ -28,8 +28,8 @@ from ottla.coordinator.share_state.states import (
 )
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.moments import at
-from tests.coordinator.share_state.test_batches import any_batches, by_offset, offsets, runs
-from tests.coordinator.share_state.test_machine import INTERVAL_MS, TOPIC
+from tests.coordinator.share_state.any_batches import any_batches, by_offset, offsets, runs
+from tests.coordinator.share_state.share_log import INTERVAL_MS, TOPIC
 
 PARTITIONS = st.sampled_from([SharePartition(name, TOPIC, 0) for name in ("shop", "bank")])
 EPOCHS = st.integers(0, 3)
@@ -116,6 +116,7 @@ class Coordinator(RuleBasedStateMachine):
     )
     def write(
         self,
+        *,
         partition: SharePartition,
         leader: int,
         epoch: int,
