@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .group_records import GroupRecord, OffsetCommitted
 
 
-PartitionCheck: TypeAlias = Callable[[UUID | None, int], None]
-"""Checks a partition of a commit by the id and the index."""
+PartitionCheck: TypeAlias = Callable[[str, UUID | None, int], None]
+"""Checks a partition of a commit by the name and the id of its topic and its index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,14 @@ class ListedGroup(NamedTuple):
     protocol_type: str
     state: str
     group_type: str
+
+    @property
+    def filter_name(self) -> str:
+        """The state's name in the filter of a request, in lower case.
+
+        `NotReady` of a streams group is found as `not_ready` alone, as in Kafka.
+        """
+        return "not_ready" if self.state == "NotReady" else self.state.lower()
 
 
 class GroupKind(ABC):

@@ -289,7 +289,7 @@ class Groups:
             for kind in self.kinds.all
             if kind.name in wanted_types
             for group in kind.listed()
-            if not states or group.state.lower() in states
+            if not states or group.filter_name in states
         ]
 
     def kind_name_of(self, group_id: str) -> str | None:
@@ -425,4 +425,4 @@ def _check_each(
         return
     each = offsets.records if isinstance(offsets, DecidedOffsets) else offsets
     for offset in each:
-        check(offset.topic_id, offset.partition)
+        check(offset.topic, offset.topic_id, offset.partition)

@@ -141,7 +141,7 @@ class ConsumerKind(GroupKind):
         if epoch == member.member_epoch:
             return None
 
-        def check(topic_id: UUID | None, partition: int) -> None:
+        def check(topic: str, topic_id: UUID | None, partition: int) -> None:
             """An older epoch is good for a partition that the member has had since (KIP-1251)."""
             if not member.has_had(topic_id, partition, epoch):
                 raise _wrong_epoch(member)

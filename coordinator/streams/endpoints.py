@@ -41,19 +41,15 @@ class Endpoints(Volatile):
 
     def of(
         self, member: StreamsMember, configured: ConfiguredTopology, topics: Topics
-    ) -> EndpointPartitions | None:
-        """The partitions of a member's endpoint.
+    ) -> EndpointPartitions:
+        """The partitions of the endpoint of a member that has one.
 
         Args:
             configured: the topology with its topics; the task of an unknown subtopology counts
                 for nothing.
-
-        Returns:
-            None if the member has no endpoint.
         """
         endpoint = member.user_endpoint
-        if endpoint is None:
-            return None
+        assert endpoint is not None, member
         known = self._known.get(member.member_id)
         if (
             known is None

@@ -170,6 +170,18 @@ class StreamsGroup:
             return {}
         return self.topology.source_topics
 
+    def has_had(self, member: StreamsMember, topic: str, partition: int, epoch: int) -> bool:
+        """Whether the member runs the task of a partition, and did so in an earlier epoch."""
+        topology = self.topology
+        subtopology_id = None if topology is None else topology.source_topics.get(topic)
+        if subtopology_id is None:
+            return False
+        for tasks in (member.assigned, member.pending_revocation):
+            since = tasks.active.get(subtopology_id, {}).get(partition)
+            if since is not None:
+                return epoch >= since
+        return False
+
     def removal(self) -> list[StreamsRecord]:
         """Tombstones for all records of the group."""
         removed = StreamsRemoved

@@ -194,8 +194,11 @@ class StreamsGroups:
         replaced = group.static_member(new.instance_id)
         left_out = {new.member_id, new.member_id if replaced is None else replaced.member_id}
         present = [each for each in group.members.values() if each.member_id not in left_out]
-        found = (group.endpoints.of(each, known, self._topics) for each in (*present, new))
-        return tuple(each for each in found if each is not None)
+        shown = [each for each in (*present, new) if each.user_endpoint is not None]
+        if shown and known.subtopologies is None:
+            # Kafka's coordinator fails here while the topics do not fit the topology.
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)
+        return tuple(group.endpoints.of(each, known, self._topics) for each in shown)
 
     # ---- leaving
 

@@ -18,7 +18,14 @@ from ..classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from ..group_kind import ClaimedMember, GroupKind, ListedGroup, check_group_id, never_expires
+from ..group_kind import (
+    ClaimedMember,
+    GroupKind,
+    ListedGroup,
+    PartitionCheck,
+    check_group_id,
+    never_expires,
+)
 from ..group_kinds import STREAMS
 from ..moment import Moment
 from ..outcome import Outcome, Parked
@@ -28,6 +35,8 @@ from .records import StreamsRecord
 from .requests import DescribedStreamsGroup, HeartbeatReply, HeartbeatRequest
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from ..classic.groups import ClassicGroups
     from ..group_records import OffsetCommitted
 
@@ -95,18 +104,30 @@ class StreamsKind(GroupKind):
 
     # ---- offsets
 
-    def check_commit(self, group_id: str, committer: ClaimedMember, *, transactional: bool) -> None:
+    def check_commit(
+        self, group_id: str, committer: ClaimedMember, *, transactional: bool
+    ) -> PartitionCheck | None:
         group = self.groups[group_id]
         if committer.generation_id < 0 and not group.members:
-            return  # an admin client
+            return None  # an admin client
         names_none = committer.generation_id == -1 and not committer.member_id
         if transactional and names_none and committer.group_instance_id is None:
-            return
+            return None
         member = group.member(committer.member_id)
         if not transactional and not committer.knows_epochs:
             raise Refused(Code.UNSUPPORTED_VERSION)
-        if committer.generation_id != member.member_epoch:
+        epoch = committer.generation_id
+        if epoch > member.member_epoch:
             raise Refused(Code.STALE_MEMBER_EPOCH)
+        if epoch == member.member_epoch:
+            return None
+
+        def check(topic: str, topic_id: UUID | None, partition: int) -> None:
+            """An older epoch is good for a task that the member has had since (KIP-1251)."""
+            if not group.has_had(member, topic, partition, epoch):
+                raise Refused(Code.STALE_MEMBER_EPOCH)
+
+        return check
 
     def committed(self, group_id: str, member_id: str, *, now: Moment) -> None:
         """A commit does not extend the session of a member."""
