@@ -88,9 +88,7 @@ def _topics_are_compared_once() -> list[Patch]:
     right = ShareSteps.refresh_epoch
 
     def refresh(self: ShareSteps, group: ShareGroup, *more: Any, has_changed: bool) -> Any:
-        if group.checked is not None and not has_changed:
-            return group.epoch, False
-        return right(self, group, *more, has_changed=has_changed)
+        return right(self, group, *more, has_changed=True) if has_changed else (group.epoch, False)
 
     return [(ShareSteps, "refresh_epoch", refresh)]
 
