@@ -38,11 +38,11 @@ def combine(
 
     Args:
         so_far: in order, as an earlier call has returned them.
-        new: in any order; they may overlap, and none may be empty.
+        new: in any order; they may overlap. Empty ones are left out.
         start_offset: -1 for unknown.
     """
     kept = _from(so_far, start_offset)
-    fresh = [_cut(each, start_offset) for each in new if each.last_offset >= start_offset]
+    fresh = [_cut(each, start_offset) for each in new if each[1] >= max(start_offset, each[0])]
     if not fresh:
         return kept
     # Only neighbours of the new batches can change; one more on each side may become a part.

@@ -71,6 +71,11 @@ def test_without_a_start_offset_everything_is_kept() -> None:
     assert combine((batch(0, 4),), [], NO_OFFSET) == (batch(0, 4),)
 
 
+def test_an_empty_batch_is_left_out() -> None:
+    """Kafka writes it, and then no write to the partition succeeds."""
+    assert combine((batch(0, 4),), [batch(9, 8), batch(6, 6)], 0) == (batch(0, 4), batch(6, 6))
+
+
 def test_an_empty_batch_and_overlaps_are_not_in_order() -> None:
     assert are_in_order((batch(0, 4), batch(5, 9)))
     assert not are_in_order((batch(3, 2),))

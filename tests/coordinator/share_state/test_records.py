@@ -65,28 +65,51 @@ def test_a_record_is_written_as_the_schemas_say_and_read_again(record: ShareReco
     assert decode(*encoded) == record
 
 
+# Read from the logs of a Kafka 4.4.0.
+PROBE = SharePartition("probe-g", UUID("5df6655d-c69f-4efd-9877-90ebc06d6baf"), 0)
+PROBES_KEY = "0007 70726f62652d67 5df6655dc69f4efd987790ebc06d6baf 00000000"
+GROUP = SharePartition("nznffa-g40-st-topic", UUID("bdb4f7ef-5e8f-44b1-9848-3daa7d78cf60"), 0)
+GROUPS_KEY = """0013 6e7a6e6666612d6734302d73742d746f706963
+                bdb4f7ef5e8f44b198483daa7d78cf60 00000000"""
+
+
 @pytest.mark.parametrize(
     ("record", "key", "value"),
     [
         (
-            SNAPSHOT,
-            "0000 0004 73686f70 0190d2f18a7b7c3d9e4f5a6b7c8d9e0f 00000003",
-            """0000 00000007 00000002 00000005 000000000000000a
-            0000018bcfe56800 0000018bcfe9fbe0
-            03 000000000000000a 000000000000000c 02 0001 00
-            000000000000000e 000000000000000e 04 0005 00  01 00 04 00000004""",
+            ShareSnapshot(PROBE, ShareState(0, 1, 0, 10, 0, (), 1795685676296, 1795685676296)),
+            f"0000 {PROBES_KEY}",
+            """0000 00000000 00000001 00000000 000000000000000a
+               000001a21734f508 000001a21734f508 01 01000400000000""",
         ),
         (
-            UPDATE,
-            "0001 0004 73686f70 0190d2f18a7b7c3d9e4f5a6b7c8d9e0f 00000003",
-            """0000 00000007 00000005 000000000000000a
-            03 000000000000000a 000000000000000c 02 0001 00
-            000000000000000e 000000000000000e 04 0005 00  01 00 04 00000004""",
+            ShareSnapshot(GROUP, ShareState(0, 2, 0, -1, -1, (), 1795685644970, 1795685644970)),
+            f"0000 {GROUPS_KEY}",
+            """0000 00000000 00000002 00000000 ffffffffffffffff
+               000001a217347aaa 000001a217347aaa 01 00""",
+        ),
+        (
+            ShareUpdate(GROUP, 0, 0, 0, 1, (StateBatch(0, 0, 2, 1),)),
+            f"0001 {GROUPS_KEY}",
+            """0000 00000000 00000000 0000000000000000
+               02 0000000000000000 0000000000000000 02 0001 00 01000400000001""",
+        ),
+        (
+            ShareUpdate(PROBE, 0, 0, 12, -1, ()),
+            f"0001 {PROBES_KEY}",
+            "0000 00000000 00000000 000000000000000c 01 00",
+        ),
+        (
+            ShareUpdate(PROBE, 2, 4, 0, 0, ()),
+            f"0001 {PROBES_KEY}",
+            "0000 00000002 00000004 0000000000000000 01 01000400000000",
         ),
     ],
 )
-def test_the_bytes_of_a_record(record: ShareRecord, key: str, value: str) -> None:
-    assert encode(record) == (bytes.fromhex(key), bytes.fromhex(value))
+def test_the_bytes_of_a_record_of_kafka(record: ShareRecord, key: str, value: str) -> None:
+    stored = bytes.fromhex(key), bytes.fromhex(value)
+    assert decode(*stored) == record
+    assert encode(record) == stored
 
 
 def test_a_count_that_is_not_known_is_not_written() -> None:
