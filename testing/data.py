@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..client.record_batch import OutgoingRecord
     from ..client.record_producer import Stored
     from ..client.record_reader import ReadRecord
+    from .share_groups import ShareGroup
 
 _WAIT_MS: Final = 50
 _PATIENCE_S: Final = 10.0
@@ -183,6 +184,21 @@ class BrokerData:
 
         with self._client() as client:
             return list_transactions(client)
+
+    def share_group(self, group: str, *, configs: Mapping[str, str] | None = None) -> ShareGroup:
+        """A share group (KIP-932): its members, start offsets, lag and records.
+
+        Args:
+            configs: are set now, by Kafka's names: a group that is to read what is there already
+                has `{"share.auto.offset.reset": "earliest"}`.
+        """
+        __tracebackhide__ = True  # pytest shows the caller
+        from .share_groups import ShareGroup
+
+        found = ShareGroup(group, self._client)
+        if configs:
+            found.configure(configs)
+        return found
 
     def offsets(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets of a group, by topic and partition; empty for an unknown group."""

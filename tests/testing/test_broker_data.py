@@ -184,3 +184,26 @@ def test_the_brokers_refusal_has_its_code(broker: Ottla) -> None:
     with pytest.raises(ErrorAnswer) as twice:
         broker.create_topic("twice")
     assert twice.value.code == Code.TOPIC_ALREADY_EXISTS
+
+
+def test_a_share_group_reads_and_shows_what_it_has_read(broker: Ottla) -> None:
+    broker.create_topic("jobs")
+    settings = {"share.auto.offset.reset": "earliest", "share.assignment.interval.ms": "0"}
+    queue = broker.share_group("queue", configs=settings)
+    assert (queue.state, queue.offsets) == ("Dead", {})
+    with pytest.raises(ErrorAnswer) as refused:
+        assert not queue.members
+    assert refused.value.code == Code.GROUP_ID_NOT_FOUND
+    broker.produce("jobs", ["a", "b", "c"])
+    first = queue.read("jobs", until=3, how="release")
+    assert [(each.value, each.delivery_count) for each in first] == [
+        (b"a", 1), (b"b", 1), (b"c", 1),
+    ]  # fmt: skip
+    assert [each.delivery_count for each in queue.read("jobs", until=3)] == [2, 2, 2]
+    assert (queue.state, queue.members, queue.lag) == ("Empty", {}, {("jobs", 0): 0})
+    with pytest.raises(TimeoutError, match="got 0 records of jobs"):
+        queue.read("jobs", timeout_s=0.1)
+    queue.reset({("jobs", 0): 2})
+    assert (queue.offsets, queue.lag) == ({("jobs", 0): 2}, {("jobs", 0): 1})
+    queue.delete()
+    assert queue.state == "Dead"
