@@ -1,4 +1,4 @@
-"""Members of share groups: they send heartbeats, and join again when they are told so."""
+"""Members of share groups: they send heartbeats, and join again after they were removed."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class World:
     def _waiting(self, group: ShareGroup) -> set[str]:
         """Subscribed topics with partitions whose share state is not initialized yet.
 
-        A crash may leave others: they are gone, or nobody subscribes to them, or they have state.
+        A crash may leave others: gone ones, those without subscribers, or those that have state.
         """
         left = set()
         for topic_id, state in group.initializing.items():
