@@ -186,7 +186,7 @@ def test_the_brokers_refusal_has_its_code(broker: Ottla) -> None:
     assert twice.value.code == Code.TOPIC_ALREADY_EXISTS
 
 
-def test_a_share_group_shows_what_its_member_has_read(broker: Ottla) -> None:
+def test_a_share_group_shows_its_offsets_and_its_lag(broker: Ottla) -> None:
     broker.create_topic("jobs")
     settings = {"share.auto.offset.reset": "earliest", "share.assignment.interval.ms": "0"}
     queue = broker.share_group("queue", configs=settings)
