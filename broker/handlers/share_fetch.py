@@ -63,11 +63,10 @@ class Part:
         is_named: whether the answer has it even if nothing is acquired.
     """
 
-    __slots__ = ("acknowledged", "acquired", "code", "is_named", "records", "why")
+    __slots__ = ("acknowledged", "acquired", "code", "is_named", "records")
 
-    def __init__(self, code: Code = Code.NONE, why: str | None = None) -> None:
+    def __init__(self, code: Code = Code.NONE) -> None:
         self.code = code
-        self.why = why
         self.acknowledged = Acknowledged()
         self.records: bytes | memoryview | FileRange = b""
         self.acquired: Sequence[Acquired] = ()
@@ -187,7 +186,7 @@ class _Fetching:
                 led = await node.share_partitions.get(ShareKey(group_id, *partition))
                 await check_old_batches(led, self._max_bytes)
             except Refused as refused:
-                self.parts[partition] = Part(refused.code, refused.why)
+                self.parts[partition] = Part(refused.code)
                 continue
             self.led[partition] = led
             self.parts[partition] = Part()
@@ -213,7 +212,7 @@ class _Fetching:
                     )
             except Refused as refused:
                 self._node.storage_trouble.report(led.log, refused)
-                part.code, part.why = refused.code, refused.why
+                part.code = refused.code
                 self.is_over = True
                 if refused.code in FENCED:
                     self._node.share_partitions.forget(led)
@@ -306,7 +305,7 @@ def _answer(
         answered: PartitionData = {
             "partition_index": index,
             "error_code": part.code,
-            "error_message": part.why,
+            "error_message": None,
             "acknowledge_error_code": part.acknowledged.code,
             "acknowledge_error_message": part.acknowledged.why,
             "current_leader": {"leader_id": 0, "leader_epoch": 0},

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from ...coordinator.share_partition.partition import SharePartition
 from ...protocol.errors import Code, Refused
+from ...storage.time_search import load_times_in_steps
 from ..log_output import Log
 from ..scheduling.turns import Turns
 from .led_share_partition import (
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from ...metadata.topics import Topic
     from ...storage.log import PartitionLog
     from ..clock import Clock
+    from ..scheduling.long_work import LongWork
     from ..settings.config import BrokerConfig
     from .dead_letters import DeadLetterQueues
     from .fetch_waits import FetchWaits
@@ -58,6 +61,7 @@ class ShareNode(Protocol):
     config: BrokerConfig
     catalog: Catalog
     fetch_waits: FetchWaits
+    long_work: LongWork
     is_stopping: bool
 
     def leads(self, topic: str, partition: int) -> bool:
@@ -132,8 +136,8 @@ class SharePartitions:
 
         Raises:
             Refused: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
-                KAFKA_STORAGE_ERROR; UNKNOWN_SERVER_ERROR: the group has no state for the
-                partition; COORDINATOR_NOT_AVAILABLE.
+                KAFKA_STORAGE_ERROR, COORDINATOR_NOT_AVAILABLE; OFFSET_NOT_AVAILABLE: by_duration
+                finds no record; UNKNOWN_SERVER_ERROR: the group has no state for the partition.
         """
         led = self.known(key)
         if led is not None:
@@ -162,10 +166,11 @@ class SharePartitions:
             state = await persister.read(*key, leader_epoch=leader_epoch)
         except Refused as refused:
             raise for_clients(refused) from refused
+        start_offset = await self._start_of(key, log, state)
         place = self._place(key)
         if place.log is not log or log.leader_epoch != leader_epoch or self._node.is_stopping:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
-        machine = SharePartition(self._start_of(key, place.log, state), state.batches)
+        machine = SharePartition(start_offset, state.batches)
         led = LedSharePartition(
             key, log, machine,
             state_epoch=state.state_epoch, services=self.services, forget=self.forget,
@@ -185,7 +190,7 @@ class SharePartitions:
             raise Refused(Code.UNKNOWN_TOPIC_ID)
         return _Place(topic.name, self._node.open_led_log(topic.name, key.partition))
 
-    def _start_of(self, key: ShareKey, log: PartitionLog, state: ShareState) -> int:
+    async def _start_of(self, key: ShareKey, log: PartitionLog, state: ShareState) -> int:
         """Where a group begins: at the stored offset, or by `share.auto.offset.reset`."""
         if state.start_offset != _NO_OFFSET:
             return state.start_offset
@@ -194,8 +199,14 @@ class SharePartitions:
             return log.high_watermark
         if reset == "earliest":
             return log.log_start_offset
-        found = log.offset_for_timestamp(self._node.clock.now_ms() - _period_ms(reset))
-        return log.high_watermark if found is None else found.offset
+        since_ms = self._node.clock.now_ms() - _period_ms(reset)
+        with suppress(OSError):  # the search itself will raise it
+            for _ in load_times_in_steps(log.segments, since_ms):
+                await asyncio.sleep(0)
+        found = await self._node.long_work.run(log.search(since_ms))
+        if found is None:  # as Kafka, which asks again at the next fetch
+            raise Refused(Code.OFFSET_NOT_AVAILABLE)
+        return found.offset
 
     # Ends
 
