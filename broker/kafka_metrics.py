@@ -21,6 +21,7 @@ from prometheus_client.core import (
 from ..protocol.api_keys import ApiKey
 from .runtime.transaction_metrics import BUCKETS_S, Histogram
 from .scheduling.turns import Turns
+from .share_metrics import collect_shares
 
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
@@ -37,6 +38,10 @@ _OF_TOPICS: Final = {
     "failedproducerequests": "Batches that were refused",
     "totalfetchrequests": "Partitions of Fetch answers",
     "failedfetchrequests": "Partitions with an error",
+    "totalsharefetchrequests": "Partitions of ShareFetch answers",
+    "failedsharefetchrequests": "Partitions with an error",
+    "totalshareacknowledgementrequests": "Partitions of acknowledgements by share groups",
+    "failedshareacknowledgementrequests": "Partitions whose acknowledgements were refused",
 }
 _GROUP_STATES = ("empty", "assigning", "reconciling", "stable", "dead")
 
@@ -64,6 +69,7 @@ async def collect_kafka(nodes: Iterable[Node], sockets: Mapping[int, Sockets]) -
         *await _partitions(listed, turns),
         *await _logs(listed[0].log_directory.logs(), turns),
         *await _groups(listed, turns),
+        *await collect_shares(listed, turns),
     ]
 
 

@@ -29,6 +29,7 @@ from ..requests.share_requests import (
     acknowledge_all,
     moved_leader,
     session_key,
+    topic_name,
     why_not,
 )
 from ..runtime.led_share_partition import FENCED, LedSharePartition, ShareKey
@@ -95,6 +96,10 @@ async def share_fetch(
         await node.share_partitions.release(session)
     else:
         parts = await _fetch(node, context, request, session)
+    if node.topic_metrics is not None:
+        for partition, part in parts.items():
+            name, failed = topic_name(node, partition.topic_id), part.code is not Code.NONE
+            node.topic_metrics.read_by_share_group(name, len(part.records), failed=failed)
     for partition, part in parts.items():
         has_error = part.code is not Code.NONE
         part.is_named = session.must_answer(partition, has_error=has_error) or bool(part.acquired)

@@ -114,6 +114,10 @@ async def acknowledge_all(
         done = await asyncio.gather(*(_acknowledge(node, context, sender, *each) for each in valid))
         for (partition, _), result in zip(valid, done, strict=True):
             results[partition] = result
+    if node.topic_metrics is not None:
+        for partition, result in results.items():
+            name = topic_name(node, partition.topic_id)
+            node.topic_metrics.acknowledge(name, failed=result.code is not Code.NONE)
     return results
 
 
@@ -122,7 +126,7 @@ async def _acknowledge(
     context: Context,
     sender: SessionKey,
     partition: TopicIdPartition,
-    asked: Iterable[Acknowledgement],
+    asked: Sequence[Acknowledgement],
 ) -> Acknowledged:
     led = node.share_partitions.known(ShareKey(sender.group_id, *partition))
     if led is None:
@@ -154,10 +158,15 @@ async def _check_batches(context: Context, batches: Iterable[_Batch], *, renews:
     return True
 
 
+def topic_name(node: Node, topic_id: UUID) -> str:
+    """The name of a topic; empty if there is none."""
+    topic = node.catalog.topic_by_id(topic_id)
+    return "" if topic is None else topic.name
+
+
 def moved_leader(
     node: Node, leaders: NewLeaders, topic_id: UUID, partition: int
 ) -> LeaderIdAndEpoch:
     """The leader that a client finds instead of this node (KIP-951)."""
-    topic = node.catalog.topic_by_id(topic_id)
-    found = leaders.of("" if topic is None else topic.name, partition)
+    found = leaders.of(topic_name(node, topic_id), partition)
     return {"leader_id": found["leader_id"], "leader_epoch": found["leader_epoch"]}

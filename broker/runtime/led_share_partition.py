@@ -8,7 +8,8 @@ fetch that has waited longest; if it leaves something, it wakes the next one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
@@ -64,6 +65,31 @@ class ShareKey(NamedTuple):
     partition: int
 
 
+class ShareCounts:
+    """The counts of one node for the metrics.
+
+    Attributes:
+        acknowledged: records by the type of their acknowledgement.
+        lock_timeouts: records whose lock has ended.
+        lost_sessions: sessions that have ended with a connection.
+    """
+
+    __slots__ = ("acknowledged", "lock_timeouts", "lost_sessions")
+
+    def __init__(self) -> None:
+        self.acknowledged: Counter[int] = Counter()
+        self.lock_timeouts = 0
+        self.lost_sessions = 0
+
+    def count(self, acknowledged: Iterable[Acknowledgement]) -> None:
+        """Count the records of acknowledgements."""
+        for first_offset, last_offset, types in acknowledged:
+            if len(types) == 1:
+                self.acknowledged[types[0]] += last_offset - first_offset + 1
+            else:
+                self.acknowledged.update(types)
+
+
 class ShareServices(NamedTuple):
     """What share partitions use of their node.
 
@@ -78,6 +104,7 @@ class ShareServices(NamedTuple):
     settings_of: Callable[[str], ShareGroupSettings]
     dead_letters: Callable[[], DeadLetterQueues]
     begin: Callable[[Coroutine[object, None, None]], asyncio.Task[None]]
+    counts: ShareCounts
 
 
 class _Write(NamedTuple):
@@ -135,7 +162,7 @@ class LedSharePartition:
     # Acknowledging
 
     async def acknowledge(
-        self, member_id: str, asked: Iterable[Acknowledgement], turns: Turns
+        self, member_id: str, asked: Sequence[Acknowledgement], turns: Turns
     ) -> None:
         """Acknowledge records for a member, all or none of them; return when that is stored.
 
@@ -154,6 +181,7 @@ class LedSharePartition:
             raise
         self.set_timer()
         await self._store(change)
+        self._services.counts.count(asked)
 
     async def release(self, member_id: str) -> None:
         """Give back all that a member has.
@@ -255,6 +283,7 @@ class LedSharePartition:
         turns, limits = Turns(), self.settings.limits
         while (change := self.machine.tick(limits, now_ms=self._now_ms())) is not None:
             if change:
+                self._services.counts.lock_timeouts += change.record_count
                 self._write(change)
             if turns.is_over():
                 break

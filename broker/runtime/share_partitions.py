@@ -21,6 +21,7 @@ from ..log_output import Log
 from ..scheduling.turns import Turns
 from .led_share_partition import (
     LedSharePartition,
+    ShareCounts,
     ShareKey,
     ShareServices,
     for_clients,
@@ -77,6 +78,10 @@ class SharePartitions:
     Args:
         persister: keeps the states at the share coordinators.
         dead_letters: returns the dead letter queues of the cluster.
+
+    Attributes:
+        sessions: of the members that fetch from this node.
+        counts: for the metrics.
     """
 
     def __init__(
@@ -86,6 +91,7 @@ class SharePartitions:
         dead_letters: Callable[[], DeadLetterQueues],
     ) -> None:
         self._node = node
+        self.counts = ShareCounts()
         self.services = ShareServices(
             clock=node.clock,
             persister=persister,
@@ -93,6 +99,7 @@ class SharePartitions:
             settings_of=share_settings_by_group(node.config, node.catalog),
             dead_letters=dead_letters,
             begin=self._begin,
+            counts=self.counts,
         )
         self._led: dict[ShareKey, LedSharePartition] = {}
         self._of_group: dict[str, set[ShareKey]] = {}
@@ -102,7 +109,7 @@ class SharePartitions:
         self._tasks: set[asyncio.Task[None]] = set()
         self.sessions = ShareSessions(
             node.config["group.share.max.share.sessions"],
-            on_lost=self._session_lost,
+            on_lost=self._drop_lost,
             on_group_gone=self._group_gone,
         )
 
@@ -242,7 +249,8 @@ class SharePartitions:
                     topic=led.log.topic, partition=partition, reason=str(refused),
                 )  # fmt: skip
 
-    def _session_lost(self, session: ShareSession) -> None:
+    def _drop_lost(self, session: ShareSession) -> None:
+        self.counts.lost_sessions += 1
         if not self._node.is_stopping:
             self._begin(self._give_back(session))
 

@@ -26,6 +26,9 @@ class TopicCounts:
         bytesrejected: bytes of batches that are too large.
         totalproducerequests, failedproducerequests: batches of Produce requests.
         totalfetchrequests, failedfetchrequests: partitions of Fetch answers.
+        totalsharefetchrequests, failedsharefetchrequests: partitions of ShareFetch answers.
+        totalshareacknowledgementrequests, failedshareacknowledgementrequests: partitions of
+            acknowledgements by members of share groups.
     """
 
     messagesin: int = 0
@@ -36,6 +39,10 @@ class TopicCounts:
     failedproducerequests: int = 0
     totalfetchrequests: int = 0
     failedfetchrequests: int = 0
+    totalsharefetchrequests: int = 0
+    failedsharefetchrequests: int = 0
+    totalshareacknowledgementrequests: int = 0
+    failedshareacknowledgementrequests: int = 0
 
 
 _RECORD_COUNT: Final = slice(57, 61)  # in the header of a batch
@@ -76,6 +83,19 @@ class TopicMetrics:
             each.totalfetchrequests += 1
             each.failedfetchrequests += failed
             each.bytesout += size_bytes
+
+    def read_by_share_group(self, topic: str, size_bytes: int, *, failed: bool) -> None:
+        """Count a partition of an answer to a member of a share group."""
+        for each in self._of(topic):
+            each.totalsharefetchrequests += 1
+            each.failedsharefetchrequests += failed
+            each.bytesout += size_bytes
+
+    def acknowledge(self, topic: str, *, failed: bool) -> None:
+        """Count a partition of the acknowledgements of a member of a share group."""
+        for each in self._of(topic):
+            each.totalshareacknowledgementrequests += 1
+            each.failedshareacknowledgementrequests += failed
 
     def forget(self, topic: Topic) -> None:
         """Remove the counts of a topic that was deleted."""

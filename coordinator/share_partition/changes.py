@@ -36,6 +36,11 @@ class Change(Volatile):
     def __bool__(self) -> bool:
         return bool(self.parts)
 
+    @property
+    def record_count(self) -> int:
+        """How many records it changes."""
+        return sum(part.last_offset - part.first_offset + 1 for part in self.parts)
+
     def state_batches(self) -> list[StateBatch]:
         """What the share coordinator stores: by offset, neighbours that are alike as one."""
         batches: list[StateBatch] = []
