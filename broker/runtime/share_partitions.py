@@ -109,7 +109,7 @@ class SharePartitions:
         self._tasks: set[asyncio.Task[None]] = set()
         self.sessions = ShareSessions(
             node.config["group.share.max.share.sessions"],
-            on_lost=self._drop_lost,
+            on_lost=self._give_up_session,
             on_group_gone=self._group_gone,
         )
 
@@ -249,7 +249,7 @@ class SharePartitions:
                     topic=led.log.topic, partition=partition, reason=str(refused),
                 )  # fmt: skip
 
-    def _drop_lost(self, session: ShareSession) -> None:
+    def _give_up_session(self, session: ShareSession) -> None:
         self.counts.lost_sessions += 1
         if not self._node.is_stopping:
             self._begin(self._give_back(session))
