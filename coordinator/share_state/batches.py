@@ -42,7 +42,11 @@ def combine(
         start_offset: -1 for unknown.
     """
     kept = _from(so_far, start_offset)
-    fresh = [_cut(each, start_offset) for each in new if each[1] >= max(start_offset, each[0])]
+    fresh = [
+        each if each[0] >= start_offset else _cut(each, start_offset)
+        for each in new
+        if each[1] >= start_offset and each[1] >= each[0]
+    ]
     if not fresh:
         return kept
     # Only neighbours of the new batches can change; one more on each side may become a part.
@@ -71,8 +75,8 @@ def _cut(batch: StateBatch, start_offset: int) -> StateBatch:
 def _swept(batches: Iterable[StateBatch]) -> list[StateBatch]:
     """The batches without overlaps: at each offset the strongest of them."""
     waiting = sorted(batches)
-    if len(waiting) == 1:
-        return waiting
+    if are_in_order(waiting):
+        return _joined(waiting)
     out: list[StateBatch] = []
     active: list[tuple[int, int, int]] = []  # a heap, the strongest first: -count, -state, last
     at, position = waiting[0].first_offset, 0
@@ -92,6 +96,19 @@ def _swept(batches: Iterable[StateBatch]) -> list[StateBatch]:
             until = min(until, waiting[position].first_offset - 1)
         _add(out, StateBatch(at, until, -state, -count))
         at = until + 1
+    return out
+
+
+def _joined(batches: Sequence[StateBatch]) -> list[StateBatch]:
+    """Batches in order, the same neighbours as one."""
+    out: list[StateBatch] = []
+    behind = state = count = None
+    for batch in batches:
+        if batch[0] == behind and batch[2] == state and batch[3] == count:
+            out[-1] = out[-1]._replace(last_offset=batch[1])
+        else:
+            out.append(batch)
+        behind, state, count = batch[1] + 1, batch[2], batch[3]
     return out
 
 

@@ -7,7 +7,7 @@ after a restart. Follows ShareCoordinatorShard and ShareCoordinatorOffsetsManage
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import islice
 from typing import ClassVar, Final, NamedTuple
 from uuid import UUID
@@ -82,6 +82,7 @@ class ShareStates:
         self._cold_interval_ms = cold_interval_ms
         self._prune_interval_ms = prune_interval_ms
         self._held: dict[SharePartition, _Held] = {}
+        self._by_topic: dict[UUID, dict[SharePartition, None]] = {}
         self._hot = 0  # the number of states whose last snapshot is not a cold one
         # The offset of the last snapshot of each state, in the order of the log.
         self._snapshots: OrderedDict[SharePartition, int] = OrderedDict()
@@ -241,15 +242,14 @@ class ShareStates:
             return Outcome(None)
         return Outcome(None, (ShareStateRemoved(partition),))
 
-    def forget_topics(self, topic_ids: Container[UUID]) -> Outcome[None]:
+    def forget_topics(self, topic_ids: Iterable[UUID]) -> Outcome[None]:
         """Remove the states of deleted topics."""
-        forgotten = [each for each in self._held if each.topic_id in topic_ids]
+        forgotten = [each for topic_id in topic_ids for each in self._by_topic.get(topic_id, ())]
         return Outcome(None, tuple(map(ShareStateRemoved, forgotten)), is_atomic=False)
 
     def forget_missing_topics(self) -> Outcome[None]:
         """Remove the states of topics that do not exist, after a start: a crash may leave some."""
-        topic_ids = {each.topic_id for each in self._held}
-        return self.forget_topics({each for each in topic_ids if not self._count_of(each)})
+        return self.forget_topics([each for each in self._by_topic if not self._count_of(each)])
 
     # Timers
 
@@ -367,8 +367,7 @@ class ShareStates:
         if isinstance(record, ShareSnapshot):
             self._put(partition, held, self._replaced(held, record.state))
         elif held is not None:
-            self._hot -= not held.is_cold
-            del self._held[partition]
+            self._remove(partition, held)
         self._snapshots[partition] = offset
         self._snapshots.move_to_end(partition)
         self._needed_offset = next(iter(self._snapshots.values()))
@@ -378,6 +377,16 @@ class ShareStates:
     def _put(self, partition: SharePartition, before: _Held | None, held: _Held) -> None:
         self._hot += (not held.is_cold) - (before is not None and not before.is_cold)
         self._held[partition] = held
+        if before is None:
+            self._by_topic.setdefault(partition.topic_id, {})[partition] = None
+
+    def _remove(self, partition: SharePartition, held: _Held) -> None:
+        self._hot -= not held.is_cold
+        del self._held[partition]
+        same_topic = self._by_topic[partition.topic_id]
+        del same_topic[partition]
+        if not same_topic:
+            del self._by_topic[partition.topic_id]
 
     def _replaced(self, held: _Held | None, state: ShareState) -> _Held:
         if not are_in_order(state.batches):

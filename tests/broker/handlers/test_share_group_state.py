@@ -102,6 +102,27 @@ async def test_batches_and_counts_are_kept(tmp_path: Path) -> None:
 
 
 @in_virtual_time
+async def test_many_batches_are_merged_before_the_decision(tmp_path: Path) -> None:
+    async with one_node(tmp_path, message_max_bytes="40000", **ONE) as it:
+        talk = Talk(it)
+        await talk.initialize(1, 10)
+        many = [{**BATCH, "first_offset": each, "last_offset": each} for each in range(10, 1010)]
+        assert await talk.write(state_batches=[*many, *many]) == OK
+        whole = {**BATCH, "first_offset": 10, "last_offset": 1009}
+        assert (await talk.read(5))["state_batches"] == [whole]
+        why = "A state batch ends before it begins."
+        empty = {**BATCH, "first_offset": 12, "last_offset": 11}
+        refusal = refused(Code.INVALID_REQUEST, why)
+        assert await talk.write(state_batches=[*many, empty]) == refusal
+        apart = [
+            {**BATCH, "first_offset": 2 * each, "last_offset": 2 * each} for each in range(3000)
+        ]
+        why = "The server experienced an unexpected error when processing the request."
+        refusal = refused(Code.UNKNOWN_SERVER_ERROR, f"Unable to write share group state: {why}")
+        assert await talk.write(state_batches=apart) == refusal
+
+
+@in_virtual_time
 async def test_a_write_of_version_0_has_no_count(tmp_path: Path) -> None:
     async with one_node(tmp_path, **ONE) as it:
         talk = Talk(it)
