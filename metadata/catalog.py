@@ -270,7 +270,8 @@ class Catalog:
                 f"{len(assignments)} assignment(s) were specified.",
             )
         if added > MAX_PARTITIONS_PER_REQUEST:
-            raise Refused(Code.UNKNOWN_SERVER_ERROR)
+            why = "Excessively large number of additional partitions per request."
+            raise Refused(Code.POLICY_VIOLATION, why)
         replication_factor = len(topic.partitions[0].replicas)
         if assignments is None:
             chosen = self._placed(added, replication_factor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
@@ -268,6 +269,8 @@ def _allowed_keys(entity: Entity, is_address: Callable[[str], bool]) -> Sequence
 def _check_value(key: str, value: float, allowed: Sequence[str]) -> None:
     if key not in allowed:
         raise _refused(f"Invalid configuration key {key}")
+    if not isfinite(value):
+        raise _refused(f"Quota {key} must be a finite number")
     if value <= 0:
         raise _refused(f"Quota {key} must be greater than 0")
     limit = _LARGEST[key]

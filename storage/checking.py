@@ -168,8 +168,14 @@ def check_at_once(records: Bytes, rules: Rules) -> Checked:
 
 
 def _payload(records: Bytes, header: BatchHeader, rules: Rules) -> Payload:
-    unreadable = Code.UNKNOWN_SERVER_ERROR
-    return Payload(records, 0, header, unreadable=unreadable, sizes=rules.sizes)
+    return Payload(
+        records,
+        0,
+        header,
+        unreadable=Code.UNKNOWN_SERVER_ERROR,
+        sizes=rules.sizes,
+        most_bytes=rules.config.max_decompressed_message_bytes,
+    )
 
 
 def _steps(records: Bytes, header: BatchHeader, rules: Rules) -> Steps[Checked]:

@@ -95,6 +95,8 @@ def _error_of(acl: Acl) -> Refused | None:
         return Refused(Code.INVALID_REQUEST, why)
     if not acl.resource_name:
         return Refused(Code.INVALID_REQUEST, "Invalid empty resource name")
+    if not acl.host:
+        return Refused(Code.INVALID_REQUEST, "Host pattern cannot be null or empty")
     return None
 
 

@@ -106,7 +106,9 @@ def _alter_loggers(node: Node, name: str, changes: list[Change], *, dry: bool) -
         raise Refused(Code.INVALID_REQUEST, why)
     for change in changes:
         if change.operation not in OPERATIONS:
-            raise Refused(Code.UNKNOWN_SERVER_ERROR)
+            what = f"Unknown operation type {change.operation}"
+            why = f"{what} is not allowed for the BROKER_LOGGER resource"
+            raise Refused(Code.INVALID_REQUEST, why)
         if change.operation not in (Operation.SET, Operation.DELETE):
             what = Operation(change.operation).name
             why = f"{what} operation is not allowed for the BROKER_LOGGER resource"

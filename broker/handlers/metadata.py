@@ -28,6 +28,7 @@ from ...metadata.catalog import INTERNAL_TOPICS, Partition, Topic
 from ...metadata.topic_names import is_legal_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...protocol.java_hash import cached_hash_code, in_hash_map
 from ..requests.api import serves
 from ..requests.cluster_description import (
     CLUSTER_OPERATIONS,
@@ -166,9 +167,12 @@ async def _by_name(
     made = None
     if request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]:
         made = missing
+    if len(missing) > 1:  # the names that Kafka looked up are in a HashSet
+        asked = in_hash_map([name for name in names if name is not None], cached_hash_code)
+        missing = dict.fromkeys(name for name in asked if name in missing)
     for name in missing:
         await context.turns.pause()
-        present.append(await _missing(node, context, name, made))
+        present.append(await _missing(node, context, name, made if made is None else missing))
     return present
 
 

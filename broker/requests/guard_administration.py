@@ -258,6 +258,7 @@ async def alter_configs(
     right = []
     async for resource in context.turns.each(request.resources):
         is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
+        is_of_broker = is_logger or resource.resource_type == ResourceType.BROKER
         code = _refusal_of(node, context, Operation.ALTER_CONFIGS, resource)
         is_wrong = times[resource.resource_type, resource.resource_name] > 1
         if is_logger and context.api_key == ApiKey.ALTER_CONFIGS:
@@ -265,7 +266,7 @@ async def alter_configs(
         if code is None or is_wrong:
             right.append(resource)
         else:
-            refused.append(_result(resource, code, None if is_logger else WHY[code]))
+            refused.append(_result(resource, code, None if is_of_broker else WHY[code]))
     request.resources = right
     body = await handle(node, context, request)
     body["responses"] += refused

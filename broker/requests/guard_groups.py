@@ -211,8 +211,7 @@ async def _unfetched(
 ) -> list[OffsetFetchResponseTopics]:
     return [
         {
-            "name": topic.name,
-            "topic_id": getattr(topic, "topic_id", None) or NO_ID,
+            **_name_of(topic),
             "partitions": [
                 {
                     "partition_index": index,
@@ -226,6 +225,15 @@ async def _unfetched(
         }
         async for topic in context.turns.each(topics)
     ]
+
+
+def _name_of(
+    topic: OffsetFetchRequestTopic | OffsetFetchRequestTopics,
+) -> OffsetFetchResponseTopics:
+    """The name of a topic and, where the version of the request has them, its id."""
+    if hasattr(topic, "topic_id"):
+        return {"name": topic.name, "topic_id": topic.topic_id or NO_ID, "partitions": []}
+    return {"name": topic.name, "partitions": []}
 
 
 async def describe_groups(

@@ -1,4 +1,4 @@
-"""What real clients sent and what Apache Kafka 4.1.1 answered, read from `golden/`."""
+"""What real clients sent and what Apache Kafka 4.1.1 and 4.4.0 answered, read from `golden/`."""
 
 from __future__ import annotations
 

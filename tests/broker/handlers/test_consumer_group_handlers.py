@@ -224,7 +224,7 @@ class OnlyOrders(Authorizer):
 
 @in_virtual_time
 async def test_a_topic_without_describe_rights_is_refused_and_not_matched(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
+    async with one_node(tmp_path, group_consumer_assignment_interval_ms="0") as it:
         await prepared(it)
         it.topic("orders-secret")
         it.node.workers.close()  # topics are matched in this thread
@@ -233,13 +233,13 @@ async def test_a_topic_without_describe_rights_is_refused_and_not_matched(tmp_pa
         assert secret["error_code"] == 0
         (shown,) = await describe(it, "shoppers")
         assert (shown["error_code"], shown["members"]) == (Code.TOPIC_AUTHORIZATION_FAILED, [])
-        refused = await beat(it, 1, subscribed_topic_names=["orders-secret"])
+        refused = await beat(it, 2, subscribed_topic_names=["orders-secret"])
         assert refused["error_code"] == Code.TOPIC_AUTHORIZATION_FAILED
         refused = await beat(it, group_id="secret")
         assert refused["error_code"] == Code.GROUP_AUTHORIZATION_FAILED
-        await beat(it, 1, subscribed_topic_names=[], subscribed_topic_regex="orders.*")
+        await beat(it, 2, subscribed_topic_names=[], subscribed_topic_regex="orders.*")
         await asyncio.sleep(0.1)
-        told = await beat(it, 1, topic_partitions=[])
+        told = await beat(it, 2, topic_partitions=[])
         topics = [
             it.node.catalog.topic_by_id(part["topic_id"])
             for part in told["assignment"]["topic_partitions"]

@@ -54,10 +54,10 @@ async def test_share_groups_cannot_be_switched_on_while_they_are_not_served(tmp_
 @in_virtual_time
 async def test_features_finalized_by_kafka_are_kept_and_not_advertised(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
-        finalize(it, SHARE, 1)
+        finalize(it, SHARE, 3)
     async with one_node(tmp_path) as it:
         assert SHARE not in await told(it, "finalized_features")
-        assert it.node.catalog.features[SHARE] == 1, "a Kafka that opens the directory finds it"
+        assert it.node.catalog.features[SHARE] == 3, "a Kafka that opens the directory finds it"
 
 
 @in_virtual_time
@@ -80,12 +80,12 @@ def test_every_level_that_is_offered_is_served_and_no_other() -> None:
         assert is_served(feature.name, lowest)
         assert is_served(feature.name, highest)
         assert not is_served(feature.name, highest + 1)
-    assert not is_served(SHARE, 1)
-    assert not is_served("streams.version", 1)
+    assert not is_served(SHARE, 3)
+    assert not is_served("streams.version", 2)
     assert is_served("of.another.kafka", 0)
 
 
-@pytest.mark.parametrize("level", [6, 28])
+@pytest.mark.parametrize("level", [6, 34])
 @in_virtual_time
 async def test_a_directory_under_another_version_of_the_metadata_is_refused(
     tmp_path: Path, level: int
@@ -105,8 +105,8 @@ async def test_a_start_names_the_tiered_topics_of_a_kafka(
         it.topic("plain", retention_ms="5000")
         configs: dict[str, str | None] = {"remote.storage.enable": "true"}
         it.node.controller.set_configs(ResourceType.TOPIC, "orders", configs)
-        finalize(it, SHARE, 1)
+        finalize(it, SHARE, 3)
         _Server._say_what_does_nothing(it.node)
     features, topics = capsys.readouterr().err.splitlines()
-    assert features.endswith(": share.version=1")
+    assert features.endswith(": share.version=3")
     assert topics.endswith(": orders")
