@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..storage.log import PartitionLog
     from .runtime.coordinators import AnyCoordinator, Coordinator
     from .runtime.marker_channel import MarkerChannel
+    from .runtime.share_partitions import SharePartitions
 
 
 class ClusterNode(OtherNode, Protocol):
@@ -24,6 +25,7 @@ class ClusterNode(OtherNode, Protocol):
         transactions: its coordinator of transactions.
         producer_ids: gives out producer ids.
         share_states: its coordinator of the states of share groups.
+        loaded_share_partitions: what it leads for share groups; None before their first fetch.
         coordinators: all its coordinators, by the internal topic that each lives in.
         marker_channel: sends the markers of the transactions that it coordinates.
     """
@@ -32,6 +34,8 @@ class ClusterNode(OtherNode, Protocol):
     def transactions(self) -> Coordinator[Transactions]: ...
     @property
     def share_states(self) -> Coordinator[ShareStates]: ...
+    @property
+    def loaded_share_partitions(self) -> SharePartitions | None: ...
     @property
     def coordinators(self) -> Mapping[str, AnyCoordinator]: ...
     @property

@@ -6,16 +6,21 @@ same state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..broker.node_orders import WrongOrder
 from ..protocol.errors import Refused
-from .given_coordinators import DECISIONS
-from .given_logs import write
-from .given_specs import read_state
+from .given_coordinators import DECISIONS as OF_COORDINATORS
+from .given_logs import Shown, write
+from .given_specs import LastDelivery, State, read_state
 
 if TYPE_CHECKING:
     from ..broker.cluster import Cluster
+
+
+# Any: a state, of another class for each decision.
+Decision: TypeAlias = Callable[["Cluster", Any], Awaitable[Shown]]
 
 
 async def give(cluster: Cluster, state: str, **parameters: object) -> dict[str, Any]:
@@ -30,7 +35,16 @@ async def give(cluster: Cluster, state: str, **parameters: object) -> dict[str, 
     """
     spec = read_state(state, parameters)
     try:
-        decide = DECISIONS.get(type(spec))
+        decide = _decision_of(type(spec))
         return dict(await (write(cluster, spec) if decide is None else decide(cluster, spec)))
     except Refused as refused:
         raise WrongOrder(f"{state}: {refused}") from None
+
+
+def _decision_of(kind: type[State]) -> Decision | None:
+    """What makes a state; None for a shape of a log. Share groups are imported when needed."""
+    if kind is LastDelivery:
+        from .given_share_groups import DECISIONS
+
+        return DECISIONS[kind]
+    return OF_COORDINATORS.get(kind)

@@ -56,7 +56,8 @@ async def _transactions(cluster: Cluster, transactional_id: str) -> Shard[Transa
     return await _ask_until_loaded(cluster, find)
 
 
-async def _groups(cluster: Cluster, group_id: str) -> Shard[Groups]:
+async def group_shard(cluster: Cluster, group_id: str) -> Shard[Groups]:
+    """The shard that coordinates a group, once it is loaded. Raises Refused."""
     topic = cluster.controller.create_internal_topic(CONSUMER_OFFSETS)
     index = partition_for(group_id, len(topic.partitions))
 
@@ -174,7 +175,7 @@ async def _offset_out_of_range(cluster: Cluster, spec: specs.OffsetOutOfRange) -
     offset = writer.log.log_end_offset + spec.beyond
     topic_id = cluster.catalog.topics[spec.topic].topic_id
     committed = OffsetToCommit(spec.topic, spec.partition, offset, topic_id=topic_id)
-    shard = await _groups(cluster, spec.group)
+    shard = await group_shard(cluster, spec.group)
     await shard.run(
         lambda machine, now: machine.commit(spec.group, ClaimedMember(), [committed], now=now)
     )
@@ -183,7 +184,7 @@ async def _offset_out_of_range(cluster: Cluster, spec: specs.OffsetOutOfRange) -
 
 async def _preparing_rebalance(cluster: Cluster, spec: specs.PreparingRebalance) -> Shown:
     Writer(cluster, spec.topic, 0)
-    shard = await _groups(cluster, spec.group)
+    shard = await group_shard(cluster, spec.group)
     known = shard.ask(lambda machine: machine.describe(spec.group))
     if known is not None and known.members:
         raise WrongOrder(f"group {spec.group} has members")  # a join would wait for them

@@ -75,6 +75,13 @@ class PreparingRebalance(_State, kw_only=True, tag="preparing_rebalance"):
     rebalance_timeout_ms: Milliseconds = 300_000
 
 
+class LastDelivery(_InPartition, kw_only=True, tag="last_delivery"):
+    """Records whose next delivery in a share group without members is the last one."""
+
+    group: Name
+    records: Count = 3
+
+
 class OffsetOutOfRange(_InPartition, kw_only=True, tag="offset_out_of_range"):
     """A committed offset beyond the end of the log."""
 
@@ -161,6 +168,7 @@ State: TypeAlias = (
     | PreparedCommit
     | HangingTransaction
     | PreparingRebalance
+    | LastDelivery
     | OffsetOutOfRange
     | LogStartsAt
     | EndsInMarker

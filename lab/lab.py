@@ -144,6 +144,16 @@ class Lab:
         """The names of the bugs of Kafka that are rehearsed; none unless asked for."""
         return {"bugs": [*self._cluster.variants.names]}
 
+    def list_share_partitions(self, group: str) -> dict[str, Any]:
+        """The partitions of share groups, with the state of each record that is under way.
+
+        Args:
+            group: a pattern of group ids, with `*`.
+        """
+        from .share_view import share_partitions_of
+
+        return {"partitions": share_partitions_of(self._cluster, group)}
+
     def list_nodes(self) -> list[dict[str, Any]]:
         """The nodes, running or not, with the number of partitions that each leads."""
         leaders = Counter(

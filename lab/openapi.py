@@ -40,6 +40,21 @@ _NODE: Final = _object(
     leads=_COUNT,
     listeners={"type": "array", "items": {"type": "object"}},
 )
+_SHARE_RECORDS: Final = _object(
+    ["first_offset", "last_offset", "state", "delivery_count", "member_id", "lock_ends_in_ms"],
+    first_offset=_COUNT,
+    last_offset=_COUNT,
+    state={"enum": ["AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "ARCHIVING", "ARCHIVED"]},
+    delivery_count=_COUNT,
+    member_id={"type": ["string", "null"]},
+    lock_ends_in_ms={"type": ["integer", "null"]},
+)
+_SHARE_PARTITION: Final = _object(
+    ["group", "topic", "partition", "node_id", "start_offset", "end_offset",
+     "delivery_complete_count", "records"],
+    group=_TEXT, topic=_TEXT, partition=_COUNT, node_id=_COUNT, start_offset=_COUNT,
+    end_offset=_COUNT, delivery_complete_count=_COUNT, records=_list_of("ShareRecords"),
+)  # fmt: skip
 _FAULT: Final = _object(
     ["id", "name", "match", "action", "continue", "matched", "fired", "held"],
     id=_COUNT, name=_TEXT, match={"type": "object"}, action={"type": "object"},
@@ -61,6 +76,9 @@ _SCHEMAS: Final[dict[str, Any]] = {
         last=_COUNT,
         file={"type": ["string", "null"]},
     ),
+    "ShareRecords": _SHARE_RECORDS,
+    "SharePartition": _SHARE_PARTITION,
+    "SharePartitions": _object(["partitions"], partitions=_list_of("SharePartition")),
     "Emulations": _object(["bugs"], bugs={"type": "array", "items": _TEXT}),
     "Clock": _object(["now_ms"], now_ms={"type": "integer"}),
     "Trace": _object(

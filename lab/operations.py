@@ -132,6 +132,15 @@ async def _list_emulations(lab: Lab, values: Values, query: Query, body: Any) ->
     return lab.list_emulations()
 
 
+@_operation(
+    "GET", "/share-partitions", "listSharePartitions",
+    "What share groups have under way in each partition; group is a pattern with *.",
+    query={"group": str}, answer="SharePartitions",
+)  # fmt: skip
+async def _list_share_partitions(lab: Lab, values: Values, query: Query, body: Any) -> object:
+    return lab.list_share_partitions(query.get("group", "*"))
+
+
 @_operation("GET", "/nodes", "listNodes", "The nodes of the process.", answer="Nodes")
 async def _list_nodes(lab: Lab, values: Values, query: Query, body: Any) -> object:
     return lab.list_nodes()

@@ -86,4 +86,5 @@ def test_curl_drives_every_operation(tmp_path: Path) -> None:
         assert curl("POST", "/nodes/2/start")["is_running"] is True
         assert [each["node_id"] for each in curl("GET", "/nodes")] == [1, 2]
         assert curl("GET", "/emulations") == {"bugs": []}
+        assert curl("GET", "/share-partitions?group=g") == {"partitions": []}
         assert uncalled(curl("GET", "/openapi.json"), curl.called) == set()
