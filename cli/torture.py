@@ -60,8 +60,19 @@ def _torture(
         ),
     ] = "copy",
     guarantee: Annotated[
-        str, typer.Option("--guarantee", metavar="G", help="exactly-once or at-least-once.")
-    ] = "exactly-once",
+        str,
+        typer.Option(
+            "--guarantee",
+            metavar="G",
+            help="exactly-once or at-least-once. Default: exactly-once; with share at-least-once.",
+        ),
+    ] = "",
+    consumer: Annotated[
+        str,
+        typer.Option(
+            "--consumer", metavar="KIND", help="How it reads: group, or share for a share group."
+        ),
+    ] = "group",
     runs: Annotated[int, typer.Option("--runs", min=1, help="At most so many runs.")] = 100,
     seed: Annotated[
         int, typer.Option("--seed", help="The same seed makes the same schedules.")
@@ -134,7 +145,7 @@ def _torture(
     application = Application(
         command=tuple(command), input=input_topic, output=output_topic, group=group,
         transactional_id=transactional_id, same_transactional_id=same_id, check=check,
-        guarantee=guarantee, timeout_s=timeout,
+        guarantee=guarantee, timeout_s=timeout, consumer=consumer,
         settings=read_pairs(settings or [], "torture --set"),
     )  # fmt: skip
     data = Data(
@@ -168,11 +179,10 @@ def _actions(names: Sequence[str]) -> frozenset[str]:
 def _contract(application: Application) -> Contract:
     """The contract. Raises CannotRun."""
     from ..trials.torture.checks import WrongCheck
-    from ..trials.torture.scenario_file import GUARANTEES, contract_of
+    from ..trials.torture.scenario_file import contract_of, wrong_value
 
-    if application.guarantee not in GUARANTEES:
-        allowed = ", ".join(GUARANTEES)
-        raise CannotRun(f"torture --guarantee {application.guarantee}: it is none of {allowed}")
+    if wrong := wrong_value(application):
+        raise CannotRun(f"torture --{wrong.field} {wrong.value}: it {wrong.why}")
     try:
         return contract_of(application)
     except WrongCheck as wrong:

@@ -26,8 +26,10 @@ UNEXPECTED: Final = "never-sent"
 STUCK: Final = "stuck"
 EXITS: Final = "exits-again-and-again"
 FENCING: Final = "fencing-loop"
+DELIVERIES: Final = "too-many-deliveries"
 KINDS: Final = {
     LOST: "A record of the input is not in the output, and its offset is committed.",
+    DELIVERIES: "A record is delivered more often than the share group allows.",
     TWICE: "A record of the input is in the output more than once.",
     ABORTED_READ: "A record of an aborted transaction of the input is in the output.",
     UNEXPECTED: "A record of the output comes from no record of the input.",

@@ -11,6 +11,10 @@ DEFAULT_INPUT: Final = "torture-input"
 DEFAULT_OUTPUT: Final = "torture-output"
 DEFAULT_GROUP: Final = "torture"
 DEFAULT_ID: Final = "torture"
+GROUP: Final = "group"
+SHARE: Final = "share"
+CONSUMERS: Final = (GROUP, SHARE)
+"""How the application reads: in a group that commits offsets, or in a share group."""
 
 
 class Contract(NamedTuple):
@@ -23,6 +27,7 @@ class Contract(NamedTuple):
         timeout_s: the longest run.
         idle_s: an application that does nothing for so long is stuck.
         settings: of the broker, by Kafka's names.
+        consumer: one of CONSUMERS.
     """
 
     command: Sequence[str]
@@ -36,6 +41,7 @@ class Contract(NamedTuple):
     timeout_s: float = 30.0
     idle_s: float = 8.0
     settings: Mapping[str, str] = {}  # never changed
+    consumer: str = GROUP
 
     def id_of(self, copy: int) -> str:
         """The transactional id of a copy."""

@@ -15,7 +15,7 @@ from .contract import DEFAULT_GROUP, DEFAULT_ID, DEFAULT_INPUT, DEFAULT_OUTPUT
 from .function import APPLICATION, PARAMETERS
 from .reports import failure_text, lines_of_replay, scenario_of, scenario_text
 from .run import run
-from .scenario_file import Application, contract_of, read_scenario
+from .scenario_file import Application, contract_of, read_scenario, wrong_value
 from .schedule import ACTIONS, Schedule
 
 _MODULE: Final = "ottla.trials.torture.function"
@@ -30,7 +30,8 @@ class PromiseBroken(AssertionError):
 def torture(
     *,
     check: str = "copy",
-    guarantee: str = "exactly-once",
+    guarantee: str = "",
+    consumer: str = "group",
     runs: int = 20,
     seed: int = 1,
     copies: int = 2,
@@ -47,7 +48,8 @@ def torture(
 
     Args:
         check: what the output must be, as `ottla torture --check`.
-        guarantee: exactly-once or at-least-once.
+        guarantee: exactly-once or at-least-once; empty for the most that the consumer can give.
+        consumer: group, or share for a member of a share group.
         runs: at most so many.
         seed: the same seed makes the same schedules.
         copies: of the application, at the start of a run.
@@ -58,7 +60,7 @@ def torture(
 
     Raises:
         TypeError: the function is none of a module, or takes something else.
-        ValueError: there is no such action.
+        ValueError: there is no such action, guarantee or consumer.
     """
     without = (without,) if isinstance(without, str) else without
     unknown = set(without) - ACTIONS.keys()
@@ -68,9 +70,12 @@ def torture(
     def decorator(function: Function) -> Test:
         application = Application(
             command=_command(function), check=check, guarantee=guarantee, timeout_s=timeout_s,
+            consumer=consumer,
             input=DEFAULT_INPUT, output=DEFAULT_OUTPUT, group=DEFAULT_GROUP,
             transactional_id=DEFAULT_ID,
         )  # fmt: skip
+        if wrong := wrong_value(application):
+            raise ValueError(f"torture: {wrong.field} {wrong.value}: it {wrong.why}")
         base = Schedule(copies=copies)
         plan = Plan(
             runs=runs, seed=seed, base=base, shrink_s=shrink_s, without=frozenset(without)

@@ -39,7 +39,9 @@ _RANDOM_EACH: Final = 3
 _OF_PROTOCOLS: Final = frozenset(
     {
         "EndTxn", "TxnOffsetCommit", "AddOffsetsToTxn", "AddPartitionsToTxn", "OffsetCommit",
-        "JoinGroup", "SyncGroup", "Heartbeat", "ConsumerGroupHeartbeat", "InitProducerId",
+        "JoinGroup", "SyncGroup", "Heartbeat", "ConsumerGroupHeartbeat", "InitProducerId", "Fetch",
+        "OffsetFetch", "LeaveGroup", "ListOffsets", "ShareFetch", "ShareAcknowledge",
+        "ShareGroupHeartbeat",
     }
 )  # fmt: skip
 """APIs that an application of one kind has and another one has not."""
@@ -154,6 +156,10 @@ def _sharp() -> Iterator[Step]:
         for api in ("Produce", "TxnOffsetCommit", "EndTxn"):
             yield _step("fence", api, nth)
         yield _step("drop_answer", "Produce", nth)
+        for point in (BEFORE, AFTER):
+            yield _step("kill", "ShareAcknowledge", nth, point)
+        yield _step("pause", "ShareAcknowledge", nth, meanwhile=TIMED_OUT)
+        yield _step("drop_answer", "ShareFetch", nth)
     yield _step("start", "Produce", 1)
     yield _step("start", "Fetch", 2)
     yield _step("stop", "Produce", 2)
@@ -185,7 +191,7 @@ def _of_api(api: str, nth: int) -> Iterator[Step]:
     yield _step("start", api, nth)
     yield _step("crash", api, nth)
     yield _step("crash", api, nth, AFTER)
-    if api in ("Produce", "Fetch"):
+    if api in ("Produce", "Fetch", "ShareFetch", "ShareAcknowledge"):
         yield _step("move_leader", api, nth)
         yield _step("throttle", api, nth)
     else:

@@ -14,6 +14,7 @@ from ..program import describe_exit
 from .checks import EXITS, FENCING, STUCK, Seen, Violation, judge_output
 from .contract import Contract
 from .copies import Copy
+from .deliveries import judge_deliveries
 from .inputs import late_records, portions_of
 from .ledger import judge_ledger
 from .schedule import REPLACED, TIMED_OUT, Schedule, Step
@@ -149,7 +150,10 @@ class _ScheduleRun:
             self._contract.check, seen, at_least_once=self._contract.at_least_once
         )
         self._watch.look()
-        violations = [*judged, *self._found, *judge_ledger(self._watch.events, seen.output)]
+        events = self._watch.events
+        violations = [
+            *judged, *self._found, *judge_ledger(events, seen.output), *judge_deliveries(events),
+        ]  # fmt: skip
         return Outcome(
             violations=violations,
             fired=tuple(self._fired),

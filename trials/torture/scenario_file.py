@@ -9,17 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from .checks import check_of
-from .contract import DEFAULT_GROUP, DEFAULT_ID, DEFAULT_INPUT, DEFAULT_OUTPUT, Contract
+from .contract import (
+    CONSUMERS,
+    DEFAULT_GROUP,
+    DEFAULT_ID,
+    DEFAULT_INPUT,
+    DEFAULT_OUTPUT,
+    GROUP,
+    SHARE,
+    Contract,
+)
 from .schedule import At, Data, Schedule, Step, WrongSchedule, check_schedule
 
 VERSION: Final = 1
-GUARANTEES: Final = ("exactly-once", "at-least-once")
+EXACTLY_ONCE: Final = "exactly-once"
+AT_LEAST_ONCE: Final = "at-least-once"
+GUARANTEES: Final = (EXACTLY_ONCE, AT_LEAST_ONCE)
 _NUMBER: Final = re.compile(r"\[\d+\]")
 
 
@@ -32,6 +43,7 @@ class Application(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
 
     Attributes:
         command: its words; empty if the command line of the replay has it.
+        guarantee: empty for the one that its consumer can give.
     """
 
     command: tuple[str, ...] = ()
@@ -41,9 +53,10 @@ class Application(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True)
     transactional_id: str = DEFAULT_ID
     same_transactional_id: bool = False
     check: str = "copy"
-    guarantee: str = "exactly-once"
+    guarantee: str = ""
     timeout_s: float = 30.0
     settings: dict[str, str] = {}  # msgspec copies it
+    consumer: str = GROUP
 
 
 class Found(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -90,6 +103,27 @@ _TYPES: Final[Mapping[str, type[Struct]]] = {
 }  # fmt: skip
 
 
+class WrongValue(NamedTuple):
+    """A field of an application, its value, and why that is wrong."""
+
+    field: str
+    value: str
+    why: str
+
+
+def wrong_value(application: Application) -> WrongValue | None:
+    """What is wrong in the consumer or the guarantee of an application; None if nothing."""
+    consumer, guarantee = application.consumer, application.guarantee
+    if consumer not in CONSUMERS:
+        return WrongValue("consumer", consumer, f"is none of {', '.join(CONSUMERS)}")
+    if guarantee and guarantee not in GUARANTEES:
+        return WrongValue("guarantee", guarantee, f"is none of {', '.join(GUARANTEES)}")
+    if consumer == SHARE and guarantee == EXACTLY_ONCE:
+        why = "cannot hold, because a share group delivers records at least once"
+        return WrongValue("guarantee", guarantee, why)
+    return None
+
+
 def contract_of(application: Application, directory: Path | None = None) -> Contract:
     """The contract of a file. Raises WrongCheck."""
     return Contract(
@@ -100,10 +134,16 @@ def contract_of(application: Application, directory: Path | None = None) -> Cont
         group=application.group,
         transactional_id=application.transactional_id,
         same_id=application.same_transactional_id,
-        at_least_once=application.guarantee == "at-least-once",
+        at_least_once=AT_LEAST_ONCE in (application.guarantee, _guarantee_of(application.consumer)),
         timeout_s=application.timeout_s,
         settings=application.settings,
+        consumer=application.consumer,
     )
+
+
+def _guarantee_of(consumer: str) -> str:
+    """The most that a right application with this consumer can promise."""
+    return AT_LEAST_ONCE if consumer == SHARE else EXACTLY_ONCE
 
 
 def written(scenario: Scenario, comments: Sequence[str] = ()) -> str:
@@ -143,10 +183,8 @@ def read_scenario(text: str, name: str) -> Scenario:
         raise WrongScenario(f"{name}: {_sentence(str(wrong), fields)}") from None
     if scenario.version != VERSION:
         raise WrongScenario(f"{name}: version: {scenario.version} is not {VERSION}")
-    if scenario.application.guarantee not in GUARANTEES:
-        given = scenario.application.guarantee
-        allowed = ", ".join(GUARANTEES)
-        raise WrongScenario(f"{name}: application.guarantee: {given} is none of {allowed}")
+    if bad := wrong_value(scenario.application):
+        raise WrongScenario(f"{name}: application.{bad.field}: {bad.value} {bad.why}")
     try:
         check_schedule(scenario.schedule)
     except WrongSchedule as wrong:

@@ -28,7 +28,7 @@ APIS: Final = (
     "Produce", "Fetch", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn",
     "TxnOffsetCommit", "EndTxn", "OffsetCommit", "OffsetFetch", "JoinGroup", "SyncGroup",
     "Heartbeat", "LeaveGroup", "ConsumerGroupHeartbeat", "FindCoordinator", "Metadata",
-    "ListOffsets",
+    "ListOffsets", "ShareFetch", "ShareAcknowledge", "ShareGroupHeartbeat",
 )  # fmt: skip
 """Requests at which a step may happen."""
 
@@ -61,6 +61,7 @@ WITH_MS: Final = {"jump": 61_000, "delay": 200, "throttle": 200, "apply_late": 3
 """Actions that take a time, with its default."""
 
 _COORDINATOR: Final = ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR")
+_LOST_SESSION: Final = ("SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH")
 _LOST_MEMBER: Final = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
 ABORTABLE: Final = "TRANSACTION_ABORTABLE"
 ERRORS: Final[dict[str, tuple[str, ...]]] = {
@@ -80,6 +81,9 @@ ERRORS: Final[dict[str, tuple[str, ...]]] = {
     "SyncGroup": (*_COORDINATOR, "REBALANCE_IN_PROGRESS"),
     "Heartbeat": (*_LOST_MEMBER, *_COORDINATOR, "REBALANCE_IN_PROGRESS"),
     "ConsumerGroupHeartbeat": _COORDINATOR,
+    "ShareFetch": ("NOT_LEADER_OR_FOLLOWER", *_LOST_SESSION),
+    "ShareAcknowledge": ("NOT_LEADER_OR_FOLLOWER", *_LOST_SESSION),
+    "ShareGroupHeartbeat": (*_COORDINATOR, "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"),
 }  # fmt: skip
 """Errors that a broker may give to a request, and that a right application survives."""
 FIRST_VERSIONS: Final = {
@@ -90,7 +94,7 @@ FIRST_VERSIONS: Final = {
     ("EndTxn", ABORTABLE): 4,
 }
 """The first version of a request that has an error (KIP-890)."""
-_WITH_LEADER: Final = ("Produce", "Fetch", "ListOffsets")
+_WITH_LEADER: Final = ("Produce", "Fetch", "ListOffsets", "ShareFetch", "ShareAcknowledge")
 _WITHOUT_COORDINATOR: Final = (*_WITH_LEADER, "FindCoordinator", "Metadata")
 
 

@@ -17,7 +17,7 @@ MOST_LINES: Final = 40
 _APIS: Final = frozenset(
     {
         "Produce", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit",
-        "EndTxn", "OffsetCommit", "LeaveGroup",
+        "EndTxn", "OffsetCommit", "LeaveGroup", "ShareAcknowledge",
     }
 )  # fmt: skip
 _STEP: Final = "step"
@@ -79,6 +79,8 @@ def _notes(exchange: Exchange, violation: Violation, names: Names) -> Iterator[s
         if exchange.api == "Fetch":
             if any(_holds(batch, place, names) for batch in structs(exchange.response, "batches")):
                 yield f"reads {place}"
+        elif exchange.api in ("ShareFetch", "ShareAcknowledge"):
+            yield from _of_share_group(exchange, place, names)
         elif exchange.api in ("TxnOffsetCommit", "OffsetCommit"):
             for offset in _committed(exchange, place, names):
                 if offset > place.offset:
@@ -87,6 +89,28 @@ def _notes(exchange: Exchange, violation: Violation, names: Names) -> Iterator[s
         for place in violation.output:
             if _is_written(exchange, place, names):
                 yield f"writes {place}"
+
+
+def _of_share_group(exchange: Exchange, place: Place, names: Names) -> Iterator[str]:
+    """Whether a request acknowledges a record, and whether its answer brings it."""
+    for partition in _partitions_of(exchange.fields, "topics", place, names):
+        for each in structs(partition, "acknowledgement_batches"):
+            if each["first_offset"] <= place.offset <= each["last_offset"]:
+                yield f"acknowledges {place}"
+    for partition in _partitions_of(exchange.response, "responses", place, names):
+        for each in structs(partition, "acquired_records"):
+            if each["first_offset"] <= place.offset <= each["last_offset"]:
+                yield f"acquires {place}"
+
+
+def _partitions_of(
+    fields: Fields | None, name: str, place: Place, names: Names
+) -> Iterator[Fields]:
+    for topic in structs(fields, name):
+        if _is_topic(topic, place, names):
+            for each in structs(topic, "partitions"):
+                if each.get("partition_index") == place.partition:
+                    yield each
 
 
 def _is_topic(fields: Fields, place: Place, names: Names) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
+from urllib.parse import quote
 
+from ...client.admin.configs import Operation, Resource, alter_settings
 from ...client.admin.groups import coordinator_of, offsets_now
 from ...client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ...protocol.api_keys import ApiKey
@@ -15,7 +18,8 @@ from ...testing.broker import BrokerFailed, Ottla, brokers
 from ...testing.lab import Fault, LabRefused
 from ...testing.ports import HeldPorts
 from ..trial import Trial
-from .contract import Contract
+from .contract import SHARE, Contract
+from .deliveries import is_done
 from .inputs import Batch
 from .schedule import BEFORE, FIRST_VERSIONS, Schedule, Step
 from .watch import LISTENER, Member
@@ -29,7 +33,15 @@ _SETTINGS: Final = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "transaction.state.log.num.partitions": "5",
     "offsets.topic.num.partitions": "5",
+    "share.coordinator.state.topic.num.partitions": "5",
+    "group.share.heartbeat.interval.ms": "300",
+    "group.share.min.heartbeat.interval.ms": "100",
     "auto.create.topics.enable": "false",
+}
+_OF_SHARE_GROUP: Final = {
+    "share.auto.offset.reset": "earliest",
+    "share.isolation.level": "read_committed",
+    "share.assignment.interval.ms": "0",
 }
 _FOLLOW_S: Final = 0.05
 
@@ -62,6 +74,8 @@ class TortureBroker(Trial):
         super().__init__(broker, directory, contract.timeout_s)
         self._client: Client | None = None
         self._followed_s = 0.0
+        self._ends: dict[tuple[str, int], int] = {}
+        self._committed: dict[tuple[str, int], list[int]] = defaultdict(list)
 
     _last: ClassVar[Ottla | None] = None
 
@@ -78,6 +92,10 @@ class TortureBroker(Trial):
                 (self._contract.output, data.output_partitions),
             ]
         )
+        if self._contract.consumer == SHARE:
+            changes = [(name, Operation.SET, value) for name, value in _OF_SHARE_GROUP.items()]
+            with Client.to(self.broker.bootstrap_servers, client_id=RUNNER) as client:
+                alter_settings(client, Resource.GROUP, self._contract.group, changes)
         self._followed_s = time.monotonic()
         return self
 
@@ -117,12 +135,36 @@ class TortureBroker(Trial):
             )  # fmt: skip
             if not batch.is_aborted:
                 ends |= {(each.topic, each.partition): each.offset + 1 for each in stored}
+                for each in stored:
+                    self._committed[each.topic, each.partition].append(each.offset)
+        self._ends |= ends
         return ends
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """The committed offsets of the group."""
-        found = self._ask(lambda client: offsets_now(client, self._contract.group))
+        """How far the group is in each partition: its committed offsets.
+
+        Of a share group it is the first committed record of the input that is not accepted or
+        archived.
+        """
+        group = self._contract.group
+        if self._contract.consumer == SHARE:
+            return self._done_by_share_group(group)
+        found = self._ask(lambda client: offsets_now(client, group))
         return {place: each[0] for place, each in (found or {}).items()}
+
+    def _done_by_share_group(self, group: str) -> dict[tuple[str, int], int]:
+        try:
+            shown = self.broker.lab().call("GET", f"/share-partitions?group={quote(group)}")
+        except (LabRefused, OSError):
+            return {}
+        found = {}
+        for each in shown["partitions"]:
+            place = each["topic"], each["partition"]
+            left = [
+                offset for offset in self._committed.get(place, ()) if not is_done(each, offset)
+            ]
+            found[place] = min(left, default=self._ends.get(place, 0))
+        return found
 
     def _ask(self, ask: Any) -> Any:  # Any: a function of a client, and its result
         """Ask with the connection of this run; None if the coordinator does not answer now."""
@@ -205,11 +247,17 @@ def rule_of(step: Step) -> tuple[str, dict[str, object], dict[str, Any]]:  # Any
 
 def _leave(client: Client, member: Member) -> None:
     node_id = coordinator_of(client, member.group)
-    if member.is_new_kind:
-        body: dict[str, Any] = {
-            "group_id": member.group, "member_id": member.member_id, "member_epoch": -1,
-            "instance_id": None, "rack_id": None, "rebalance_timeout_ms": -1,
-            "subscribed_topic_names": None, "server_assignor": None, "topic_partitions": None,
+    body: dict[str, Any] = {
+        "group_id": member.group, "member_id": member.member_id, "member_epoch": -1,
+        "rack_id": None, "subscribed_topic_names": None,
+    }  # fmt: skip
+    if member.heartbeat == "ShareGroupHeartbeat":
+        client.ask(ApiKey.SHARE_GROUP_HEARTBEAT, body, node_id=node_id)
+        return
+    if member.heartbeat == "ConsumerGroupHeartbeat":
+        body |= {
+            "instance_id": None, "rebalance_timeout_ms": -1, "server_assignor": None,
+            "topic_partitions": None,
         }  # fmt: skip
         client.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, body, node_id=node_id, version=0)
         return

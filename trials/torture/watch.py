@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ...protocol.errors import Code
 from ...trace.events import Answer, Decision, Event, Fault, Fields, Request
 from ...trace.exchanges import Exchange, Exchanges
-from ...trace.messages import errors_in
+from ...trace.messages import errors_in, structs
 from ...trace.reader import TraceFollower
 
 LISTENER: Final = "COPY"
@@ -17,10 +17,12 @@ LISTENER: Final = "COPY"
 _CHANGING: Final = frozenset(
     {
         "Produce", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit",
-        "EndTxn", "OffsetCommit", "JoinGroup", "SyncGroup", "LeaveGroup",
+        "EndTxn", "OffsetCommit", "JoinGroup", "SyncGroup", "LeaveGroup", "ShareAcknowledge",
     }
 )  # fmt: skip
-_COMMITS: Final = frozenset({"EndTxn", "OffsetCommit"})
+_OWN_EPOCHS: Final = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
+"""Heartbeats of members with an epoch of their own; they leave with the epoch -1."""
+_COMMITS: Final = frozenset({"EndTxn", "OffsetCommit", "ShareAcknowledge"})
 _FENCED: Final = frozenset({Code.PRODUCER_FENCED.name, Code.INVALID_PRODUCER_EPOCH.name})
 _OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 
@@ -29,12 +31,12 @@ class Member(NamedTuple):
     """A member of a group.
 
     Attributes:
-        is_new_kind: of a group by KIP-848.
+        heartbeat: the API of its heartbeats.
     """
 
     group: str
     member_id: str
-    is_new_kind: bool
+    heartbeat: str
 
 
 def copy_of(request: Request) -> int:
@@ -42,6 +44,15 @@ def copy_of(request: Request) -> int:
     listener = request.listener or ""
     is_copy = listener.startswith(LISTENER) and listener != LISTENER
     return int(listener.removeprefix(LISTENER)) if is_copy else 0
+
+
+def acknowledges(fields: Fields) -> bool:
+    """Whether a ShareFetch or a ShareAcknowledge acknowledges records."""
+    return any(
+        partition.get("acknowledgement_batches")
+        for topic in structs(fields, "topics")
+        for partition in structs(topic, "partitions")
+    )
 
 
 class Watch:
@@ -126,11 +137,12 @@ class Watch:
         api, fields = request.api, request.fields
         self.apis[api] = max(self.apis.get(api, 0), request.version)
         self.requests[copy] = self.requests.get(copy, 0) + 1
-        if api in _CHANGING:
+        if api in _CHANGING or (api == "ShareFetch" and acknowledges(fields)):
             self.changed_s = time.monotonic()
-        if api in ("JoinGroup", "ConsumerGroupHeartbeat"):
+        if api == "JoinGroup" or api in _OWN_EPOCHS:
             self.joins[copy] = self.joins.get(copy, 0) + 1
-        if fields.get("member_id") and fields.get("group_id"):
+        has_member = fields.get("member_id") and fields.get("group_id")
+        if has_member and "share_session_epoch" not in fields:
             self._note_member(copy, api, fields["group_id"], fields["member_id"], fields)
 
     def _note_member(self, copy: int, api: str, group: str, member_id: str, fields: Fields) -> None:
@@ -138,10 +150,10 @@ class Watch:
         has_left = api == "LeaveGroup" or fields.get("member_epoch") == -1
         if has_left:
             members.pop(member_id, None)
-        elif api == "ConsumerGroupHeartbeat":
-            members[member_id] = Member(group, member_id, True)
+        elif api in _OWN_EPOCHS:
+            members[member_id] = Member(group, member_id, api)
         elif member_id not in members:
-            members[member_id] = Member(group, member_id, False)
+            members[member_id] = Member(group, member_id, "Heartbeat")
 
     def _note_answer(self, copy: int, exchange: Exchange) -> None:
         api, fields, response = exchange.api, exchange.fields, exchange.response or {}

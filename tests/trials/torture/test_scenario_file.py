@@ -66,6 +66,15 @@ def test_most_fields_have_defaults() -> None:
             "application: {guarantee: once}",
             "a.yaml: application.guarantee: once is none of exactly-once, at-least-once",
         ),
+        (
+            "application: {consumer: queue}",
+            "a.yaml: application.consumer: queue is none of group, share",
+        ),
+        (
+            "application: {consumer: share, guarantee: exactly-once}",
+            "a.yaml: application.guarantee: exactly-once cannot hold, because a share group "
+            "delivers records at least once",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused(text: str, sentence: str) -> None:

@@ -15,6 +15,8 @@ from ottla.trials.torture.scenario_file import read_scenario
 APP = [sys.executable, str(Path(__file__).parent / "app.py")]
 # The application is no member of a group.
 ALONE = ["--copies", "1", *(word for each in ("start", "pause") for word in ("--without", each))]
+SHARE_APP = [sys.executable, str(Path(__file__).parent / "share_app.py")]
+SHARED = ["torture", "--consumer", "share", "--copies", "2", "--records", "4", "--jobs", "1"]
 QUICK = ["torture", *ALONE, "--records", "4", "--jobs", "2"]
 
 
@@ -23,6 +25,29 @@ def test_a_right_application_passes(capsys: pytest.CaptureFixture[str]) -> None:
     report = json.loads(capsys.readouterr().out)
     assert (status, report["runs"], report["failure"]) == (0, 4, None)
     assert report["steps"]
+
+
+@pytest.mark.slow
+def test_a_share_consumer_that_accepts_records_behind_the_output_passes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = [*SHARED, "--runs", "6", "--seed", "2", "--json", "--", *SHARE_APP, "none"]
+    status = main(words)
+    report = json.loads(capsys.readouterr().out)
+    assert (status, report["runs"], report["failure"]) == (0, 6, None)
+    assert report["steps"]
+
+
+@pytest.mark.slow
+def test_records_that_are_accepted_before_the_output_are_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "lost.yaml"
+    words = [*SHARED, "--runs", "40", "--shrink-time", "0", "--file", str(file)]
+    assert main([*words, "--", *SHARE_APP, "accepts_first"]) == 1
+    assert capsys.readouterr().out.startswith("lost-write: A record of the input is not in")
+    scenario = read_scenario(file.read_text(), file.name)
+    assert (scenario.application.consumer, scenario.found.kind) == ("share", "lost-write")
 
 
 def test_offsets_before_the_output_lose_records(
@@ -58,6 +83,7 @@ def test_offsets_before_the_output_lose_records(
         ([], "torture: expected -- and a command, or --replay FILE"),
         (["--check", "cpoy", "--", "true"], "--check cpoy: expected copy, key, count,"),
         (["--guarantee", "once", "--", "true"], "--guarantee once: it is none of exactly-once,"),
+        (["--consumer", "queue", "--", "true"], "--consumer queue: it is none of group, share"),
         (["--without", "kil", "--", "true"], "--without kil: it is none of kill, pause,"),
         (["--set", "a", "--", "true"], "--set a: NAME=VALUE was expected"),
         (["--", "no-such-program"], "no-such-program cannot be run: No such file"),
