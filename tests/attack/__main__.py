@@ -8,12 +8,25 @@ import resource
 import sys
 import time
 
-from . import bombs, crowds, disks, frames, logins, pipelines, readers, requests, time_steps
+from . import (
+    bombs,
+    crowds,
+    disks,
+    frames,
+    logins,
+    pipelines,
+    queues,
+    readers,
+    requests,
+    time_steps,
+)
 from .campaign import Outcome, Target, run_attack
 from .report import as_lines, as_markdown
 from .scene import ATTACKS
 
-MODULES = (frames, logins, bombs, readers, pipelines, requests, crowds, disks, time_steps)
+MODULES = (
+    frames, logins, bombs, readers, pipelines, requests, crowds, queues, disks, time_steps,
+)  # fmt: skip
 SHORT_SCALE, SHORT_LIMIT_S, LONG_LIMIT_S = 0.1, 120.0, 900.0
 SHORT = (
     "malformed_frames", "absurd_lengths", "zeros_behind_a_parked_fetch", "zstd_bomb",

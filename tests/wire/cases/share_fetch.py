@@ -220,9 +220,9 @@ def share_acknowledge__limit_of_deliveries(broker: Broker) -> Any:
 def share_acknowledge__with_a_fetch(broker: Broker) -> Any:
     session, _ = shared_topic(broker, 4)
     session.acquire(2, max_records=2)
-    told = session.fetch(acknowledged(0, 0, ACCEPT), acknowledged(1, 1, RELEASE))
-    last = session.fetch(acknowledged(1, 3, ACCEPT), epoch=CLOSING_EPOCH)
-    return [told, last, lag_after(broker, session.group, session.topic, 3)]
+    told = session.fetch(acknowledged(0, 1, ACCEPT))
+    last = session.fetch(acknowledged(2, 3, ACCEPT), epoch=CLOSING_EPOCH)
+    return [told, last, lag_after(broker, session.group, session.topic, 0)]
 
 
 @case

@@ -135,7 +135,7 @@ def share_groups__other_kinds_of_groups(broker: Broker) -> Any:
         "share_on_committed": heartbeat_raw(broker, committed, [topic])["error"],
         "consumer_on_share": consumer_heartbeat_raw(broker, shared, "m", 0, **fields)["error"],
         "join_on_share": join_raw(broker, shared)["error"],
-        "commit_on_share": broker.commit(shared, topic, 1),
+        "commit_on_share": broker.commit(shared, topic, 1, version=9),
         "alter_of_committed": altered(broker, committed, topic, 1),
         "delete_of_committed": deleted(broker, committed, topic),
         "lag_of_committed": lag(broker, committed, topic),
