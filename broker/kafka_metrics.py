@@ -44,6 +44,7 @@ _OF_TOPICS: Final = {
     "failedshareacknowledgementrequests": "Partitions whose acknowledgements were refused",
 }
 _GROUP_STATES = ("empty", "assigning", "reconciling", "stable", "dead")
+_SHARE_GROUP_STATES = ("empty", "stable", "dead")
 
 
 class Sockets(Protocol):
@@ -194,6 +195,9 @@ async def _groups(nodes: list[Node], turns: Turns) -> Iterable[Metric]:
     states = GaugeMetricFamily(
         f"{name}_consumer_group_count", "Groups of the consumer protocol", labels=["node", "state"]
     )
+    share_states = GaugeMetricFamily(
+        f"{name}_share_group_count", "Share groups", labels=["node", "state"]
+    )
     labels = ["consumergroup", "topic", "partition"]
     committed = GaugeMetricFamily(
         "kafka_consumergroup_current_offset", "Committed offset", labels=labels
@@ -202,13 +206,16 @@ async def _groups(nodes: list[Node], turns: Turns) -> Iterable[Metric]:
         "kafka_consumergroup_lag", "Records behind the committed offset", labels=labels
     )
     for node in nodes:
-        kinds: Counter[str] = Counter({"classic": 0, "consumer": 0})
+        kinds: Counter[str] = Counter({"classic": 0, "consumer": 0, "share": 0})
         found: Counter[str] = Counter(dict.fromkeys(_GROUP_STATES, 0))
+        shared: Counter[str] = Counter(dict.fromkeys(_SHARE_GROUP_STATES, 0))
         for shard in [each for each in node.groups.shards() if not each.is_loading]:
             for group in [each for kind in shard.machine.kinds.all for each in kind.listed()]:
                 kinds[group.group_type] += 1
                 if group.group_type == "consumer":
                     found[group.state.lower()] += 1
+                elif group.group_type == "share":
+                    shared[group.state.lower()] += 1
                 for topic, partition, offset in _offsets(shard.machine, group.group_id):
                     named = [group.group_id, topic, str(partition)]
                     committed.add_metric(named, offset)
@@ -216,10 +223,10 @@ async def _groups(nodes: list[Node], turns: Turns) -> Iterable[Metric]:
                     if log is not None:
                         lag.add_metric(named, max(0, log.high_watermark - offset))
                 await turns.pause()
-        for family, counts in ((groups, kinds), (states, found)):
+        for family, counts in ((groups, kinds), (states, found), (share_states, shared)):
             for label, count in counts.items():
                 family.add_metric([str(node.node_id), label], count)
-    return groups, states, committed, lag
+    return groups, states, share_states, committed, lag
 
 
 def _offsets(machine: Groups, group_id: str) -> Iterable[tuple[str, int, int]]:

@@ -143,6 +143,11 @@ async def test_logs_groups_and_their_lag_are_read_at_the_scrape(tmp_path: Path) 
             ApiKey.OFFSET_COMMIT, 7, group_id="readers", generation_id_or_member_epoch=-1,
             member_id="", topics=[{"name": "orders", "partitions": [part]}],
         )  # fmt: skip
+        joined = await it.ask(
+            ApiKey.SHARE_GROUP_HEARTBEAT, 1, group_id="queue", member_id="m", member_epoch=0,
+            rack_id=None, subscribed_topic_names=["orders"],
+        )  # fmt: skip
+        assert joined["error_code"] == 0
         found = await samples(it.node)
         orders = ("orders", "0")
         assert found["kafka_log_log_logendoffset", orders] == 4
@@ -155,6 +160,8 @@ async def test_logs_groups_and_their_lag_are_read_at_the_scrape(tmp_path: Path) 
         assert found[f"{name}_group_count", ("1", "classic")] == 1
         assert found[f"{name}_group_count", ("1", "consumer")] == 0
         assert found[f"{name}_consumer_group_count", ("1", "stable")] == 0
+        assert found[f"{name}_group_count", ("1", "share")] == 1
+        assert found[f"{name}_share_group_count", ("1", "stable")] == 1
         name = "kafka_server_socket_server_metrics_connection"
         assert found[f"{name}_count", ("1",)] == 2
         assert found[f"{name}_creation_total", ("1",)] == 5
