@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from ...coordinator.share_partition.changes import Change
+from ...coordinator.share_partition.changes import Change, Changed
 from ...coordinator.share_partition.partition import SharePartition, dead_letters_of
 from ...coordinator.share_partition.states import Acknowledgement, DeadLetters
 from ...protocol.errors import Code, Refused
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .share_persister import SharePersister
 
 _log = Log("share_partitions")
+
+_PORTION: Final = 100  # of acknowledgements of single records: about a millisecond
 
 _CODES: Final = {
     Code.NOT_COORDINATOR: Code.COORDINATOR_NOT_AVAILABLE,
@@ -171,7 +173,7 @@ class LedSharePartition:
         """
         change, machine = Change(), self.machine
         try:
-            async for each in turns.each(asked):
+            async for each in turns.each(_portions(asked)):
                 machine.acknowledge(
                     change, member_id, each, self.settings.limits, now_ms=self._now_ms()
                 )
@@ -230,16 +232,19 @@ class LedSharePartition:
                 delivery_complete_count=machine.delivery_complete_count,
                 batches=change.state_batches(),
             )
-            machine.commit(change)
+            async for parts in Turns().each(_in_portions(change.parts)):
+                machine.commit_parts(change, parts)
         except Refused as failed:
             refused = for_clients(failed)
-            machine.roll_back(change, limits, now_ms=self._now_ms())
+            async for parts in Turns().each(_in_portions(change.parts)):
+                machine.roll_back_parts(change, parts, limits, now_ms=self._now_ms())
             _log.debug(
                 "a change of a share partition is not stored", group=key.group_id,
                 topic=self.log.topic, partition=key.partition, reason=str(failed),
             )  # fmt: skip
             if refused.code in FENCED:
                 self._forget(self)
+        machine.advance()
         if refused is None or change.is_final:
             for dead in dead_letters_of(change):
                 self._services.begin(self._bury(dead))
@@ -358,9 +363,8 @@ class LedSharePartition:
 
     def _next_waiting(self) -> asyncio.Future[bool] | None:
         for waiting, seen in self._waiting.items():
-            if seen < self._news and not waiting.done():
-                self._waiting[waiting] = self._news
-                return waiting
+            if not waiting.done():  # those behind it have seen as much, or more
+                return waiting if seen < self._news else None
         return None
 
     def end(self) -> None:
@@ -370,6 +374,23 @@ class LedSharePartition:
             self._timer.cancel()
             self._timer = None
         self.wake(self.key)
+
+
+def _portions(asked: Iterable[Acknowledgement]) -> Iterator[Acknowledgement]:
+    """Acknowledgements with many types in portions, so that other requests run between them."""
+    for each in asked:
+        if len(each.types) <= _PORTION:
+            yield each
+            continue
+        for start in range(0, len(each.types), _PORTION):
+            types = each.types[start : start + _PORTION]
+            first = each.first_offset + start
+            yield Acknowledgement(first, first + len(types) - 1, types)
+
+
+def _in_portions(parts: Sequence[Changed]) -> Iterator[Sequence[Changed]]:
+    for start in range(0, len(parts), _PORTION):
+        yield parts[start : start + _PORTION]
 
 
 def _answer(stored: asyncio.Future[None] | None, refused: Refused | None) -> None:

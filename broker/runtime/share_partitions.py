@@ -109,8 +109,7 @@ class SharePartitions:
         self._tasks: set[asyncio.Task[None]] = set()
         self.sessions = ShareSessions(
             node.config["group.share.max.share.sessions"],
-            on_lost=self._give_up_session,
-            on_group_gone=self._group_gone,
+            on_lost=self._connection_lost,
         )
 
     def _begin(self, work: Coroutine[object, None, None]) -> asyncio.Task[None]:
@@ -249,20 +248,20 @@ class SharePartitions:
                     topic=led.log.topic, partition=partition, reason=str(refused),
                 )  # fmt: skip
 
-    def _give_up_session(self, session: ShareSession) -> None:
-        self.counts.lost_sessions += 1
+    def _connection_lost(self, sessions: list[ShareSession], group_ids: list[str]) -> None:
+        self.counts.lost_sessions += len(sessions)
         if not self._node.is_stopping:
-            self._begin(self._give_back(session))
+            self._begin(self._give_back(sessions, group_ids))
 
-    async def _give_back(self, session: ShareSession) -> None:
-        await self.release(session)
-        self._group_gone(session.key.group_id)
-
-    def _group_gone(self, group_id: str) -> None:
-        """Without any session the group begins with what is stored, the next time."""
-        if not self.sessions.has_group(group_id):
-            for key in list(self._of_group.get(group_id, ())):
-                self.forget(self._led[key])
+    async def _give_back(self, sessions: list[ShareSession], group_ids: list[str]) -> None:
+        """Release the records of sessions, and forget groups that have no session any more."""
+        turns = Turns()
+        async for session in turns.each(sessions):
+            await self.release(session)
+        async for group_id in turns.each(group_ids):
+            if not self.sessions.has_group(group_id):
+                for key in list(self._of_group.get(group_id, ())):
+                    self.forget(self._led[key])
 
     def follow(self, topic: Topic) -> None:
         """Forget the partitions of a topic that have another leader now."""

@@ -77,21 +77,18 @@ class ShareSessions:
 
     Args:
         limit: `group.share.max.share.sessions`.
-        on_lost: called for each session that ends with its connection.
-        on_group_gone: called with a group that has no session when a connection of its members
-            ends; not if `on_lost` was called with a session of it.
+        on_lost: called with the sessions that end with their connection, and with the groups
+            whose sessions the connection had begun.
     """
 
     def __init__(
         self,
         limit: int,
         *,
-        on_lost: Callable[[ShareSession], None],
-        on_group_gone: Callable[[str], None],
+        on_lost: Callable[[list[ShareSession], list[str]], None],
     ) -> None:
         self._limit = limit
         self._on_lost = on_lost
-        self._on_group_gone = on_group_gone
         self._sessions: dict[SessionKey, ShareSession] = {}
         self._of_group: dict[str, int] = {}
         self._of_connection: dict[str, dict[SessionKey, None]] = {}
@@ -151,17 +148,12 @@ class ShareSessions:
     def connection_lost(self, connection_id: str) -> None:
         """End the sessions that a connection has begun."""
         keys = self._of_connection.pop(connection_id, {})
-        lost: set[str] = set()
-        for key in keys:
-            session = self._sessions.get(key)
-            if session is not None and session.connection_id == connection_id:
-                self.end(key)
-                lost.add(key.group_id)
-                self._on_lost(session)
-        for group_id in dict.fromkeys(key.group_id for key in keys):
-            if group_id not in self._of_group and group_id not in lost:
-                self._on_group_gone(group_id)
-
-    def knows(self, connection_id: str) -> bool:
-        """Whether a connection has begun sessions."""
-        return connection_id in self._of_connection
+        lost = [
+            session
+            for key in keys
+            if (session := self._sessions.get(key)) is not None
+            and session.connection_id == connection_id
+        ]
+        for session in lost:
+            self.end(session.key)
+        self._on_lost(lost, list(dict.fromkeys(key.group_id for key in keys)))

@@ -8,7 +8,7 @@ coordinator, as `Change`s; the end of a lock does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ...protocol.errors import Code, Refused
@@ -193,33 +193,48 @@ class SharePartition(Volatile):
 
     def commit(self, change: Change) -> None:
         """The share coordinator has stored a change: it is final."""
-        for part in change.parts:
-            for batch in self.in_flight.between(part.first_offset, part.last_offset):
-                for run in batch.overlapping(part.first_offset, part.last_offset):
-                    if run.change is not change:
-                        continue
-                    run.change, run.member_before, run.due_ms = None, "", 0
-                    if run.state is RecordState.AVAILABLE:
-                        self._may_have_available = True
-                batch.join(part.first_offset, part.last_offset)
+        self.commit_parts(change, change.parts)
         self.advance()
+
+    def commit_parts(self, change: Change, parts: Sequence[Changed]) -> None:
+        """`commit` for some parts of a long change; `advance` must follow the last of them."""
+        for run in self._runs_of(change, parts):
+            run.change, run.member_before, run.due_ms = None, "", 0
+            if run.state is RecordState.AVAILABLE:
+                self._may_have_available = True
+        self._join(parts)
 
     def roll_back(self, change: Change, limits: ShareLimits, *, now_ms: int) -> None:
         """A change has failed: the member has the records again, unless their lock has ended."""
-        for part in change.parts:
-            for batch in self.in_flight.between(part.first_offset, part.last_offset):
-                for run in batch.overlapping(part.first_offset, part.last_offset):
-                    if run.change is not change:
-                        continue
-                    if run.state.is_terminal:
-                        self.delivery_complete_count -= len(run)
-                    run.change = None
-                    run.state, run.member_id = RecordState.ACQUIRED, run.member_before
-                    run.member_before = ""
-                    if run.due_ms <= now_ms:
-                        self._end_lock(run, limits._replace(has_dead_letters=False))
-                batch.join(part.first_offset, part.last_offset)
+        self.roll_back_parts(change, change.parts, limits, now_ms=now_ms)
         self.advance()
+
+    def roll_back_parts(
+        self, change: Change, parts: Sequence[Changed], limits: ShareLimits, *, now_ms: int
+    ) -> None:
+        """`roll_back` for some parts of a long change; `advance` must follow the last of them."""
+        for run in self._runs_of(change, parts):
+            if run.state.is_terminal:
+                self.delivery_complete_count -= len(run)
+            run.change = None
+            run.state, run.member_id = RecordState.ACQUIRED, run.member_before
+            run.member_before = ""
+            if run.due_ms <= now_ms:
+                self._end_lock(run, limits._replace(has_dead_letters=False))
+        self._join(parts)
+
+    def _runs_of(self, change: Change, parts: Iterable[Changed]) -> Iterator[Run]:
+        for part in parts:
+            for run in self.in_flight.overlapping(part.first_offset, part.last_offset):
+                if run.change is change:
+                    yield run
+
+    def _join(self, parts: Sequence[Changed]) -> None:
+        if parts:
+            first_offset = min(part.first_offset for part in parts)
+            last_offset = max(part.last_offset for part in parts)
+            for batch in self.in_flight.between(first_offset, last_offset):
+                batch.join(first_offset, last_offset)
 
     # Locks
 
