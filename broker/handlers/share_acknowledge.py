@@ -51,7 +51,7 @@ async def share_acknowledge(
     session = sessions.resume(key, epoch)
     asked: dict[TopicIdPartition, Sequence[AcknowledgementBatch]] = {}
     async for topic in context.turns.each(request.topics):
-        for each in topic.partitions:
+        async for each in context.turns.each(topic.partitions):
             partition = TopicIdPartition(topic.topic_id or ZERO_ID, each.partition_index)
             asked[partition] = each.acknowledgement_batches or ()
     renews = context.version >= RENEWS_SINCE and request.is_renew_ack
@@ -59,15 +59,15 @@ async def share_acknowledge(
     if epoch == FINAL_EPOCH:
         sessions.end(key)
         await node.share_partitions.release(session)
-    return _answer(node, context, key, results)
+    return await _answer(node, context, key, results)
 
 
-def _answer(
+async def _answer(
     node: Node, context: Context, key: SessionKey, results: Mapping[TopicIdPartition, Acknowledged]
 ) -> ShareAcknowledgeResponse:
     topics: dict[UUID, ShareAcknowledgeTopicResponse] = {}
     leaders = NewLeaders(node, context)
-    for (topic_id, index), result in results.items():
+    async for (topic_id, index), result in context.turns.each(results.items()):
         topic = topics.get(topic_id)
         if topic is None:
             topic = topics[topic_id] = {"topic_id": topic_id, "partitions": []}

@@ -82,13 +82,18 @@ async def share_fetch(
     renews = context.version >= RENEWS_SINCE and request.is_renew_ack
     if renews:
         _check_fetches_nothing(request)
-    asked: Asked = {}
+    asked: list[TopicIdPartition] = []
+    to_acknowledge: Asked = {}
     async for topic in context.turns.each(request.topics):
-        for each in topic.partitions:
+        async for each in context.turns.each(topic.partitions):
             partition = TopicIdPartition(topic.topic_id or ZERO_ID, each.partition_index)
-            asked[partition] = each.acknowledgement_batches or ()
-    session = await _session(node, context, request, key, asked)
-    to_acknowledge = {each: batches for each, batches in asked.items() if batches}
+            asked.append(partition)
+            if each.acknowledgement_batches:
+                to_acknowledge[partition] = each.acknowledgement_batches
+    acknowledges = bool(to_acknowledge)
+    session = await _session(node, context, request, key, acknowledges=acknowledges)
+    async for partition in context.turns.each(asked):
+        session.add(partition)
     acknowledged = await acknowledge_all(node, context, key, to_acknowledge, renews=renews)
     if request.share_session_epoch == FINAL_EPOCH:
         parts: dict[TopicIdPartition, Part] = {}
@@ -97,16 +102,16 @@ async def share_fetch(
     else:
         parts = await _fetch(node, context, request, session)
     if node.topic_metrics is not None:
-        for partition, part in parts.items():
+        async for partition, part in context.turns.each(parts.items()):
             name, failed = topic_name(node, partition.topic_id), part.code is not Code.NONE
             node.topic_metrics.read_by_share_group(name, len(part.records), failed=failed)
-    for partition, part in parts.items():
+    async for partition, part in context.turns.each(parts.items()):
         has_error = part.code is not Code.NONE
         part.is_named = session.must_answer(partition, has_error=has_error) or bool(part.acquired)
-    for partition, result in acknowledged.items():
+    async for partition, result in context.turns.each(acknowledged.items()):
         part = parts.setdefault(partition, Part())
         part.acknowledged, part.is_named = result, True
-    return _answer(node, context, key, parts)
+    return await _answer(node, context, key, parts)
 
 
 def _check_fetches_nothing(request: ShareFetchRequest) -> None:
@@ -124,7 +129,12 @@ def _check_fetches_nothing(request: ShareFetchRequest) -> None:
 
 
 async def _session(
-    node: Node, context: Context, request: ShareFetchRequest, key: SessionKey, asked: Asked
+    node: Node,
+    context: Context,
+    request: ShareFetchRequest,
+    key: SessionKey,
+    *,
+    acknowledges: bool,
 ) -> ShareSession:
     """Begin the session, or continue it.
 
@@ -134,7 +144,7 @@ async def _session(
     """
     sessions, epoch = node.share_partitions.sessions, request.share_session_epoch
     if epoch == INITIAL_EPOCH:
-        if any(asked.values()):
+        if acknowledges:
             raise Refused(Code.INVALID_REQUEST)
         try:
             session = sessions.begin(key, context.connection.id)
@@ -142,16 +152,12 @@ async def _session(
             await node.clock.live.sleep_ms(max(request.max_wait_ms, 0))
             raise
         context.connection.on_lost = sessions.connection_lost
-        session.add(asked)
         return session
     session = sessions.resume(key, epoch)
     if epoch != FINAL_EPOCH:
-        session.add(asked)
-        session.forget(
-            TopicIdPartition(topic.topic_id or ZERO_ID, partition)
-            for topic in request.forgotten_topics_data or ()
-            for partition in topic.partitions
-        )
+        async for topic in context.turns.each(request.forgotten_topics_data or ()):
+            async for partition in context.turns.each(topic.partitions):
+                session.forget(TopicIdPartition(topic.topic_id or ZERO_ID, partition))
     return session
 
 
@@ -296,12 +302,12 @@ async def _wait(node: Node, context: Context, fetching: _Fetching, deadline_ms: 
     return not is_hastened
 
 
-def _answer(
+async def _answer(
     node: Node, context: Context, key: SessionKey, parts: dict[TopicIdPartition, Part]
 ) -> ShareFetchResponse:
     topics: dict[UUID, ShareFetchableTopicResponse] = {}
     leaders = NewLeaders(node, context)
-    for (topic_id, index), part in parts.items():
+    async for (topic_id, index), part in context.turns.each(parts.items()):
         if not part.is_named:
             continue
         topic = topics.get(topic_id)

@@ -115,7 +115,7 @@ async def acknowledge_all(
         for (partition, _), result in zip(valid, done, strict=True):
             results[partition] = result
     if node.topic_metrics is not None:
-        for partition, result in results.items():
+        async for partition, result in context.turns.each(results.items()):
             name = topic_name(node, partition.topic_id)
             node.topic_metrics.acknowledge(name, failed=result.code is not Code.NONE)
     return results

@@ -7,7 +7,7 @@ one. There are at most `group.share.max.share.sessions`; none is evicted for ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -50,15 +50,13 @@ class ShareSession:
         self.epoch = 1
         self.partitions: dict[TopicIdPartition, bool] = {}
 
-    def add(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """Fetch partitions from now on; the next answer has those that are new."""
-        for partition in partitions:
-            self.partitions.setdefault(partition, True)
+    def add(self, partition: TopicIdPartition) -> None:
+        """Fetch a partition from now on; if it is new, the next answer has it."""
+        self.partitions.setdefault(partition, True)
 
-    def forget(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """Fetch partitions no more. What the member has of them stays acquired."""
-        for partition in partitions:
-            self.partitions.pop(partition, None)
+    def forget(self, partition: TopicIdPartition) -> None:
+        """Fetch a partition no more. What the member has of it stays acquired."""
+        self.partitions.pop(partition, None)
 
     def must_answer(self, partition: TopicIdPartition, *, has_error: bool) -> bool:
         """Whether the answer has a partition of which nothing is acquired."""

@@ -21,6 +21,7 @@ from ottla.broker.requests.dispatch import api_of
 from ottla.broker.requests.fetch_reads import MANY as MANY_IN_A_STEP
 from ottla.broker.requests.guards import guarded
 from ottla.broker.requests.served_apis import HANDLERS
+from ottla.broker.runtime.share_sessions import SessionKey
 from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -81,6 +82,22 @@ def _states(**fields: Any) -> Fields:
     return lambda count: {"group_id": "g", "topics": [
         {"topic_id": UUID(int=1), "partitions": [
             {"partition": index, **fields} for index in range(count)]}]}  # fmt: skip
+
+
+SHARE_MEMBER: Final = {"group_id": "g", "member_id": "m"}
+
+
+def _shared(count: int, acknowledged: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Partitions of a topic in ShareFetch and ShareAcknowledge; the topic may be another one."""
+    return [
+        {
+            "topic_id": UUID(int=1),
+            "partitions": [
+                {"partition_index": index, "acknowledgement_batches": acknowledged}
+                for index in range(count)
+            ],
+        }
+    ]
 
 
 EVERY_ACL: Final = {
@@ -164,6 +181,12 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
         "topics": [], "response_partition_limit": 2000, "cursor": None}),
     ApiKey.LIST_CONFIG_RESOURCES: (1, lambda count: {"resource_types": [2]}),
     ApiKey.SHARE_GROUP_DESCRIBE: (1, _names("group_ids")),
+    ApiKey.SHARE_FETCH: (2, lambda count: {
+        **SHARE_MEMBER, "share_session_epoch": 0, "max_bytes": 1, "max_records": 1,
+        "batch_size": 1, "topics": _shared(count, [])}),
+    ApiKey.SHARE_ACKNOWLEDGE: (2, lambda count: {
+        **SHARE_MEMBER, "share_session_epoch": 1, "topics": _shared(count, [
+            {"first_offset": 0, "last_offset": 1, "acknowledge_types": [1]}])}),
     ApiKey.STREAMS_GROUP_DESCRIBE: (1, _names("group_ids")),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
         1,
@@ -199,7 +222,6 @@ AT_ONCE: Final = {
     ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN, ApiKey.DESCRIBE_CLUSTER,
     ApiKey.UNREGISTER_BROKER, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER,
     # Refused as a whole.
-    ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE,
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
 }  # fmt: skip
 
@@ -260,6 +282,8 @@ def furnished(one: OneNode, key: ApiKey, count: int) -> None:
     one.topic(ORDERS, partitions=count if key in WALKERS else 4 * FEW_STEPS)
     for coordinated in (CONSUMER_OFFSETS, TRANSACTION_STATE):
         one.node.controller.create_internal_topic(coordinated)
+    if key is ApiKey.SHARE_ACKNOWLEDGE:
+        one.node.share_partitions.sessions.begin(SessionKey("g", "m"), "here")
     if key in NAMING:
         for number in range(count):
             one.topic(f"t{number}")
