@@ -109,7 +109,7 @@ class SharePartitions:
         self._tasks: set[asyncio.Task[None]] = set()
         self.sessions = ShareSessions(
             node.config["group.share.max.share.sessions"],
-            on_lost=self._connection_lost,
+            on_lost=self._give_back,
         )
 
     def _begin(self, work: Coroutine[object, None, None]) -> asyncio.Task[None]:
@@ -248,12 +248,12 @@ class SharePartitions:
                     topic=led.log.topic, partition=partition, reason=str(refused),
                 )  # fmt: skip
 
-    def _connection_lost(self, sessions: list[ShareSession], group_ids: list[str]) -> None:
+    def _give_back(self, sessions: list[ShareSession], group_ids: list[str]) -> None:
         self.counts.lost_sessions += len(sessions)
         if not self._node.is_stopping:
-            self._begin(self._give_back(sessions, group_ids))
+            self._begin(self._release_all(sessions, group_ids))
 
-    async def _give_back(self, sessions: list[ShareSession], group_ids: list[str]) -> None:
+    async def _release_all(self, sessions: list[ShareSession], group_ids: list[str]) -> None:
         """Release the records of sessions, and forget groups that have no session any more."""
         turns = Turns()
         async for session in turns.each(sessions):
