@@ -98,10 +98,12 @@ class TokenRules(NamedTuple):
     """What a token must have, by the settings sasl.oauthbearer.*.
 
     Attributes:
-        audiences: expected.audience; empty: a token must not have any.
+        audiences: expected.audience.
         issuer: expected.issuer; None: any.
         clock_skew_s: how far the clocks of issuer and broker may differ.
         scope_claim, subject_claim: the claims with the scope and the name of the user.
+        has_any_audience: allow.unverified.audience: without `audiences`, a token may name any or
+            none.
     """
 
     audiences: tuple[str, ...] = ()
@@ -109,6 +111,7 @@ class TokenRules(NamedTuple):
     clock_skew_s: int = 30
     scope_claim: str = "scope"
     subject_claim: str = "sub"
+    has_any_audience: bool = False
 
 
 class SignedTokens:
@@ -179,6 +182,8 @@ class SignedTokens:
         if rules.issuer is not None and claims.get("iss") != rules.issuer:
             raise TokenRefused("the token is of another issuer")
         audience = claims.get("aud")
+        if rules.has_any_audience and not rules.audiences:
+            return
         if audience is None:
             if rules.audiences:
                 raise TokenRefused("the token has no audience")

@@ -56,7 +56,9 @@ async def describe_share_group_offsets(
             answer["topics"] = await _topics(node, context, group)
         except Refused as refused:
             answer["error_code"] = refused.code
-            answer["error_message"] = refused.why or WHY.get(refused.code)
+            # Without the right to the group Kafka tells the code alone.
+            is_forbidden = refused.code is Code.GROUP_AUTHORIZATION_FAILED
+            answer["error_message"] = None if is_forbidden else refused.why or WHY.get(refused.code)
         groups.append(answer)
     return {"groups": groups}
 

@@ -54,6 +54,8 @@ OF_A_LISTENER: Final = (
     *("sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.server.callback.handler.class"),
     *("sasl.server.max.receive.size", "sasl.oauthbearer.clock.skew.seconds"),
     *("sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer"),
+    "sasl.oauthbearer.allow.unverified.audience",
+    "sasl.oauthbearer.allow.unverified.issuer",
     *("sasl.oauthbearer.jwks.endpoint.refresh.ms", "sasl.oauthbearer.jwks.endpoint.url"),
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",

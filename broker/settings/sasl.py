@@ -39,6 +39,7 @@ _SECTION: Final = "KafkaServer"
 _HIDDEN: Final = "(hidden)"
 _HANDLER: Final = "sasl.server.callback.handler.class"
 _SIGNED: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+_ALLOW: Final = "allow.unverified"
 _OAUTH: Final = "OAUTHBEARER"
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _SCHEMES: Final = ("file:", "http:", "https:")
@@ -172,6 +173,7 @@ def token_rules(config: Settings, listener: str) -> TokenRules:
         skew_s,
         str(of("sasl.oauthbearer.scope.claim.name")),
         str(of("sasl.oauthbearer.sub.claim.name")),
+        has_any_audience=of("sasl.oauthbearer.allow.unverified.audience") is True,
     )
 
 
@@ -212,6 +214,13 @@ def _check_tokens(config: Settings, listener: str, module: LoginModule) -> None:
 
 def _check_keys(config: Settings, listener: str) -> None:
     source = key_source(config, listener)
+    for what in ("audience", "issuer"):
+        expected, allow = (f"sasl.oauthbearer.{word}.{what}" for word in ("expected", _ALLOW))
+        if of_mechanism(config, listener, _OAUTH, expected):
+            continue
+        if of_mechanism(config, listener, _OAUTH, allow) is not True:
+            why = f"must be set, or {allow} to true, so that tokens of any {what} are accepted"
+            raise BadSetting(expected, None, why)
     try:
         from ...security.signed_tokens import BadKeySet, KeySet
     except ImportError:

@@ -39,6 +39,7 @@ SIGNED = ("--set", "listeners=SASL_PLAINTEXT://127.0.0.1:0", "--set",
           "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
           "--set", "sasl.oauthbearer.jwks.endpoint.url=file:{file}", "--set",
           "sasl.oauthbearer.expected.audience=kafka", "--set",
+          "sasl.oauthbearer.expected.issuer=https://issuer.example", "--set",
           "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config="
           "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
           )  # fmt: skip

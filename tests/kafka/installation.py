@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 POM = HERE / "pom.xml"
 STREAMS = HERE / "kafka-streams.xml"
-VERSION = "4.1.1"
+VERSION = "4.4.0"
 MAVEN_TIMEOUT_S = 600
 TOOL_TIMEOUT_S = 60
 

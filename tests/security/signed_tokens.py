@@ -1,7 +1,7 @@
 """Signed tokens of many kinds, right and wrong, with keys that are made for each run.
 
 `python -m tests.security.signed_tokens HOST:PORT...` asks a broker, one listener for each of
-LISTENERS. Apache Kafka's answers are in kafka-4.1.1-tokens.json.
+LISTENERS. Apache Kafka's answers are in kafka-4.4.0-tokens.json.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ ISSUED_S: Final = 1_600_000_000
 FAR_S: Final = 4_000_000_000
 ISSUER: Final = "https://issuer.example"
 # Settings of each listener, without the prefix sasl.oauthbearer.
+_ANY: Final = {"allow.unverified.audience": "true", "allow.unverified.issuer": "true"}
 LISTENERS: Final[dict[str, dict[str, str]]] = {
-    "PLAIN": {},
+    "PLAIN": _ANY,
     "STRICT": {"expected.audience": "ottla,kafka", "expected.issuer": ISSUER},
-    "NAMED": {"scope.claim.name": "scp", "sub.claim.name": "preferred_username"},
+    "NAMED": _ANY | {"scope.claim.name": "scp", "sub.claim.name": "preferred_username"},
 }
 _TOKEN_OF_SELF: Final[dict[str, Any]] = {
     "owner_principal_type": None,

@@ -16,12 +16,14 @@ from ottla.security.signed_tokens import BadKeySet, KeySet, SignedTokens, TokenR
 
 from .signed_tokens import CLAIMS, FAR_S, ISSUED_S, ISSUER, LISTENERS, keys, signed_by, tokens
 
-KAFKA = json.loads(Path(__file__).with_name("kafka-4.1.1-tokens.json").read_text())
+KAFKA = json.loads(Path(__file__).with_name("kafka-4.4.0-tokens.json").read_text())
 NOW_MS = 1_790_000_000_000
 RULES = {
-    "PLAIN": TokenRules(),
+    "PLAIN": TokenRules(has_any_audience=True),
     "STRICT": TokenRules(("ottla", "kafka"), ISSUER),
-    "NAMED": TokenRules(scope_claim="scp", subject_claim="preferred_username"),
+    "NAMED": TokenRules(
+        scope_claim="scp", subject_claim="preferred_username", has_any_audience=True
+    ),
 }
 
 
