@@ -211,6 +211,11 @@ class Cluster:
 
         return DeadLetterQueues(self)
 
+    @property
+    def loaded_dead_letters(self) -> DeadLetterQueues | None:
+        """The dead letter queues; None before the first letter."""
+        return self.dead_letters if "dead_letters" in self.__dict__ else None
+
     @cached_property
     def share_persister(self) -> SharePersister:
         """Keeps the states of the partitions of share groups, at their share coordinators."""

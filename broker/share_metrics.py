@@ -11,6 +11,7 @@ from .scheduling.turns import Turns
 
 if TYPE_CHECKING:
     from .node import Node
+    from .runtime.dead_letters import DeadLetterQueues
 
 
 async def collect_shares(nodes: list[Node], turns: Turns) -> list[Metric]:
@@ -56,4 +57,23 @@ async def collect_shares(nodes: list[Node], turns: Turns) -> list[Metric]:
             named = [led.key.group_id, led.log.topic, str(led.key.partition)]
             records.add_metric(named, led.machine.records_in_flight)
             batches.add_metric(named, len(led.machine.in_flight.batches))
-    return [sessions, fetched, lost, acknowledged, timeouts, records, batches]
+    letters = _dead_letters(nodes[0].cluster.loaded_dead_letters)
+    return [sessions, fetched, lost, acknowledged, timeouts, records, batches, *letters]
+
+
+def _dead_letters(queues: DeadLetterQueues | None) -> list[Metric]:
+    """The counts of dead letters, which all nodes share."""
+    prefix = "kafka_server_sharegroupmetrics_deadletterqueue"
+    written = CounterMetricFamily(f"{prefix}recordcount", "Dead letters", labels=["group"])
+    tried = CounterMetricFamily(
+        f"{prefix}totalproducerequests", "Batches of dead letters", labels=["group"]
+    )
+    failed = CounterMetricFamily(
+        f"{prefix}failedproducerequests", "Batches that were refused", labels=["group"]
+    )
+    if queues is not None:
+        for group_id, counts in sorted(queues.counts.items()):
+            written.add_metric([group_id], counts.letters)
+            tried.add_metric([group_id], counts.batches)
+            failed.add_metric([group_id], counts.refused_batches)
+    return [written, tried, failed]

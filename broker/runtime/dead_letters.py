@@ -59,6 +59,21 @@ class _Letters(NamedTuple):
     reason: str | None
 
 
+class DeadLetterCounts:
+    """What was written for one group.
+
+    Attributes:
+        batches: all that were tried, the refused ones included.
+    """
+
+    __slots__ = ("batches", "letters", "refused_batches")
+
+    def __init__(self) -> None:
+        self.letters = 0
+        self.batches = 0
+        self.refused_batches = 0
+
+
 class HasLedLogs(Protocol):
     """A node, as dead letters see it."""
 
@@ -94,9 +109,14 @@ class DeadLetterCluster(Protocol):
 
 
 class DeadLetterQueues:
-    """The dead letter queues of all share groups of a cluster."""
+    """The dead letter queues of all share groups of a cluster.
+
+    Attributes:
+        counts: by group, for the metrics.
+    """
 
     def __init__(self, cluster: DeadLetterCluster) -> None:
+        self.counts: dict[str, DeadLetterCounts] = {}
         self._cluster = cluster
         self._complaints = Complaints(cluster.clock, name="group")
 
@@ -188,16 +208,20 @@ class DeadLetterQueues:
         originals = await self._originals(letters, first_offset, most_bytes)
         framed = await _frame(letters, originals, first_offset, most_bytes)
         batch = build(framed, timestamp_ms=self._cluster.clock.now_ms())
+        counts = self.counts.setdefault(letters.group_id, DeadLetterCounts())
         wait_ms = _FIRST_WAIT_MS
         for attempt in range(1, _ATTEMPTS + 1):
+            counts.batches += 1
             try:
                 await self._append(name, letters.partition, batch)
                 break
             except Refused as refused:
                 if refused.code is not Code.NOT_LEADER_OR_FOLLOWER or attempt == _ATTEMPTS:
+                    counts.refused_batches += 1
                     raise
             await self._cluster.clock.live.sleep_ms(wait_ms)
             wait_ms *= 2
+        counts.letters += len(framed)
         return len(framed)
 
     async def _make_topic(self, name: str) -> Topic:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from ottla.broker.runtime.original_records import read_originals
+from ottla.broker.scheduling.turns import Turns
 from ottla.broker.scheduling.workers import Workers
+from ottla.broker.share_metrics import collect_shares
 from ottla.metadata.catalog import ResourceType
 from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.batch import (
@@ -261,3 +263,27 @@ async def test_records_are_read_until_their_limit(tmp_path: Path) -> None:
         found = await read_originals(workers, log, 3, 9, 1000)
         assert (sorted(found.records), found.last_offset) == ([3, 4], 9)
         workers.close()
+
+
+@in_virtual_time
+async def test_letters_are_counted_by_group(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        assert it.node.cluster.loaded_dead_letters is None
+        with_group(it)
+        it.topic(DLQ, **TAKES, max_message_bytes="400")
+        assert await bury(it, 0, 3) == 4
+        assert await bury(it, 4, 5, reason="a" * 400) == 0
+        metrics = await collect_shares([it.node], Turns())
+        found = {
+            metric.name.rpartition("deadletterqueue")[2]: [
+                (sample.labels, sample.value) for sample in metric.samples
+            ]
+            for metric in metrics
+            if "deadletterqueue" in metric.name
+        }
+        shop = {"group": "shop"}
+        assert found == {
+            "recordcount": [(shop, 4)],
+            "totalproducerequests": [(shop, 5)],
+            "failedproducerequests": [(shop, 1)],
+        }
