@@ -16,7 +16,6 @@ from tests.broker.handlers.share_delivery import ACCEPT, GROUP, Member, acquired
 from tests.broker.one_node import until
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes
 
-
 ONE = {"share_coordinator_state_topic_num_partitions": "1"}
 
 

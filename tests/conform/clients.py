@@ -86,6 +86,18 @@ def java(version: str = "4.1.1", source: Path = EXAMPLES / "CopyTopic.java") -> 
     return ["java", *_FLAGS, "-cp", path, source.stem]
 
 
+def java_share_consumer() -> list[str]:
+    """The program of Java's share consumer, with Kafka's client 4.4. Raises NotThere."""
+    source = Path(__file__).parent / "ShareRecords.java"
+    try:
+        jars = f"{libraries(_POMS['4.4.0'])}/*"
+    except NotInstalled as missing:
+        raise NotThere(str(missing)) from None
+    with _built("share-records") as classes:
+        _run(source.parent, "javac", "-d", str(classes), "-cp", jars, str(source))
+    return ["java", *_FLAGS, "-cp", os.pathsep.join((str(classes), jars)), source.stem]
+
+
 def go(name: str, programs: Path = EXAMPLES) -> list[str]:
     """A program in Go, built. Raises NotThere."""
     with _built("copy-go") as directory:
