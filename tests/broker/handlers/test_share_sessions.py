@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ async def test_a_request_without_a_session_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "fields", [{"group_id": None}, {"member_id": ""}, {"member_id": None}, {"member_id": "m" * 37}]
 )
-def test_group_and_member_must_be_named(fields: dict[str, str | None], tmp_path: Path) -> None:
+def test_group_and_member_must_be_named(fields: dict[str, Any], tmp_path: Path) -> None:
     @in_virtual_time
     async def check() -> None:
         async with a_node(tmp_path) as it:

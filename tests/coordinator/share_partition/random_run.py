@@ -36,7 +36,7 @@ class Record(NamedTuple):
     """What the model knows of one record."""
 
     state: RecordState = AVAILABLE
-    count: int = 0
+    deliveries: int = 0
     member: str = ""
     due_ms: int = 0
     change: Change | None = None
@@ -124,7 +124,7 @@ class RandomRun:
         for gone in compacted:
             record = self.records.get(gone, Record())
             if record.state is AVAILABLE:
-                self.records[gone] = Record(RecordState.ARCHIVED, record.count)
+                self.records[gone] = Record(RecordState.ARCHIVED, record.deliveries)
         before = -1
         for each in acquired:
             assert before < each.first_offset <= each.last_offset, "ranges do not overlap"
@@ -132,9 +132,11 @@ class RandomRun:
             for taken in range(each.first_offset, each.last_offset + 1):
                 record = self.records.get(taken, Record())
                 assert (record.state, record.change) == (AVAILABLE, None), taken
-                assert record.count + 1 == each.delivery_count <= self.limits.delivery_count_limit
+                assert (
+                    record.deliveries + 1 == each.delivery_count <= self.limits.delivery_count_limit
+                )
                 due_ms = self.now_ms + self.limits.lock_duration_ms
-                self.records[taken] = Record(ACQUIRED, record.count + 1, member, due_ms)
+                self.records[taken] = Record(ACQUIRED, record.deliveries + 1, member, due_ms)
                 self.delivered.add(taken)
         if mode is AcquireMode.RECORD_LIMIT:
             count = sum(each.last_offset - each.first_offset + 1 for each in acquired)
@@ -215,7 +217,7 @@ class RandomRun:
         return RecordState.ARCHIVING if self.limits.has_dead_letters else RecordState.ARCHIVED
 
     def released(self, record: Record) -> RecordState:
-        if record.count < self.limits.delivery_count_limit:
+        if record.deliveries < self.limits.delivery_count_limit:
             return AVAILABLE
         return self.given_up_state()
 
@@ -242,7 +244,7 @@ class RandomRun:
         self.say(f"stored {batches}")
         for offset, record in self.records.items():
             if record.change is change:
-                self.records[offset] = Record(record.state, record.count)
+                self.records[offset] = Record(record.state, record.deliveries)
 
     def store(self, start_offset: int, batches: list[StateBatch]) -> None:
         self.stored_start = max(self.stored_start, start_offset)
@@ -267,7 +269,7 @@ class RandomRun:
         record = self.records[offset]
         if record.state is ACQUIRED and record.change is None and record.due_ms <= self.now_ms:
             state = AVAILABLE if self.released(record) is AVAILABLE else given_up
-            self.records[offset] = Record(state, record.count)
+            self.records[offset] = Record(state, record.deliveries)
 
     def leave(self) -> None:
         member, change = self.random.choice(MEMBERS), Change()
@@ -302,7 +304,7 @@ class RandomRun:
             for offset in range(dead.first_offset, dead.last_offset + 1):
                 record = self.records.get(offset)
                 if record is not None and record.state is RecordState.ARCHIVING:
-                    self.records[offset] = Record(RecordState.ARCHIVED, record.count)
+                    self.records[offset] = Record(RecordState.ARCHIVED, record.deliveries)
 
     def move(self) -> None:
         """Another leader begins with what is stored."""
@@ -343,7 +345,7 @@ class RandomRun:
                 for offset in range(run.first_offset, after):
                     record = self.records.get(offset, Record())
                     assert run.state is record.state, (offset, run.state, record)
-                    assert run.delivery_count == record.count, (offset, record)
+                    assert run.delivery_count == record.deliveries, (offset, record)
                     assert run.change is record.change, (offset, record)
                     if run.state is ACQUIRED:
                         assert (run.member_id, run.due_ms) == (record.member, record.due_ms)

@@ -72,7 +72,7 @@ class Talk:
             self.limits,
             now_ms=self.now_ms,
         )
-        return [tuple(each) for each in acquired]
+        return [(each.first_offset, each.last_offset, each.delivery_count) for each in acquired]
 
     def begin(self, *asked: tuple[int, int, int | list[int]], member: str = "a") -> Change:
         """Acknowledgements that wait for the share coordinator; raises Refused."""
