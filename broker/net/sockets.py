@@ -197,6 +197,10 @@ class NodeSockets:
     def _new_dispatch(self, node: Node) -> Dispatch:
         """A dispatch with all that stands around requests now, each imported if it is used."""
         layers: list[Layer] = []
+        if node.release is not None:
+            from ..requests.older_versions import serve_older_versions
+
+            layers.append(serve_older_versions)
         if node.cluster.holds is not None:
             from ..requests.measured_dispatch import measure_requests
 

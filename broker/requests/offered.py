@@ -25,20 +25,23 @@ def served_by(node: Node) -> Mapping[ApiKey, Served]:
 def served_as(release: Release, handlers: Mapping[ApiKey, Served]) -> dict[ApiKey, Served]:
     """The APIs and versions that both a release and Ottla have.
 
-    Versions of the release that are too old for Ottla are offered and close the connection.
+    Versions of the release that are too old for Ottla are offered, and close the connection.
 
     Args:
         handlers: what Ottla has.
     """
+    from .older_versions import OLDEST_SERVED
+
     found = {}
     for api_key, lowest, highest in release.offered():
         own = handlers.get(ApiKey(api_key)) if api_key in _API_KEYS else None
         if own is None or highest < own.lowest:
             continue
+        oldest = OLDEST_SERVED.get(ApiKey(api_key), own.lowest)
         found[ApiKey(api_key)] = own._replace(
             lowest=lowest,
             highest=min(highest, own.highest),
-            closed_below=max(lowest, own.lowest, own.closed_below),
+            closed_below=max(lowest, oldest, own.closed_below),
             highest_unstable=-1 if release.is_before("4.1") else own.highest_unstable,
         )
     return found
