@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from ..protocol.addresses import Address, read_addresses
@@ -66,6 +66,7 @@ class Client:
 
     Attributes:
         brokers: host and port by node id.
+        highest_versions: of the APIs of older brokers, where it is below that of `core.VERSIONS`.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Client:
         self._leaders: dict[tuple[str, int], int] = {}
         self._leader_epochs: dict[tuple[str, int], int] = {}
         self.brokers: dict[int, Address] = {}
+        self.highest_versions: Mapping[ApiKey, int] = {}
         if not connects:
             return
         try:
@@ -175,6 +177,8 @@ class Client:
         Raises:
             NoAnswer: the broker cannot be reached or closes the connection.
         """
+        if version is None:
+            version = self.highest_versions.get(api_key)
         address, connection = self._connected(node_id)
         try:
             return connection.ask(api_key, body, version)

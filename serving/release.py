@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ..broker.releases.release import UnknownRelease, find_release
 from ..console.options import CannotRun
+from ..protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from ..broker.releases.release import Release
@@ -17,6 +19,20 @@ AS_KAFKA: Final = "OTTLA_AS"
 def check_release(name: str) -> None:
     """Raise ValueError, which names the releases, if there is no such one."""
     find_release(name)
+
+
+def highest_versions(name: str, wanted: Mapping[ApiKey, int]) -> dict[ApiKey, int]:
+    """The highest versions of a release that are below the wanted ones, by API.
+
+    Raises:
+        ValueError: there is no such release.
+    """
+    found = {}
+    for api_key, _, highest in find_release(name).offered():
+        for key, version in wanted.items():
+            if key == api_key and highest < version:
+                found[key] = highest
+    return found
 
 
 def use_release(option: str | None) -> Release:

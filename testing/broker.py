@@ -472,12 +472,23 @@ class Ottla(BrokerData):
     def _client(self) -> Client:
         if not self.bootstrap_servers:
             raise BrokerFailed(_NOT_STARTED)
-        if self._security is None:
+        release = self._as_kafka or os.environ.get("OTTLA_AS")
+        if self._security is None and not release:
             return super()._client()
         from ..client.cluster_client import Client
+        from ..client.security import UNSECURED
 
-        security = self._security.of_client(self._directory())
-        return Client.to(self.bootstrap_servers, security=security)
+        security = UNSECURED
+        if self._security is not None:
+            security = self._security.of_client(self._directory())
+        client = Client.to(self.bootstrap_servers, security=security, connects=False)
+        if release:
+            from ..client.core import VERSIONS
+            from ..serving.release import highest_versions
+
+            client.highest_versions = highest_versions(release, VERSIONS)
+        client.connect()
+        return client
 
     def client_settings(self, client: str, user: str | None = None) -> dict[str, Any]:
         """The settings with which a client connects and logs in.

@@ -356,7 +356,7 @@ def encode_answer(context: Context, body: Body | None) -> Answer:
         from ...protocol.share_fetch_answer import encode_share_fetch_answer
 
         return encode_share_fetch_answer(context.correlation_id, body)
-    if key is _PRODUCE:
+    if key is _PRODUCE and version > 1:
         quickly = encode_produce_answer(version, context.correlation_id, body)
         if quickly is not None:
             return quickly

@@ -14,6 +14,28 @@ if TYPE_CHECKING:
     from ..node import Node
     from ..releases.release import Release
 
+OLDEST_SERVED: Final[Mapping[ApiKey, int]] = {
+    ApiKey.PRODUCE: 0,
+    ApiKey.LIST_OFFSETS: 0,
+    ApiKey.OFFSET_COMMIT: 0,
+    ApiKey.OFFSET_FETCH: 0,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: 0,
+    ApiKey.CREATE_TOPICS: 0,
+    ApiKey.DELETE_TOPICS: 0,
+    ApiKey.WRITE_TXN_MARKERS: 0,
+    ApiKey.DESCRIBE_ACLS: 0,
+    ApiKey.CREATE_ACLS: 0,
+    ApiKey.DELETE_ACLS: 0,
+    ApiKey.DESCRIBE_CONFIGS: 0,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: 0,
+    ApiKey.DESCRIBE_LOG_DIRS: 0,
+    ApiKey.CREATE_DELEGATION_TOKEN: 0,
+    ApiKey.RENEW_DELEGATION_TOKEN: 0,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: 0,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: 0,
+}
+"""The oldest version of each API that is served as a release that has it."""
+
 _API_KEYS: Final = frozenset(int(key) for key in ApiKey)
 
 
@@ -30,18 +52,16 @@ def served_as(release: Release, handlers: Mapping[ApiKey, Served]) -> dict[ApiKe
     Args:
         handlers: what Ottla has.
     """
-    from .older_versions import OLDEST_SERVED
-
     found = {}
     for api_key, lowest, highest in release.offered():
         own = handlers.get(ApiKey(api_key)) if api_key in _API_KEYS else None
         if own is None or highest < own.lowest:
             continue
-        oldest = OLDEST_SERVED.get(ApiKey(api_key), own.lowest)
+        oldest = OLDEST_SERVED.get(ApiKey(api_key), max(own.lowest, own.closed_below))
         found[ApiKey(api_key)] = own._replace(
             lowest=lowest,
             highest=min(highest, own.highest),
-            closed_below=max(lowest, oldest, own.closed_below),
+            closed_below=max(lowest, oldest),
             highest_unstable=-1 if release.is_before("4.1") else own.highest_unstable,
         )
     return found

@@ -296,19 +296,23 @@ def test_each_test_with_a_broker_runs_once_for_each_release(pytester: pytest.Pyt
         from broker_answers import setting
 
         PROTOCOLS = "group.coordinator.rebalance.protocols"
-        DEFAULTS = {"3.9": "classic", "4.1": "classic,consumer,streams"}
+        DEFAULTS = {"2.8": None, "3.9": "classic", "4.1": "classic,consumer,streams"}
 
-        def test_of_the_session(ottla, ottla_as):
-            assert setting(ottla, PROTOCOLS) == DEFAULTS[ottla_as]
+        def test_of_the_session(ottla, ottla_as, ottla_topic):
+            if DEFAULTS[ottla_as]:
+                assert setting(ottla, PROTOCOLS) == DEFAULTS[ottla_as]
+            ottla.produce(ottla_topic, [b"a"])
+            assert [record.value for record in ottla.read(ottla_topic)] == [b"a"]
 
         def test_of_its_own(ottla_broker, ottla_as):
-            assert setting(ottla_broker, PROTOCOLS) == DEFAULTS[ottla_as]
+            if DEFAULTS[ottla_as]:
+                assert setting(ottla_broker, PROTOCOLS) == DEFAULTS[ottla_as]
 
         def test_without(tmp_path):
             pass
         """
     )
-    passes(pytester, 5, "--ottla-as", "3.9,4.1")
+    passes(pytester, 7, "--ottla-as", "2.8,3.9,4.1")
 
 
 def test_damaged_data_of_the_sessions_broker_is_replaced(pytester: pytest.Pytester) -> None:

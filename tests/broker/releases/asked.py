@@ -17,7 +17,15 @@ from typing import Any, Final
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 from tests.wire.batches import batch
-from tests.wire.client import Address, Closed, Connection, NoAnswer, error_name, retrying
+from tests.wire.client import (
+    TRANSIENT,
+    Address,
+    Closed,
+    Connection,
+    NoAnswer,
+    error_name,
+    retrying,
+)
 
 HERE: Final = Path(__file__).resolve().parent
 TOPIC, GROUP = "asked", "asked"
@@ -28,17 +36,32 @@ _LEFT_OUT: Final = frozenset(
     {
         *("host", "port", "node_id", "broker_id", "brokers", "cluster_id", "controller_id", "rack"),
         *("topic_id", "producer_id", "member_id", "throttle_time_ms", "leader_epoch", "log_dir"),
-        *("replica_nodes", "isr_nodes", "offline_replicas", "leader_id", "timestamp", "total_bytes"),
+        *(
+            "replica_nodes",
+            "isr_nodes",
+            "offline_replicas",
+            "leader_id",
+            "timestamp",
+            "total_bytes",
+        ),
         *("usable_bytes", "error_message", "documentation", "session_id", "records", "nodes"),
         *("log_append_time_ms", "log_append_time", "configs", "api_keys", "size", "is_cordoned"),
         *("supported_features", "finalized_features", "finalized_features_epoch"),
         *("cluster_authorized_operations", "topic_authorized_operations", "endpoints", "voters"),
         *("leader", "preferred_read_replica", "node_endpoints", "diverging_epoch"),
         *("zk_migration_ready", "current_leader", "snapshot_id", "eligible_leader_replicas"),
-        *("last_known_elr", "endpoint_type", "offset_lag", "is_future_key", "authorized_operations"),
+        *(
+            "last_known_elr",
+            "endpoint_type",
+            "offset_lag",
+            "is_future_key",
+            "authorized_operations",
+        ),
     }
 )
 _TIMEOUT_S: Final = 4.0
+# There are no transactions, so no node coordinates them.
+_PASSING: Final = TRANSIENT - {"NOT_COORDINATOR"}
 Body = Mapping[str, Any]
 Bodies = Callable[[int], Body]
 
@@ -156,15 +179,6 @@ def _add_partitions(version: int) -> Body:
     return of_client if version < 4 else {"transactions": []}
 
 
-def _txn_offset_commit(version: int) -> Body:
-    asked = [{"partition_index": 0, "committed_offset": 1}]
-    return {
-        **_of_no_transaction(version),
-        "group_id": GROUP,
-        "topics": [{"name": TOPIC, "partitions": asked}],
-    }
-
-
 def _produce(version: int) -> Body:
     asked = [{"index": 0, "records": batch()}, {"index": 7, "records": batch()}]
     return {
@@ -262,7 +276,6 @@ QUESTIONS: Final[Mapping[str, tuple[ApiKey, Bodies]]] = {
     "a producer id": (ApiKey.INIT_PRODUCER_ID, _init_producer_id),
     "partitions of no transaction": (ApiKey.ADD_PARTITIONS_TO_TXN, _add_partitions),
     "offsets to no transaction": (ApiKey.ADD_OFFSETS_TO_TXN, _add_offsets),
-    "offsets of no transaction": (ApiKey.TXN_OFFSET_COMMIT, _txn_offset_commit),
     "end no transaction": (ApiKey.END_TXN, _end_txn),
     "quotas": (ApiKey.DESCRIBE_CLIENT_QUOTAS, _quotas),
     "acls": (ApiKey.DESCRIBE_ACLS, _acls),
@@ -285,6 +298,8 @@ def answers(address: Address) -> dict[str, dict[str, Any]]:
         }
         topic = {"name": TOPIC, "num_partitions": 1, "replication_factor": 1}
         connection.call("CreateTopics", 5, {"topics": [topic], "timeout_ms": 5000})
+        for api, body in (("FindCoordinator", {"key": GROUP}), ("Heartbeat", _of_a_stranger(0))):
+            retrying(lambda: _told(connection.call(api, 0, body))["error_code"])  # noqa: B023
     return {
         question: {
             str(version): _answer(address, api_key, version, body(version))
@@ -300,6 +315,7 @@ def _answer(address: Address, api_key: ApiKey, version: int, body: Body) -> Any:
             return retrying(
                 lambda: _told(connection.call(api_name(api_key), version, body)),
                 lambda answer: {word for word in json.dumps(answer).split('"') if word.isupper()},
+                transient=_PASSING,
             )
         except Closed:
             return "closed"

@@ -13,6 +13,7 @@ from ottla.broker.requests.served_apis import HANDLERS
 from ottla.broker.settings.broker_settings import OTTLA_DEFAULTS
 from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
+from tests.broker.releases.asked import answers, answers_of
 from tests.broker.releases.seen import file_of, seen
 from tests.wire.conftest import address_of
 
@@ -82,3 +83,29 @@ def test_names_types_and_defaults_of_settings_are_those_of_the_release(both: See
         assert found.keys() - more == expected.keys(), kind
         for setting in expected.keys() - NOT_IMITATED:
             assert found[setting] == expected[setting], setting
+
+
+KAFKAS_OWN: Final = ("no answer", "not asked")
+"""Answers that are none, or those of versions that the codec of these tests does not have."""
+OTHER_ANSWERS: Final = {
+    "directories": range(99),  # all topics, with those of the cluster's own
+    "fetch of no partition": range(4),  # records of these versions have another format
+    "largest timestamp": range(7),  # Kafka 3.4 takes it in each version
+    "no feature": range(2),  # Kafka before 4.0 has a result for each feature
+}
+"""Questions and versions whose answers differ from those of releases before 4.1."""
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDED if answers_of(RECORDED[name]).exists()])
+def test_small_questions_are_answered_as_by_the_release_in_each_version(name: str) -> None:
+    theirs = json.loads(answers_of(RECORDED[name]).read_text())
+    with Ottla(as_kafka=name) as broker:
+        ours = json.loads(json.dumps(answers(address_of(broker.bootstrap_servers))))
+    assert ours.keys() == theirs.keys()
+    for question, by_version in theirs.items():
+        for version, answer in by_version.items():
+            if str(answer).startswith(KAFKAS_OWN) or int(version) in OTHER_ANSWERS.get(
+                question, ()
+            ):
+                continue
+            assert ours[question].get(version) == answer, (question, version)
