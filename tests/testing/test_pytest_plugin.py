@@ -214,7 +214,7 @@ def test_a_wrong_setting_is_an_error_with_one_sentence(pytester: pytest.Pytester
     pytester.makepyfile("def test_one(ottla): pass")
     result = pytester.runpytest_inprocess("--ottla-settings", "num.partition=1")
     result.assert_outcomes(errors=1)
-    assert "is no broker setting of Kafka 4.1; did you mean num.partitions?" in result.stdout.str()
+    assert "is no broker setting of Kafka 4.4; did you mean num.partitions?" in result.stdout.str()
 
 
 def test_the_fresh_broker_can_be_that_of_the_session_as_before(pytester: pytest.Pytester) -> None:
