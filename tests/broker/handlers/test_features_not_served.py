@@ -43,11 +43,14 @@ def finalize(it: OneNode, name: str, level: int) -> None:
 
 
 @in_virtual_time
-async def test_share_groups_cannot_be_switched_on_while_they_are_not_served(tmp_path: Path) -> None:
+async def test_share_groups_are_switched_on_up_to_the_level_that_is_served(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
-        assert await share_version(it, 1) is Code.INVALID_UPDATE_VERSION
-        assert SHARE not in await told(it, "supported_features")
+        finalize(it, SHARE, 0)  # a directory of Kafka 4.1 has none
         assert SHARE not in await told(it, "finalized_features")
+        assert await share_version(it, 3) is Code.INVALID_UPDATE_VERSION
+        assert await share_version(it, 1) is Code.NONE
+        assert SHARE in await told(it, "finalized_features")
+        assert await share_version(it, 2) is Code.NONE
         assert it.node.catalog.features == FEATURES
 
 
