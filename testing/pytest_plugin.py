@@ -233,7 +233,7 @@ def ottla_topic(request: pytest.FixtureRequest, ottla_as: str | None) -> str:
     topic = f"{topic}-{secrets.token_hex(4)}"
     from .pytest_support import in_few_lines, keywords_of
 
-    given = keywords_of(request.node, "ottla_topic")
+    given = keywords_of(request.node, "ottla_topic", ["partitions"], takes_others=True)
     partitions = given.pop("partitions", 1)
     configs = {name.replace("_", "."): str(value) for name, value in given.items()}
     names = {"ottla", "ottla_broker"} & set(request.fixturenames) or {"ottla"}

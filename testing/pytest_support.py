@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -22,6 +22,9 @@ from .broker import BrokerFailed, Ottla
 
 if TYPE_CHECKING:
     from .broker import RunningNode
+
+_SIMILAR: Final = 0.6
+_ALMOST_EQUAL: Final = 0.8
 
 
 class OttlaWarning(UserWarning):
@@ -55,12 +58,13 @@ def parameters_of_ottla() -> list[str]:
 
 
 def keywords_of(
-    test: pytest.Item, marker_name: str, known: Sequence[str] | None = None
+    test: pytest.Item, marker_name: str, known: Sequence[str], *, takes_others: bool = False
 ) -> dict[str, Any]:  # Any: as a test gives them
     """The keywords of a marker, none without it; a wrong one fails the test with one line.
 
     Args:
-        known: the keywords that exist; None: all are taken.
+        known: the keywords that exist.
+        takes_others: others exist, too, and only those that are almost a known one are wrong.
     """
     marker = test.get_closest_marker(marker_name)
     if marker is None:
@@ -69,8 +73,10 @@ def keywords_of(
     if marker.args:
         pytest.fail(f"{place}: {marker.args[0]!r}: keywords were expected", pytrace=False)
     for keyword in marker.kwargs:
-        if known is not None and keyword not in known:
-            similar = get_close_matches(keyword, known, 1)
+        if keyword in known:
+            continue
+        similar = get_close_matches(keyword, known, 1, _ALMOST_EQUAL if takes_others else _SIMILAR)
+        if similar or not takes_others:
             meant = f"did you mean {similar[0]}?" if similar else f"keywords: {', '.join(known)}"
             pytest.fail(f"{place}: there is no keyword {keyword}; {meant}", pytrace=False)
     return dict(marker.kwargs)

@@ -40,7 +40,9 @@ MISTAKES = {
     '@pytest.mark.ottla(mechanism="SCRAM")': "mechanism='SCRAM' must be one of PLAIN",
     '@pytest.mark.ottla(log_level="debgu")': "--log-level debgu: the levels are trace",
     "@pytest.mark.ottla_topic(3)": "keywords were expected",
-    "@pytest.mark.ottla_topic(partition=3)": "Unknown topic config name: partition",
+    "@pytest.mark.ottla_topic(partition=3)": "no keyword partition; did you mean partitions?",
+    "@pytest.mark.ottla_topic(num_partitions=3)": "did you mean partitions?",
+    "@pytest.mark.ottla_topic(cleanup_polici=3)": "Unknown topic config name: cleanup.polici",
     "@pytest.mark.ottla_topic(partitions=0)": "INVALID_PARTITIONS",
 }
 
