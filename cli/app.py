@@ -40,6 +40,10 @@ def run(words: Sequence[str]) -> int:
         _run(with_help, ["--help"], to_errors=True)
         return 2
     named = words[0] if words and not completes else ""
+    if "/" in named:  # as of another image, `docker run IMAGE /opt/.../run.sh`
+        what = "it is no command of Ottla" if os.path.exists(named) else "no such file or directory"
+        print_error(f"ottla: {named}: {what}; `ottla -h` lists the commands")
+        return 2
     app = made([named] if named in COMMANDS else COMMANDS)
     if not completes and (flag := given_twice(app, words)):
         print_error(f"ottla: {flag} is given twice, and takes one value")

@@ -32,8 +32,10 @@ TOOLS = (
 )
 # Any user may write here, as compose files choose the user of the container.
 WRITABLE = (
-    *("data", "bitnami/kafka", "var/lib/kafka/data", "etc/kafka/secrets", "mnt/shared/config"),
-    *("etc/kafka", "etc/confluent/docker", "opt/kafka/config", "opt/kafka/logs"),
+    *("data", "bitnami", "bitnami/kafka", "var/lib/kafka/data", "etc/kafka/secrets"),
+    # Testcontainers write their starter to /opt/kafka, as in the image apache/kafka.
+    *("mnt/shared/config", "etc/kafka", "etc/confluent/docker", "opt/kafka"),
+    *("opt/kafka/config", "opt/kafka/logs"),
     *("var/log/kafka", "var/lib/kafka"),
 )
 FILES = {

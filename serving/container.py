@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOUNTED_FILE = Path("/mnt/shared/config/server.properties")
 SECRETS = Path("/etc/kafka/secrets")
-# The last one is the default; the others are used if something is mounted there.
+# The last one is the default; the others are used if something is mounted there (`_is_mounted`).
 DATA_DIRECTORIES = (Path("/data"), Path("/bitnami/kafka"), Path("/var/lib/kafka/data"))
 DEFAULT_LISTENERS = "PLAINTEXT://0.0.0.0:9092"
 STORE_VARIABLES = (
@@ -97,7 +97,7 @@ def plan(
         arguments += ["--set", f"{name}={value}"]
     directory = _named_directory(options, settings)
     if directory is None:
-        directory = next((path for path in directories[:-1] if path.is_mount()), directories[-1])
+        directory = next(filter(_is_mounted, directories[:-1]), directories[-1])
         arguments += ["--data-dir", str(directory)]
     _check_writable(directory)
     cluster_id, notes = _cluster_id(environ, directory)
@@ -208,6 +208,12 @@ def _named_directory(options: Sequence[str], settings: Mapping[str, str]) -> Pat
     named = _values(options, "--data-dir")
     text = named[-1] if named else settings.get("log.dirs") or settings.get("log.dir")
     return None if not text else Path(text.partition(",")[0].strip())
+
+
+def _is_mounted(directory: Path) -> bool:
+    """Whether something is mounted there, or at its parent: Bitnami's volume is at /bitnami."""
+    parent = directory.parent
+    return directory.is_mount() or (parent != parent.parent and parent.is_mount())
 
 
 def _check_writable(directory: Path) -> None:

@@ -220,3 +220,18 @@ def test_findings_have_status_1_and_are_printed(
     found = ended([*words.format(**files).split(), *as_json], capfd)
     assert (found.status, found.err) == (1, "")
     assert json.loads(found.out) if as_json else found.out
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("/opt/bitnami/scripts/kafka/run.sh", "no such file"), (__file__, "it is no command")],
+)
+def test_a_path_instead_of_a_command_is_no_misspelt_command(
+    path: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the command of another image, which is a program there."""
+    assert main([path]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"ottla: {path}: {said}")
+    assert len(err.splitlines()) == 1

@@ -206,3 +206,29 @@ def test_a_mistake_is_one_line(data: Path) -> None:
     with served(data, KAFKA_ADVERTISED_LISTENERS="localhost") as broker:
         told = broker.communicate()[1]
     assert (broker.returncode, told.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("mounted", "chosen"),
+    [
+        (["data"], "data"),
+        (["bitnami/kafka"], "bitnami/kafka"),
+        (["bitnami"], "bitnami/kafka"),
+        (["bitnami", "data"], "data"),
+        (["kafka"], "kafka/data"),
+        (["/"], "kafka/data"),
+    ],
+)
+def test_the_data_go_to_what_is_mounted(mounted: list[str], chosen: str, tmp_path: Path) -> None:
+    """Bitnami's volume is at the parent of its directory; at / everything is mounted."""
+
+    class Mountable(type(tmp_path)):  # type: ignore[misc]  # the class of this system's paths
+        def is_mount(self) -> bool:
+            return str(self) in {str(tmp_path / each) for each in mounted}
+
+    first = Path("/data") if mounted == ["/"] else tmp_path / "data"
+    places = (first, tmp_path / "bitnami/kafka", tmp_path / "kafka/data")
+    nothing = tmp_path / "nothing"
+    candidates = [Mountable(each) for each in places]
+    arguments = plan([], {}, file=nothing, secrets=nothing, directories=candidates).arguments
+    assert arguments[arguments.index("--data-dir") + 1] == str(tmp_path / chosen)
