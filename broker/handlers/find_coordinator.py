@@ -39,6 +39,7 @@ _SHARE: Final = 2
 _SHARE_SINCE: Final = 6
 _BATCHED_SINCE: Final = 4
 _ID_BYTES: Final = 16
+_ID_LENGTH: Final = 22  # in Kafka's base64
 _MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
@@ -138,13 +139,15 @@ def _share_key(key: str) -> str:
     """
     group_id, _, rest = key.rstrip(":").rpartition(":")
     group_id, _, topic_id = group_id.rpartition(":")
+    topic_id = topic_id.rstrip("=")
     try:
         partition = int(rest)
-        id_bytes = urlsafe_b64decode(f"{topic_id.rstrip('=')}==")
+        id_bytes = urlsafe_b64decode(f"{topic_id}==")
     except ValueError:
         raise Refused(Code.INVALID_REQUEST) from None
     is_number = rest.lstrip("+-").isdecimal() and -(1 << 31) <= partition < 1 << 31
-    if not group_id.strip() or len(id_bytes) != _ID_BYTES or not is_number:
+    is_id = len(topic_id) == _ID_LENGTH and len(id_bytes) == _ID_BYTES
+    if not (group_id.strip() and is_id and is_number):
         raise Refused(Code.INVALID_REQUEST)
     from ...coordinator.share_state.states import SharePartition
 

@@ -230,7 +230,14 @@ async def test_the_coordinator_of_a_share_partition_is_found(tmp_path: Path) -> 
     async with one_node(tmp_path) as it:
         topic_id = "AZDS8Yp7fD2eT1prfI2eDw"
         assert await found(it, f"shop:{topic_id}:0", version=5) is Code.INVALID_REQUEST
-        for key in ("shop", "shop:0", f":{topic_id}:0", f"shop:{topic_id}:x", "shop:AZ:0"):
+        for key in (
+            "shop",
+            "shop:0",
+            f":{topic_id}:0",
+            f"shop:{topic_id}:x",
+            "shop:AZ:0",
+            f"shop:!{topic_id}:0",
+        ):
             assert await found(it, key) is Code.INVALID_REQUEST
         assert SHARE_GROUP_STATE not in it.node.catalog.topics
         for key in (f"shop:{topic_id}:0", f"a:b:{topic_id}==:+1"):
