@@ -1,4 +1,4 @@
-"""Writes docs/reference/settings.md: every setting of Kafka 4.1 and its fate."""
+"""Writes docs/reference/settings.md: every setting of Kafka 4.4 and its fate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ottla.metadata.catalog import ResourceType
 HEAD = """\
 # Settings
 
-Every setting of Apache Kafka 4.1 has one of these fates. `make settings-page` writes this page from
+Every setting of Apache Kafka 4.4 has one of these fates. `make settings-page` writes this page from
 the tables in `broker/settings/`.
 
 | fate | meaning |

@@ -106,7 +106,7 @@ def serves(
     """Declare a function as the handler of an API; one function may serve several APIs.
 
     Args:
-        versions: all that Kafka 4.1 offers.
+        versions: all that Kafka 4.4 offers.
         guard: who may use the API, if the broker has an authorizer.
         closed_below: lower versions are offered, but close the connection. Kafka offers Produce
             from 0 on for old versions of librdkafka, and answers from 3 on (KIP-896).

@@ -19,10 +19,8 @@ _METADATA_VERSION: Final = "metadata.version"
 _REBALANCE_DELAY: Final = "group.initial.rebalance.delay.ms"
 # Kafka writes a default for all brokers by itself, when a feature needs one.
 _GIVEN: Final = frozenset({Source.STATIC_BROKER_CONFIG, Source.DYNAMIC_BROKER_CONFIG})
-
-
-# A feature since Kafka 4.0, and settings without which Kafka does not start.
-_OF_KAFKA: Final = frozenset({"share.version", "process.roles", "zookeeper.connect"})
+# Settings without one of which Kafka does not start.
+_OF_KAFKA: Final = frozenset({"process.roles", "zookeeper.connect"})
 
 
 class Side(NamedTuple):
@@ -70,7 +68,6 @@ def look_at(address: Address, *, name: str) -> Side:
                 {"client_software_name": "ottla", "client_software_version": "0"},
             )
             settings = _settings(client, node_id)
-            supported = {each.name for each in answer.supported_features}
             return Side(
                 address,
                 node_id,
@@ -78,7 +75,7 @@ def look_at(address: Address, *, name: str) -> Side:
                 {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys},
                 _names(client),
                 settings,
-                bool(supported & _OF_KAFKA or settings.keys() & _OF_KAFKA),
+                bool(settings.keys() & _OF_KAFKA),
             )
     except NoAnswer as failed:
         raise CannotRun(f"diff: {name} at {failed}") from None  # it begins with the address

@@ -41,10 +41,14 @@ NOT_READERS = {
 # Settings whose names the code puts together, or that take effect in a check: who reads them.
 READERS = {
     "allow.everyone.if.no.acl.found": "broker/requests/authorization.py",
+    "cordoned.log.dirs": "metadata/registrations.py",
+    "group.consumer.max.assignment.interval.ms": "broker/requests/config_changes.py: _check_group",
     "group.consumer.max.heartbeat.interval.ms": "broker/requests/config_changes.py: _check_group",
     "group.consumer.max.session.timeout.ms": "broker/requests/config_changes.py: _check_group",
+    "group.consumer.min.assignment.interval.ms": "broker/requests/config_changes.py: _check_group",
     "group.consumer.min.heartbeat.interval.ms": "broker/requests/config_changes.py: _check_group",
     "group.consumer.min.session.timeout.ms": "broker/requests/config_changes.py: _check_group",
+    "sasl.oauthbearer.allow.unverified.issuer": "broker/settings/sasl.py: _ALLOW",
     "remote.storage.enable": "broker/settings/config.py: validate_topic_configs",
 }
 # Names of settings that protect users.
@@ -53,10 +57,7 @@ GUARDS = re.compile(
     r"|super\.users|reauth|authentication|\.class\.name$|^max\.|\.max\.size$|connections"
 )
 # Settings whose code is not written yet.
-COMING = re.compile(
-    r"^(group\.)?(share|streams)\.|^errors\.deadletterqueue\.|^cordoned|"
-    r"decompressed|assignment\.interval|allow\.unverified"
-)
+COMING = re.compile(r"^(group\.)?(share|streams)\.|^errors\.deadletterqueue\.")
 # Limits of groups that Ottla does not serve at all.
 NOT_SERVED = re.compile(r"^group\.(share|streams)\.")
 # Counts and durations give no access. Tests of stock clients set them.
