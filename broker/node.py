@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..coordinator.group_kinds import SHARE
 from ..coordinator.partitioning import check_transactional_id
 from ..coordinator.transactions.producer_ids import ProducerIds
 from ..metadata.catalog import (
@@ -517,6 +516,7 @@ class Node:
                     shard.run_now(lambda machine, now: machine.look_for_expired())
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
+        from ..coordinator.group_kinds import SHARE
         from ..coordinator.group_records import decode, encode
         from ..coordinator.outcome import Notice
         from .runtime.group_settings import group_machine
