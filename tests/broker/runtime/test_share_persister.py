@@ -211,7 +211,7 @@ async def test_the_coordinator_is_called_on_whichever_node_it_is(tmp_path: Path)
     async with several_nodes(tmp_path, 3) as them:
         topic_id = them.topic("orders", 1).topic_id
         calls = them.cluster.share_persister
-        groups = [f"group {number}" for number in range(12)]
+        groups = [f"group {number}" for number in range(60)]  # on each node is one
         for group_id in groups:
             await calls.initialize(group_id, topic_id, 0, state_epoch=1, start_offset=5)
         coordinators = {
