@@ -175,6 +175,17 @@ def test_a_bomb_in_another_codec_is_given_up_when_it_is_too_large(wanted: str) -
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_batch_may_be_too_large_when_it_is_decompressed(codec: Compression) -> None:
+    """max.decompressed.message.bytes limits the records, as in Kafka 4.4."""
+    records = record(b"v" * 1_000)
+    data = batches.batch([b"v" * 1_000], compression=codec, timestamp=NOW_MS)
+    assert isinstance(check(data, rules(max_decompressed_message_bytes=len(records))), Checked)
+    assert outcome(data, rules(max_decompressed_message_bytes=100)) == Code.INVALID_RECORD
+    bytes_of_a_bomb = outcome(bomb(codec), rules(max_decompressed_message_bytes=SIZES[codec] - 1))
+    assert bytes_of_a_bomb == Code.INVALID_RECORD
+
+
 def _steps(found: Checked | Steps[Checked]) -> Steps[Checked]:
     assert not isinstance(found, Checked)
     return found
