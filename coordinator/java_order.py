@@ -109,14 +109,17 @@ def _spread_int(number: int) -> int:
     return code ^ (code >> 16)
 
 
-def process_ids_in_order(process_ids: Collection[str], expected: int) -> list[str]:
-    """A HashMap made for `expected` keys and filled with the ids one by one."""
+def computed_keys_in_order(keys: Collection[str], expected: int) -> list[str]:
+    """A HashMap made for `expected` keys and filled by computeIfAbsent.
+
+    That grows the table before a key too many, and puts keys of one slot the last first.
+    """
     capacity = 1
     while capacity < expected:
         capacity *= 2
-    while len(process_ids) > capacity * 3 // 4:
+    while len(keys) - 1 > capacity * 3 // 4:
         capacity *= 2
-    return sorted(process_ids, key=lambda process_id: _spread(process_id) & (capacity - 1))
+    return sorted(reversed(list(keys)), key=lambda key: _spread(key) & (capacity - 1))
 
 
 class LeastFirst(Generic[Item]):

@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from ...protocol.lazy_dataclass import dataclass
-from ..java_order import LeastFirst, names_in_order, process_ids_in_order
+from ..java_order import LeastFirst, computed_keys_in_order, names_in_order
 from .member import Tasks, TasksTuple
 
 Task = tuple[str, int]
@@ -158,7 +158,7 @@ class _Assignment:
             if process is None:
                 process = processes[member.process_id] = _Process(member.process_id)
             process.counts[member_id] = 0
-        ordered = process_ids_in_order(processes, len(spec.members))
+        ordered = computed_keys_in_order(processes, len(spec.members))
         self._processes = {each: processes[each] for each in ordered}
         self._ran: dict[Task, str] = {}  # the member that runs a task now
         for member_id, member in spec.members.items():
