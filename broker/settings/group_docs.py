@@ -153,7 +153,7 @@ COORDINATOR_DOCS: Final[Mapping[str, str]] = {
     "group.streams.num.standby.replicas": "The number of standby tasks of each stateful task.",
     "group.streams.num.warmup.replicas": "The number of warm-up tasks of a streams group.",
     "group.streams.rack.aware.assignment.tags": (
-        "The client tags over which standby tasks are spread."
+        "The keys of client tags that members must have; a status names missing ones."
     ),
     "group.streams.session.timeout.ms": (
         "The time without a heartbeat after which a member is removed from a streams group."
@@ -222,7 +222,9 @@ GROUP_DOCS: Final[Mapping[str, str]] = {
     ),
     "streams.num.standby.replicas": "The number of standby tasks of each stateful task.",
     "streams.num.warmup.replicas": "The number of warm-up tasks of this group.",
-    "streams.rack.aware.assignment.tags": "The client tags over which standby tasks are spread.",
+    "streams.rack.aware.assignment.tags": (
+        "The keys of client tags that members must have; a status names missing ones."
+    ),
     "streams.session.timeout.ms": (
         "The time without a heartbeat after which a member is removed from this group."
     ),

@@ -56,7 +56,7 @@ class StreamsTalk(GroupTalk):
         return None if facts is None else facts.topic_id
 
     @property
-    def group(self) -> StreamsGroup:
+    def streams_group(self) -> StreamsGroup:
         return self.machine.kind(StreamsKind).streams_groups.groups[GROUP]
 
     def settle(self, *members: Member) -> None:

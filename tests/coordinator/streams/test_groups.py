@@ -58,7 +58,7 @@ def test_tasks_move_once_their_owner_has_given_them_up() -> None:
     b.beat()
     assert (a.epoch, b.epoch) == (3, 3)
     assert b.active == {"0": [1 - kept]}
-    assert talk.group.state.value == "Stable"
+    assert talk.streams_group.state.value == "Stable"
 
 
 def test_a_standby_is_on_another_process_than_its_active_task() -> None:
@@ -78,7 +78,7 @@ def test_missing_internal_topics_are_asked_for_and_then_tasks_are_given() -> Non
     reply = member.beat()
     assert [(each.name, each.partitions) for each in reply.missing_topics] == [(COUNTS, 3)]
     assert (member.statuses, member.active) == ([Status.MISSING_INTERNAL_TOPICS], {})
-    assert talk.group.state.value == "NotReady"
+    assert talk.streams_group.state.value == "NotReady"
     member.beat()
     assert (member.statuses, member.active) == ([], {"0": [0, 1, 2]})
 
@@ -105,7 +105,7 @@ def test_a_group_that_was_empty_waits_for_more_members() -> None:
         assert each.statuses == [Status.ASSIGNMENT_DELAYED]
     a.beat()  # now the coordinator knows the topics again
     talk.pass_time(3_000)
-    assert talk.group.target_epoch == talk.group.epoch == 3
+    assert talk.streams_group.target_epoch == talk.streams_group.epoch == 3
     a.beat()
     b.beat()
     assert (len(a.active["0"]), len(b.active["0"])) == (1, 1)
@@ -167,7 +167,7 @@ def test_another_topology_needs_another_group() -> None:
     assert Member(talk, "b", later).refused() is Code.INVALID_REQUEST
 
 
-def test_a_member_with_an_older_topology_is_told_so() -> None:
+def test_the_status_says_that_a_topology_is_older() -> None:
     talk = StreamsTalk()
     Member(talk, "a", Topology(1, (Subtopology("0", ("lines",)),))).beat()
     old = Member(talk, "b", Topology(0, (Subtopology("0", ("elsewhere",)),)))
@@ -240,10 +240,10 @@ def test_a_silent_member_is_removed_after_its_session() -> None:
     member = Member(talk, "a")
     member.beat()
     talk.pass_time(SESSION_MS - 1)
-    assert list(talk.group.members) == ["a"]
+    assert list(talk.streams_group.members) == ["a"]
     talk.pass_time(1)
-    assert talk.group.state.value == "Empty"
-    assert talk.group.target_epoch == talk.group.epoch
+    assert talk.streams_group.state.value == "Empty"
+    assert talk.streams_group.target_epoch == talk.streams_group.epoch
     assert member.refused() is LOST
 
 
@@ -262,7 +262,7 @@ def test_a_restart_finds_the_group_as_it_was() -> None:
     talk.settle(*members)
     assert [(each.epoch, each.tasks) for each in members] == told
     talk.pass_time(SESSION_MS)
-    assert talk.group.members == {}, "sessions begin again"
+    assert talk.streams_group.members == {}, "sessions begin again"
 
 
 def test_a_full_group_accepts_no_further_member() -> None:
@@ -286,17 +286,17 @@ def test_a_request_to_end_the_application_reaches_all_until_the_group_is_empty()
     assert c.statuses == []
 
 
-def test_changed_settings_rebalance_and_missing_tags_are_told() -> None:
+def test_changed_settings_rebalance_and_a_status_says_which_tags_are_missing() -> None:
     talk = StreamsTalk(rack_aware_assignment_tags=("zone", "rack"))
     a = Member(talk, "a", client_tags=(("zone", "z1"),))
     a.beat()
     assert a.statuses == [Status.MISSING_CLIENT_TAGS]
     a.beat(knows_tags=False)
     assert a.statuses == []
-    epoch = talk.group.epoch
+    epoch = talk.streams_group.epoch
     talk.streams_settings = StreamsTalk(num_standby_replicas=1).streams_settings
     a.beat()
-    assert talk.group.epoch == epoch + 1
+    assert talk.streams_group.epoch == epoch + 1
 
 
 def test_endpoints_are_sent_to_members_that_do_not_know_them() -> None:

@@ -18,12 +18,12 @@ def test_an_instance_that_is_away_keeps_its_tasks_for_the_next_member() -> None:
     talk = StreamsTalk()
     a = a_static_member(talk)
     assert Member(talk, "b", instance_id="i1").refused() is Code.UNRELEASED_INSTANCE_ID
-    epoch = talk.group.epoch
+    epoch = talk.streams_group.epoch
     a.beat(member_epoch=-2)
-    assert list(talk.group.members) == ["a"]
+    assert list(talk.streams_group.members) == ["a"]
     b = a_static_member(talk, "b")
-    assert (b.active, list(talk.group.members)) == ({"0": [0, 1]}, ["b"])
-    assert talk.group.epoch == epoch, "nothing else has changed"
+    assert (b.active, list(talk.streams_group.members)) == ({"0": [0, 1]}, ["b"])
+    assert talk.streams_group.epoch == epoch, "nothing else has changed"
     assert a.refused(member_epoch=epoch) is Code.FENCED_INSTANCE_ID
     assert b.beat().tasks is None
 
@@ -35,14 +35,14 @@ def test_the_same_member_may_come_back() -> None:
     a.beat(member_epoch=0)
     assert a.active == {"0": [0, 1]}
     talk.pass_time(SESSION_MS - 1)
-    assert list(talk.group.members) == ["a"], "its session has begun again"
+    assert list(talk.streams_group.members) == ["a"], "its session has begun again"
 
 
 def test_an_instance_that_stays_away_is_removed_with_its_session() -> None:
     talk = StreamsTalk()
     a_static_member(talk).beat(member_epoch=-2)
     talk.pass_time(SESSION_MS)
-    assert talk.group.members == {}
+    assert talk.streams_group.members == {}
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,9 @@ def test_a_request_of_another_instance_is_refused(fields: dict[str, object], cod
 def test_another_address_of_an_instance_needs_no_new_assignment() -> None:
     talk = StreamsTalk()
     a = a_static_member(talk)
-    epoch = talk.group.epoch
+    epoch = talk.streams_group.epoch
     a.beat(client_host="/10.0.0.7")
-    assert (talk.group.epoch, talk.group.members["a"].client_host) == (epoch, "/10.0.0.7")
+    assert talk.streams_group.members["a"].client_host == "/10.0.0.7"
+    assert talk.streams_group.epoch == epoch
     a.beat(process_id="another")
-    assert talk.group.epoch == epoch + 1
+    assert talk.streams_group.epoch == epoch + 1
