@@ -32,7 +32,7 @@ from ..requests.share_requests import (
     topic_name,
     why_not,
 )
-from ..runtime.led_share_partition import FENCED, LedSharePartition, ShareKey
+from ..runtime.led_share_partition import LedSharePartition, ShareKey
 from ..runtime.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -225,8 +225,6 @@ class _Fetching:
                 self._node.storage_trouble.report(led.log, refused)
                 part.code = refused.code
                 self.is_over = True
-                if refused.code in FENCED:
-                    self._node.share_partitions.forget(led)
                 continue
             part.records, part.acquired = read.records, read.acquired
             left -= sum(each.last_offset - each.first_offset + 1 for each in read.acquired)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from ...coordinator.share_partition.states import Acknowledgement, AcknowledgeType
 from ...protocol.errors import Code, Refused
-from ..runtime.led_share_partition import FENCED, ShareKey
+from ..runtime.led_share_partition import ShareKey
 from ..runtime.share_sessions import SessionKey, TopicIdPartition
 from .authorization import AclResource, Operation, may, must
 from .share_feature import check_share_groups
@@ -134,8 +134,6 @@ async def _acknowledge(
     try:
         await led.acknowledge(sender.member_id, asked, context.turns)
     except Refused as refused:
-        if refused.code in FENCED:
-            node.share_partitions.forget(led)
         return Acknowledged(refused.code, refused.why)
     return _DONE
 

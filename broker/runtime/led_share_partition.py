@@ -43,7 +43,7 @@ _CODES: Final = {
     Code.FENCED_LEADER_EPOCH: Code.NOT_LEADER_OR_FOLLOWER,
     Code.FENCED_STATE_EPOCH: Code.NOT_LEADER_OR_FOLLOWER,
 }
-FENCED: Final = frozenset(
+_FENCED: Final = frozenset(
     {
         Code.NOT_LEADER_OR_FOLLOWER,
         Code.FENCED_STATE_EPOCH,
@@ -242,7 +242,7 @@ class LedSharePartition:
                 "a change of a share partition is not stored", group=key.group_id,
                 topic=self.log.topic, partition=key.partition, reason=str(failed),
             )  # fmt: skip
-            if refused.code in FENCED:
+            if refused.code in _FENCED:
                 self._forget(self)
         machine.advance()
         if refused is None or change.is_final:

@@ -14,6 +14,7 @@ from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import SHARE_GROUP_STATE
 from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
 from ottla.protocol.control import marker
 from ottla.protocol.errors import Code
 from tests.broker.fakes import START_MS, in_virtual_time, settle
@@ -80,8 +81,10 @@ async def test_records_that_one_waiting_member_leaves_wake_the_next(tmp_path: Pa
         first, second = Member(it, topic_id, "a"), Member(it, topic_id, "b")
         one, two = first.wait(max_records=1), second.wait(max_records=1)
         await settle()
-        it.append("orders", b"one")
-        it.append("orders", b"two")
+        log = it.log("orders")
+        for value in (b"one", b"two"):
+            log.append(build([(None, value)], timestamp_ms=START_MS), now_ms=START_MS)
+        it.node.appended(log)
         assert first.ranges(await one) == [(0, 0, 1)]
         assert second.ranges(await two) == [(1, 1, 1)]
 
