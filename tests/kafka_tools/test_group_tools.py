@@ -34,6 +34,9 @@ from .group_scripts import (
 TRANSCRIPTS: dict[str, list[dict[str, Any]]] = json.loads(
     Path(__file__).with_name("group_transcripts.json").read_text()
 )
+SETTINGS = {f"group.{kind}.assignment.interval.ms": "0" for kind in ("share", "streams")} | {
+    "group.streams.initial.rebalance.delay.ms": "0"
+}
 NO_BROKER = "127.0.0.1:1"
 # Texts that differ between brokers and runs, and the words for them.
 WORDS = (
@@ -50,7 +53,7 @@ WORDS = (
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
     """A broker for all scripts."""
-    with running_broker(settings={"group.share.assignment.interval.ms": "0"}) as broker:
+    with running_broker(settings=SETTINGS) as broker:
         yield broker.bootstrap
 
 
@@ -118,7 +121,7 @@ def test_a_tool_refuses_wrong_options_as_kafkas_does(
     assert play(name, NO_BROKER, tmp_path, capfd) == []
 
 
-@pytest.mark.parametrize("name", ["share groups with members", "offsets of share groups"])
+@pytest.mark.parametrize("name", [*SHARE_SCRIPTS, *STREAMS_SCRIPTS])
 def test_a_tool_of_groups_has_the_output_of_kafkas(
     name: str, bootstrap: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
