@@ -4,9 +4,9 @@ It speaks to Ottla and to Kafka, by versions that both have. `core.py` has no in
 frames, versions, logins. `connection.py` is the core with a blocking socket, with TLS and a login
 if `security.py` says so; `async_connection.py` is the core with streams of asyncio.
 `cluster_client.py` finds brokers, leaders and coordinators; `retries.py` repeats what a cluster
-refuses for a moment; `record_producer.py` and `record_reader.py` write and read records, and
-`log_batches.py` reads whole batches; `fates.py` says how their transactions ended. `admin/` has a
-module for each subject.
+refuses for a moment; `record_producer.py` and `record_reader.py` write and read records,
+`share_reader.py` reads as a member of a share group, and `log_batches.py` reads whole batches;
+`fates.py` says how their transactions ended. `admin/` has a module for each subject.
 
 Nothing here prints. Begin with `cluster_client.py`, `Client`.
 """

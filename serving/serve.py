@@ -17,6 +17,7 @@ from ..console.options import (
     new_parser,
     read_pairs,
 )
+from .defaults_of_tests import DEFAULTS_OF_TESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 LOG_LEVEL = "OTTLA_LOG_LEVEL"
 LOG_FORMAT = "OTTLA_LOG_FORMAT"
 KAFKA_OPTS = "KAFKA_OPTS"
-_REBALANCE_DELAY = "group.initial.rebalance.delay.ms"
 _LOGIN_FILE = "-Djava.security.auth.login.config="
 
 
@@ -194,10 +194,8 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
 
     release = _release(given.as_kafka)
     clock = _clock(given.clock)
-    # The first member of a group would wait three seconds for others, in each test; by a clock
-    # that stands still, for ever.
     is_of_tests = clock is not None or on_ready is not None
-    config = broker_config(given, {_REBALANCE_DELAY: "0"} if is_of_tests else {})
+    config = broker_config(given, DEFAULTS_OF_TESTS if is_of_tests else {})
     _set_up_log(given)
     metrics = None if given.metrics is None else address(given.metrics)
     control = _control(given.control, anywhere=given.control_anywhere)

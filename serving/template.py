@@ -8,8 +8,8 @@
         broker.wait(20)
 
 A forked broker is a process of its own, as `ottla serve` with these arguments is: with its own
-process group, environment, directory, streams and exit status. Only the default of
-`group.initial.rebalance.delay.ms` is 0, as for all brokers of tests. `start_at` uses the socket of
+process group, environment, directory, streams and exit status. Only the defaults of some settings
+of groups are 0, as for all brokers of tests (`defaults_of_tests.py`). `start_at` uses the socket of
 an `ottla template` that another program started. Linux and macOS only.
 """
 

@@ -1,9 +1,10 @@
 """What tests import: a real broker in a process of its own, and what a test does with it.
 
 `broker.py` starts and stops it; `data.py` writes and reads topics without a client library;
-`lab.py` has faults and the trace; `clock.py` the clock that a test moves; `secured.py` listeners
-with TLS and logins. `pytest_plugin.py` has the fixtures, `unittest_mixin.py` the same for unittest.
-A broker's process comes from a warm template where possible (`process.py`).
+`share_groups.py` and `streams_groups.py` ask for groups; `lab.py` has faults and the trace;
+`clock.py` the clock that a test moves; `secured.py` listeners with TLS and logins.
+`pytest_plugin.py` has the fixtures, `unittest_mixin.py` the same for unittest. A broker's process
+comes from a warm template where possible (`process.py`).
 
 Nothing here changes the process of its user: no modules, signals, loggers or environment.
 Begin with `broker.py`, `Ottla`.

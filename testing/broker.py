@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from ..serving.defaults_of_tests import DEFAULTS_OF_TESTS
 from ..serving.scratch import Scratch
 from .clock import Clock
 from .data import BrokerData
@@ -43,9 +44,6 @@ _FIRST_PAUSE_S: Final = 0.002
 _LONGEST_PAUSE_S: Final = 0.1
 _SOCKET_PATH_BYTES: Final = 100  # the most that all systems take
 _LOG_BYTES: Final = 1 << 16
-_DEFAULTS: Final = {"group.initial.rebalance.delay.ms": "0"}
-"""What each test would set: the first record of a group comes at once, and not after 3 s."""
-
 _NOT_STARTED: Final = "the broker was not started: call `start`, or use it in a `with`"
 
 _T = TypeVar("_T")
@@ -93,8 +91,9 @@ class Ottla(BrokerData):
     After `kill` or `stop`, `start` runs it again on the same port and data.
 
     Args:
-        settings: Kafka's broker settings by name. Unless it is set, the first member of a group
-            does not wait for others (`group.initial.rebalance.delay.ms=0`).
+        settings: Kafka's broker settings by name. Unless they are set, a member of a group does not
+            wait for others (`group.initial.rebalance.delay.ms=0`) nor for the next assignment
+            (`group.share.assignment.interval.ms=0` and those of other types of groups).
         nodes: the number of nodes, with ids from 1 or the given `node.id` on.
         data_dir: the directory to use and keep; None for a temporary one.
         security: `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`. With SASL, clients log in.
@@ -452,7 +451,7 @@ class Ottla(BrokerData):
             arguments += ["--nodes", str(len(self.nodes))]
         if self._takes_orders:
             arguments += ["--control", str(self._control)]
-        for name, value in (_DEFAULTS | self._settings).items():
+        for name, value in (DEFAULTS_OF_TESTS | self._settings).items():
             arguments += ["--set", f"{name}={value}"]
         if self._security is not None:  # a file, because other processes see the arguments
             arguments += ["--config", str(self._security.written(self._directory()))]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..client.record_producer import Stored
     from ..client.record_reader import ReadRecord
     from .share_groups import ShareGroup
+    from .streams_groups import StreamsGroup
 
 _WAIT_MS: Final = 50
 _PATIENCE_S: Final = 10.0
@@ -196,6 +197,22 @@ class BrokerData:
         from .share_groups import ShareGroup
 
         found = ShareGroup(group, self._client)
+        if configs:
+            found.configure(configs)
+        return found
+
+    def streams_group(
+        self, group: str, *, configs: Mapping[str, str] | None = None
+    ) -> StreamsGroup:
+        """A Streams group (KIP-1071): its members, tasks, topology and offsets.
+
+        Args:
+            configs: are set now, by Kafka's names, such as `streams.num.standby.replicas`.
+        """
+        __tracebackhide__ = True  # pytest shows the caller
+        from .streams_groups import StreamsGroup
+
+        found = StreamsGroup(group, self._client)
         if configs:
             found.configure(configs)
         return found
