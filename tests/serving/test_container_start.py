@@ -219,7 +219,9 @@ def test_a_mistake_is_one_line(data: Path) -> None:
         (["/"], "kafka/data"),
     ],
 )
-def test_the_data_go_to_what_is_mounted(mounted: list[str], chosen: str, tmp_path: Path) -> None:
+def test_a_mounted_directory_is_chosen_for_the_data(
+    mounted: list[str], chosen: str, tmp_path: Path
+) -> None:
     """Bitnami's volume is at the parent of its directory; at / everything is mounted."""
 
     class Mountable(type(tmp_path)):  # type: ignore[misc]  # the class of this system's paths
