@@ -1,7 +1,7 @@
 """Ottla starts on data that only Apache Kafka writes, serves it if possible and loses nothing.
 
 The data are a metadata log that begins with a snapshot, voters in that log (KIP-853), consumer
-groups of the consumer protocol (KIP-848), and share groups (KIP-932), which Ottla does not serve.
+groups of the consumer protocol (KIP-848), and share groups (KIP-932).
 """
 
 from __future__ import annotations
@@ -116,12 +116,9 @@ def test_voters_in_the_log(place: Place) -> None:
     assert place.complaints == []
 
 
-def test_share_groups_of_kafka_are_kept(place: Place) -> None:
+def test_a_share_group_of_kafka_goes_on_in_ottla_and_in_kafka_again(place: Place) -> None:
     story = Story()
     with place.kafka(settings=SHARE_STATE) as kafka:
-        feature = ("upgrade", "--feature", "share.version=1")
-        done = tool("FeatureCommand", "--bootstrap-server", kafka, *feature)
-        assert done.returncode == 0, done.stdout + done.stderr
         story.play(kafka)
         from_the_beginning(kafka, "shared")
         read = consumed(kafka, 5)
@@ -130,16 +127,17 @@ def test_share_groups_of_kafka_are_kept(place: Place) -> None:
         known = groups(kafka)
     assert (read, shared) == (5, 7)
     assert known == {"new": "consumer", "shared": "share"}
-    for _ in range(2):
-        with place.ottla() as ottla:
-            assert seen(ottla.bootstrap) == left
-            left = seen(ottla.bootstrap)
+    with place.ottla() as ottla:
+        assert seen(ottla.bootstrap) == left
+        assert groups(ottla.bootstrap) == known
+        assert share_consumed(ottla.bootstrap, 2) == 2
+        left = seen(ottla.bootstrap)
     with place.kafka(settings=SHARE_STATE) as kafka:
         assert seen(kafka) == left
         assert groups(kafka) == known
         total = sum(end - start for start, _, end in left["ends"]["plain"].values())
         assert consumed(kafka, total - 5) == total - 5
-        assert share_consumed(kafka, total - 7) == total - 7
+        assert share_consumed(kafka, total - 9) == total - 9
 
 
 def from_the_beginning(bootstrap: str, group: str) -> None:
