@@ -81,13 +81,15 @@ async def consumer_group_heartbeat(
 def check_enabled(node: Node) -> None:
     """Check that `group.version` and the broker's settings allow consumer groups.
 
+    Releases before 4.0 do not have the feature: with them the setting decides.
+
     Raises:
         Refused: UNSUPPORTED_VERSION.
     """
+    has_feature = node.release is None or not node.release.is_before("4.1")
     if (
-        node.catalog.features.get("group.version", 0) < 1
-        or "consumer" not in node.config["group.coordinator.rebalance.protocols"]
-    ):
+        has_feature and node.catalog.features.get("group.version", 0) < 1
+    ) or "consumer" not in node.config["group.coordinator.rebalance.protocols"]:
         raise Refused(Code.UNSUPPORTED_VERSION)
 
 

@@ -53,16 +53,19 @@ def served_as(release: Release, handlers: Mapping[ApiKey, Served]) -> dict[ApiKe
         handlers: what Ottla has.
     """
     found = {}
+    is_older = release.is_before("4.1")
     for api_key, lowest, highest in release.offered():
         own = handlers.get(ApiKey(api_key)) if api_key in _API_KEYS else None
         if own is None or highest < own.lowest:
             continue
-        oldest = OLDEST_SERVED.get(ApiKey(api_key), max(own.lowest, own.closed_below))
+        oldest = max(own.lowest, own.closed_below)
+        if is_older:
+            oldest = OLDEST_SERVED.get(ApiKey(api_key), oldest)
         found[ApiKey(api_key)] = own._replace(
             lowest=lowest,
             highest=min(highest, own.highest),
             closed_below=max(lowest, oldest),
-            highest_unstable=-1 if release.is_before("4.1") else own.highest_unstable,
+            highest_unstable=-1 if is_older else own.highest_unstable,
         )
     return found
 

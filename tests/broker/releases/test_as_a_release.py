@@ -10,7 +10,7 @@ import pytest
 from ottla.testing import BrokerFailed, Ottla
 from tests.wire.batches import batch
 from tests.wire.broker import Broker
-from tests.wire.client import Closed, error_name
+from tests.wire.client import Closed, error_name, retrying
 from tests.wire.conftest import address_of
 
 
@@ -135,3 +135,24 @@ def test_settings_of_later_releases_may_be_given() -> None:
 def test_a_wrong_release_is_one_line() -> None:
     with pytest.raises(ValueError, match=r"there is no release 3\.5; the releases are 2\.8"):
         Ottla(as_kafka="3.5")
+
+
+@pytest.mark.parametrize(
+    ("protocols", "code"),
+    [("classic", "UNSUPPORTED_VERSION"), ("classic,consumer", "NONE")],
+)
+def test_consumer_groups_of_3_9_depend_on_the_setting_alone(protocols: str, code: str) -> None:
+    heartbeat = {
+        "group_id": "g", "member_id": "", "member_epoch": 0, "rebalance_timeout_ms": 1000,
+        "subscribed_topic_names": ["t"], "topic_partitions": [],
+    }  # fmt: skip
+    settings = {"group.coordinator.rebalance.protocols": protocols}
+    with Ottla(as_kafka="3.9", settings=settings) as broker:
+        asked = Broker(address_of(broker.bootstrap_servers), "heartbeat")
+        asked.call("FindCoordinator", 0, {"key": "g"})
+        answer = retrying(
+            lambda: asked.call("ConsumerGroupHeartbeat", 0, heartbeat),
+            lambda answer: [error_name(answer["error_code"])],
+        )
+        asked.close()
+    assert error_name(answer["error_code"]) == code

@@ -31,6 +31,15 @@ def test_a_release_serves_no_version_that_ottla_does_not_have() -> None:
     assert served == {ApiKey.FETCH: Served(0, 15, "fetch", closed_below=4)}
 
 
+def test_versions_that_ended_with_kafka_4_are_closed_from_then_on() -> None:
+    handlers = {ApiKey.PRODUCE: Served(0, 13, "produce", closed_below=3)}
+    closed = {
+        name: served_as(find_release(name), handlers)[ApiKey.PRODUCE].closed_below
+        for name in ("3.9", "4.1", "4.4")
+    }
+    assert closed == {"3.9": 0, "4.1": 3, "4.4": 3}
+
+
 def test_a_release_serves_no_version_that_it_does_not_have() -> None:
     served = served_as(find_release("3.9"), {ApiKey.FETCH: Served(4, 18, "fetch")})
     assert served[ApiKey.FETCH].highest == 17
