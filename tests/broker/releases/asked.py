@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -60,6 +61,7 @@ _LEFT_OUT: Final = frozenset(
     }
 )
 _TIMEOUT_S: Final = 4.0
+_BEGUN_MS: Final = int(time.time() * 1000)
 # There are no transactions, so no node coordinates them.
 _PASSING: Final = TRANSIENT - {"NOT_COORDINATOR"}
 Body = Mapping[str, Any]
@@ -180,7 +182,9 @@ def _add_partitions(version: int) -> Body:
 
 
 def _produce(version: int) -> Body:
-    asked = [{"index": 0, "records": batch()}, {"index": 7, "records": batch()}]
+    # The last version has the largest timestamp.
+    data = batch(timestamp=_BEGUN_MS + version)
+    asked = [{"index": 0, "records": data}, {"index": 7, "records": data}]
     return {
         "acks": -1,
         "timeout_ms": 5000,
