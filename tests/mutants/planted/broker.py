@@ -503,10 +503,8 @@ MUTANTS: Final = (
     Mutant(
         "a-waiting-request-outlives-its-connection",
         "broker/net/connection.py",
-        "if self._busy is not None:\n"
-        "            self._busy.cancel()\n"
-        "        self._on_closed(self)",
-        "self._on_closed(self)",
+        "if self._busy is not None:\n            self._busy.cancel()\n        if self.is_opened",
+        "if self.is_opened",
         "work goes on for clients that are gone, and memory grows",
         ("tests/broker/net/test_connection.py",),
     ),

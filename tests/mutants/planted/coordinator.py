@@ -420,7 +420,7 @@ MUTANTS: Final = (
     Mutant(
         "partitions-are-given-before-they-are-free",
         "coordinator/consumer/reconcile.py",
-        "free = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)",
+        "free = frozenset(i for i in missing if i in own or partition_epoch(topic_id, i) == -1)",
         "free = missing",
         "two members read one partition",
         (
@@ -431,8 +431,8 @@ MUTANTS: Final = (
     Mutant(
         "a-member-that-has-not-given-up-goes-on",
         "coordinator/consumer/reconcile.py",
-        "if _has_any(owned, member.pending_revocation):\n                return member",
-        "pass",
+        "if not _has_any(owned, member.pending_revocation):",
+        "if True:",
         "two members read one partition",
         (
             "tests/coordinator/consumer/test_groups.py",

@@ -8,7 +8,12 @@ from ..mutant import Mutant
 
 _MACHINE: Final = "coordinator/share_state/coordinator.py"
 _BATCHES: Final = "coordinator/share_state/batches.py"
-_TESTS: Final = ("tests/coordinator/share_state",)
+_TESTS: Final = (
+    "tests/coordinator/share_state/test_batches.py",
+    "tests/coordinator/share_state/test_machine.py",
+    "tests/coordinator/share_state/test_records.py",
+    "tests/coordinator/share_state/test_model.py",
+)
 _PERSISTER: Final = ("tests/broker/runtime/test_share_persister.py",)
 _LETTERS: Final = ("tests/broker/runtime/test_dead_letters.py",)
 
