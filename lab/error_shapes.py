@@ -61,6 +61,7 @@ def _names(asked: str, answered: str, key: str, **more: Any) -> Shape:
 _NO_OFFSET: Final = {"offset": -1, "timestamp": -1, "leader_epoch": -1}
 _NOT_PRODUCED: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
 _NO_EXTRA: Final[dict[str, Any]] = {}
+_NAME_OR_ID: Final = {"name": "name", "topic_id": "topic_id"}
 _ANY: Final = (0, 1000)
 _NO_STATE: Final = {"state_epoch": 0, "start_offset": 0}
 _NOWHERE: Final = {"node_id": -1, "host": "", "port": -1}
@@ -71,10 +72,10 @@ SHAPES: Final[dict[ApiKey, list[tuple[tuple[int, int], Shape]]]] = {
         "topic_data", "responses",
         _partitions(asked="partition_data", answered="partition_responses",
                     keys={"index": "index"}, extra=_NOT_PRODUCED, message="error_message"),
-        {"name": "name", "topic_id": "topic_id"}))],
+        _NAME_OR_ID))],
     ApiKey.LIST_OFFSETS: [(_ANY, _topics("topics", "topics", _partitions(extra=_NO_OFFSET)))],
-    ApiKey.OFFSET_COMMIT: [(_ANY, _topics("topics", "topics", _partitions()))],
-    ApiKey.TXN_OFFSET_COMMIT: [(_ANY, _topics("topics", "topics", _partitions()))],
+    ApiKey.OFFSET_COMMIT: [(_ANY, _topics("topics", "topics", _partitions(), _NAME_OR_ID))],
+    ApiKey.TXN_OFFSET_COMMIT: [(_ANY, _topics("topics", "topics", _partitions(), _NAME_OR_ID))],
     ApiKey.OFFSET_FETCH: [
         ((0, 1), _topics("topics", "topics", _partitions(
             asked="partition_indexes", keys={"": "partition_index"},
@@ -101,6 +102,10 @@ SHAPES: Final[dict[ApiKey, list[tuple[tuple[int, int], Shape]]]] = {
         "group_ids", "groups", "group_id",
         extra={"group_state": "", "group_epoch": 0, "assignment_epoch": 0, "assignor_name": "",
                "members": []}, message="error_message"))],
+    ApiKey.STREAMS_GROUP_DESCRIBE: [(_ANY, _names(
+        "group_ids", "groups", "group_id",
+        extra={"group_state": "", "group_epoch": 0, "assignment_epoch": 0, "topology": None,
+               "assignor_name": None, "members": []}, message="error_message"))],
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: [(_ANY, Shape(
         "groups", "groups", {"group_id": "group_id"}, {"topics": []}, message="error_message"))],
     **{key: [(_ANY, _topics(

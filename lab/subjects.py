@@ -66,6 +66,7 @@ _NAMES: Final[dict[ApiKey, tuple[str, str]]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("topics", "subscribed_topic_names"),
     ApiKey.SHARE_GROUP_HEARTBEAT: ("topics", "subscribed_topic_names"),
     ApiKey.SHARE_GROUP_DESCRIBE: ("groups", "group_ids"),
+    ApiKey.STREAMS_GROUP_DESCRIBE: ("groups", "group_ids"),
 }
 _KIND_OF_FIELD: Final = {
     **dict.fromkeys(

@@ -148,9 +148,22 @@ CHECKS = {
 OTHER_INTERVALS = {
     "delegation.token.expiry.check.interval.ms": "tests/lab/test_clock_of_lifetimes.py",
     "group.consumer.regex.refresh.interval.ms": "the refresh itself is what is due",
+    **dict.fromkeys(
+        (
+            f"group.{kind}.{limit}assignment.interval.ms"
+            for kind in ("consumer", "share", "streams")
+            for limit in ("", "min.", "max.")
+        ),
+        "the time between two assignments, or a limit of it: tests/coordinator",
+    ),
+    "group.share.initialize.retry.interval.ms": "tests/broker/runtime",
+    "group.streams.min.task.offset.interval.ms": "a limit of an interval of clients",
+    "group.streams.task.offset.interval.ms": "an interval of clients",
     "leader.imbalance.check.interval.seconds": "an imbalance has no deadline",
     "log.flush.offset.checkpoint.interval.ms": "real time: a checkpoint decides nothing",
     "log.flush.scheduler.interval.ms": "a flush changes nothing that a client sees",
+    "share.coordinator.cold.partition.snapshot.interval.ms": "a snapshot changes no answer",
+    "share.coordinator.state.topic.prune.interval.ms": "a client sees no pruning",
     "metadata.log.max.snapshot.interval.ms": "the snapshot itself is what is due",
 }
 
