@@ -15,10 +15,14 @@ from . import registry
 from .broker import Broker
 from .client import Address, error_name, retrying
 
-# The settings of the recorded Apache Kafka: rebalances and assignments begin at once.
+# The settings of the recorded Apache Kafka: rebalances and assignments of consumer groups begin at
+# once. The others are Kafka's defaults, which brokers of tests do not have.
 SETTINGS = {
     "group.consumer.assignment.interval.ms": "0",
     "group.initial.rebalance.delay.ms": "0",
+    "group.share.assignment.interval.ms": "1000",
+    "group.streams.assignment.interval.ms": "1000",
+    "group.streams.initial.rebalance.delay.ms": "3000",
 }
 
 
