@@ -65,6 +65,14 @@ BOUNDS: Final[dict[str, Bound]] = {
     # The first ConsumerGroupHeartbeat imports its modules.
     "members_that_die_together": replace(USUAL, stall_ms=100, log_lines=_LINES_OF_GROUPS),
     "groups_of_one_member": replace(USUAL, log_lines=_LINES_OF_GROUPS),
+    # Each join and each departure has a line, 1,000 a minute.
+    "share_members_that_come_and_go": replace(USUAL, log_lines=_LINES_OF_GROUPS),
+    # The states of 4,000 records that alternate are one decision of the share coordinator.
+    "a_million_acquired_records": replace(USUAL, stall_ms=150, peak_mib=400, kept_mib=400),
+    # A heartbeat is one decision, and its topology has 10,000 topics.
+    "topologies_of_a_megabyte": replace(
+        USUAL, stall_ms=400, peak_mib=_LARGE_MIB, kept_mib=96, log_lines=_LINES_OF_GROUPS
+    ),
     # One decision creates a topic of 3,000 partitions first. The open transactions have 360,000
     # partitions, which stay in memory.
     "transactions_that_time_out": replace(

@@ -40,10 +40,10 @@ def a_million_acquired_records(scene: Scene) -> None:
             indexes = range(first, min(first + 50, partitions))
             broker.produce_raw([(topic, index, records) for index in indexes])
     set_of_group(broker, group, share_partition_max_record_locks=_LOCKS)
-    member = ShareMember.joined(broker, group, topic, partitions=partitions)
-    session = ShareSession(broker, group, topic, member.member_id)
+    ShareMember.joined(broker, group, topic, partitions=partitions)
     count = 0
     for index in range(partitions):
+        session = ShareSession(broker, group, topic)
         count += _acquire_all(session, topic, index)
         types = [ACCEPT if offset % 2 else RELEASE for offset in range(_LOCKS)]
         told = session.acknowledge(acknowledged(0, _LOCKS - 1, *types), partition=index)
