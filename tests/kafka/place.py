@@ -45,6 +45,9 @@ USUAL = (
     # A partition of CreatePartitions, and a sequence that is wrong on purpose.
     "to exist, but it was missing. Creating",
     "Error processing append operation on partition",
+    # Two requests of its own create an internal topic at once (Kafka 4.4).
+    "Auto topic creation failed for __transaction_state with error 'TOPIC_ALREADY_EXISTS'",
+    "Auto topic creation failed for __consumer_offsets with error 'TOPIC_ALREADY_EXISTS'",
 )
 
 # Lines on a busy machine; Kafka retries each time.
