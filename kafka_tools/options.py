@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-VERSION: Final = "4.1.1"
+VERSION: Final = "4.4.0"
 """The version of Kafka whose tools these ones stand for."""
 
 
