@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..client.cluster_client import Client
     from .lab import Faults, LabClient, Trace
     from .secured import BrokerSecurity
+    from .share_groups import RecordsUnderWay
 
 START_TIMEOUT_S: Final = 20.0
 STOP_TIMEOUT_S: Final = 20.0
@@ -402,6 +403,14 @@ class Ottla(BrokerData):
         from .lab import Trace
 
         return Trace(self.lab())
+
+    def share_records(self, group: str) -> list[RecordsUnderWay]:
+        """The records that a share group has under way, which no Kafka shows: who has them, how
+        often they were delivered, and when their locks end. `*` stands for any text.
+        """
+        from .share_groups import records_under_way
+
+        return records_under_way(self.lab(), group)
 
     def lab(self) -> LabClient:
         """Requests to the control of the broker, as docs/reference/lab has them."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from urllib.parse import urlencode
 
 if TYPE_CHECKING:
     from ..client.admin.share_groups import ShareOffset
     from ..client.cluster_client import Client
     from ..client.share_reader import SharedRecord
+    from .lab import LabClient
 
 _WAIT_MS: Final = 100
 _PATIENCE_S: Final = 10.0
@@ -17,6 +19,35 @@ _PATIENCE_S: Final = 10.0
 Place = tuple[str, int]
 """A topic and the index of one of its partitions."""
 How = Literal["accept", "release", "reject"]
+
+
+class RecordsUnderWay(NamedTuple):
+    """Neighbouring records of a share group with the same state, as their leader has them.
+
+    Attributes:
+        state: AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING or ARCHIVED.
+        member_id: the member that has acquired them; None without one.
+        lock_ends_in_ms: when they are available again; None for records that no member has.
+    """
+
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int
+    state: str
+    delivery_count: int
+    member_id: str | None
+    lock_ends_in_ms: int | None
+
+
+def records_under_way(lab: LabClient, group: str) -> list[RecordsUnderWay]:
+    """The records of a group from the start to the end offset of each partition that was read."""
+    shown = lab.call("GET", f"/share-partitions?{urlencode({'group': group})}")
+    return [
+        RecordsUnderWay(partition["topic"], partition["partition"], **each)
+        for partition in shown["partitions"]
+        for each in partition["records"]
+    ]
 
 
 class ShareGroup:
