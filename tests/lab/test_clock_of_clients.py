@@ -274,7 +274,7 @@ def test_a_linger_of_the_coordinator_ends_by_an_advance() -> None:
         broker.wait_for(lambda: broker.trace.where(kind="decision"))
         assert not answer.done()
         broker.clock.advance(ms=60_001)
-        assert answer.result(10) == 1
+        assert answer.result(10) == 2
 
 
 def _joined(broker: Ottla) -> int:
