@@ -149,6 +149,18 @@ def test_the_previous_epoch_is_forgiven_with_tasks_that_the_member_has() -> None
     assert a.refused(member_epoch=a.epoch + 1) is Code.FENCED_MEMBER_EPOCH
 
 
+def test_an_epoch_before_the_previous_one_is_fenced() -> None:
+    talk = StreamsTalk()
+    member = Member(talk, "a")
+    member.beat()
+    missed = member.epoch
+    for partitions in (3, 4):
+        talk.topics.grow("lines", partitions)
+        member.beat()
+    assert member.epoch == missed + 2
+    assert member.refused(member_epoch=missed, active={}) is Code.FENCED_MEMBER_EPOCH
+
+
 def test_a_known_member_joins_again_with_the_same_tasks() -> None:
     talk = StreamsTalk()
     member = Member(talk, "a")
@@ -263,6 +275,17 @@ def test_a_restart_finds_the_group_as_it_was() -> None:
     assert [(each.epoch, each.tasks) for each in members] == told
     talk.pass_time(SESSION_MS)
     assert talk.streams_group.members == {}, "sessions begin again"
+
+
+def test_members_that_die_with_the_coordinator_are_removed_after_a_session() -> None:
+    talk = StreamsTalk()
+    Member(talk, "a").beat()
+    talk.restart()
+    talk.pass_time()
+    talk.pass_time(SESSION_MS - 1)
+    assert list(talk.streams_group.members) == ["a"]
+    talk.pass_time(1)
+    assert talk.streams_group.members == {}
 
 
 def test_a_full_group_accepts_no_further_member() -> None:

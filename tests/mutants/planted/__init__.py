@@ -20,6 +20,7 @@ from . import (
     share_states,
     sink,
     storage,
+    streams_groups,
     testing,
 )
 
@@ -36,6 +37,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *testing.MUTANTS,
     *security.MUTANTS,
     *share_groups.MUTANTS,
+    *streams_groups.MUTANTS,
     *sink.MUTANTS,
     *kafka_log.MUTANTS,
     *captures.MUTANTS,
