@@ -20,6 +20,7 @@ SETTINGS = {
     "group_consumer_migration_policy": "bidirectional",
     "offsets_topic_num_partitions": "1",
 }
+AT_ONCE = {"group_consumer_assignment_interval_ms": "0"}
 SUBSCRIPTION = struct.pack(">hih", 0, 1, 6) + b"orders" + struct.pack(">i", -1)
 NO_PARTITIONS = struct.pack(">hii", 0, 0, -1)
 
@@ -105,7 +106,7 @@ async def test_transitions_of_classic_groups_emit_events(tmp_path: Path) -> None
 
 @in_virtual_time
 async def test_transitions_of_consumer_groups_emit_events(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SETTINGS) as it:
+    async with one_node(tmp_path, **SETTINGS, **AT_ONCE) as it:
         heard = await prepared(it)
         first = await beat(it, "a")
         assert transitions(heard) == [("readers", "consumer", "Empty", "Stable")]
@@ -113,11 +114,11 @@ async def test_transitions_of_consumer_groups_emit_events(tmp_path: Path) -> Non
         assert transitions(heard) == [("readers", "consumer", "Stable", "Reconciling")]
         assigned = first["assignment"]["topic_partitions"]
         owned = [{"topic_id": assigned[0]["topic_id"], "partitions": [0]}]
-        await beat(it, "a", 1)  # learns that it must give up a partition
-        await beat(it, "a", 1, topic_partitions=owned, rebalance_timeout_ms=60_000,
+        await beat(it, "a", 2)  # learns that it must give up a partition
+        await beat(it, "a", 2, topic_partitions=owned, rebalance_timeout_ms=60_000,
                    subscribed_topic_names=["orders"])  # fmt: skip
         assert transitions(heard) == []
-        await beat(it, "b", 2)
+        await beat(it, "b", 3)
         assert transitions(heard) == [("readers", "consumer", "Reconciling", "Stable")]
         await beat(it, "a", -1)
         assert transitions(heard) == [("readers", "consumer", "Stable", "Assigning")]
