@@ -9,7 +9,8 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * Counts words with Kafka Streams, exactly once: BOOTSTRAP APPLICATION_ID DIRECTORY FROM TO HALT_AT.
+ * Counts words with Kafka Streams, exactly once: BOOTSTRAP APPLICATION_ID DIRECTORY FROM TO HALT_AT,
+ * and further settings as NAME=VALUE.
  *
  * Words go over a repartition topic, and their counts lie in memory with a changelog. Each new count
  * of a word is a record. It runs until its standard input ends, or falls over with a count of HALT_AT.
@@ -28,9 +29,12 @@ public class Words {
         settings.put("default.key.serde", Serdes.StringSerde.class);
         settings.put("default.value.serde", Serdes.StringSerde.class);
         settings.put("consumer.auto.offset.reset", "earliest");
-        // Who comes back has its partitions at once, and its open transaction ends soon.
-        settings.put("main.consumer.group.instance.id", "words");
+        // The open transaction of who is killed ends soon.
         settings.put("producer.transaction.timeout.ms", 2000);
+        for (int i = 6; i < given.length; i++) {
+            String[] setting = given[i].split("=", 2);
+            settings.put(setting[0], setting[1]);
+        }
 
         StreamsBuilder builder = new StreamsBuilder();
         builder.<String, String>stream(given[3])
