@@ -151,7 +151,7 @@ async def test_a_consumer_group_logs_its_rebalances_timeouts_and_fencings(
             (
                 "info", "the group rebalances",
                 {
-                    "group": "readers", "group_type": "consumer", "group_epoch": 1,
+                    "group": "readers", "group_type": "consumer", "group_epoch": 2,
                     "members_before": 0,
                 },
             )

@@ -50,19 +50,19 @@ def test_a_rebalance_continues_after_a_kill(broker: RunningBroker) -> None:
     it.consumers = [a, b]
     a.join()
     it.crash()
-    assert a.beat() == ["NONE", 1, None]
+    assert a.beat() == ["NONE", 2, None]
     b.join()
     it.crash()
-    assert a.beat() == ["NONE", 1, {"t0": [0, 1]}]
+    assert a.beat() == ["NONE", 2, {"t0": [0, 1]}]
     it.crash()
-    assert b.beat() == ["NONE", 2, None]
-    assert a.report() == ["NONE", 2, None]
+    assert b.beat() == ["NONE", 3, None]
+    assert a.report() == ["NONE", 3, None]
     it.crash()
-    assert b.report() == ["NONE", 2, {"t0": [2, 3]}]
-    assert state(it.asked, group)[1:4] == ["Stable", 2, 2]
+    assert b.report() == ["NONE", 3, {"t0": [2, 3]}]
+    assert state(it.asked, group)[1:4] == ["Stable", 3, 3]
     a.leave()
     it.crash()
-    assert b.report() == ["NONE", 3, {"t0": [0, 1, 2, 3]}]
+    assert b.report() == ["NONE", 4, {"t0": [0, 1, 2, 3]}]
     it.asked.close()
 
 
@@ -88,5 +88,5 @@ def test_a_converted_group_stays_converted_after_a_kill(broker: RunningBroker) -
     again = Consumer(it.asked, group, "b", [topic])
     again.join()
     it.crash()
-    assert state(it.asked, group)[2] == 3
+    assert state(it.asked, group)[2] == 4
     it.asked.close()
