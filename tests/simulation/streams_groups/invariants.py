@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ottla.coordinator.consumer.topics import Topics, metadata_hash
 from ottla.coordinator.streams.group import State, StreamsGroup
-from ottla.coordinator.streams.member import StreamsMember, TasksTuple
+from ottla.coordinator.streams.member import STATIC_LEAVING_EPOCH, StreamsMember, TasksTuple
 from ottla.coordinator.streams.topology import Topology
 
 from .members import Member
@@ -55,7 +55,9 @@ def _all_roles(roles: TasksTuple) -> list[Task]:
 
 def check_member(group: StreamsGroup, member: StreamsMember) -> None:
     """A member is not ahead of its group, and has its tasks since some epoch before."""
-    assert member.previous_member_epoch <= member.member_epoch <= group.epoch, f"{member} is ahead"
+    if member.member_epoch != STATIC_LEAVING_EPOCH:
+        assert member.previous_member_epoch <= member.member_epoch, f"{member} goes back"
+    assert member.member_epoch <= group.epoch, f"{member} is ahead of its group"
     for epochs in member.assigned.active.values():
         assert all(0 <= each <= group.epoch for each in epochs.values()), member
 
@@ -99,6 +101,8 @@ def unrest(group: StreamsGroup, clients: Sequence[Member], topics: Topics, stand
         known = group.members[client.name]
         if client.epoch != group.epoch or client.owned != known.assigned.without_epochs:
             return f"{client.name} has {client.owned} in epoch {client.epoch}, not {known}"
+        if group.targets.get(client.name) != client.owned:
+            return f"{client.name} has {client.owned} and not its target"
     return next(filter(None, _unassigned(group.topology, clients, topics, standbys)), "")
 
 

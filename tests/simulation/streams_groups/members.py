@@ -8,7 +8,13 @@ from functools import partial
 from typing import Any, Final
 
 from ottla.coordinator.streams.kind import StreamsKind
-from ottla.coordinator.streams.member import NO_TASKS, Tasks, TasksTuple
+from ottla.coordinator.streams.member import (
+    LEAVING_EPOCH,
+    NO_TASKS,
+    STATIC_LEAVING_EPOCH,
+    Tasks,
+    TasksTuple,
+)
 from ottla.coordinator.streams.requests import HeartbeatReply, HeartbeatRequest
 from ottla.coordinator.streams.topology import Topology
 from ottla.protocol.errors import Code, Refused
@@ -20,6 +26,11 @@ from .coordinator import HEARTBEAT_MS, REBALANCE_MS, Coordinator
 _REJOINS: Final = (
     Code.UNKNOWN_MEMBER_ID, Code.FENCED_MEMBER_EPOCH, Code.GROUP_ID_NOT_FOUND,
 )  # fmt: skip
+_RETRIABLE: Final = (
+    Code.NOT_COORDINATOR,
+    Code.COORDINATOR_NOT_AVAILABLE,
+    Code.UNRELEASED_INSTANCE_ID,  # the one before has not left, or that was lost
+)
 
 
 class Member:
@@ -27,6 +38,7 @@ class Member:
 
     Attributes:
         process_id: of the application, which may have several threads.
+        instance_id: of a static member, else None.
         owned: the tasks that it processes or restores now.
         target: its tasks, as the coordinator has told it.
         epoch: its epoch; 0 while it has not joined.
@@ -34,12 +46,13 @@ class Member:
 
     def __init__(
         self, around: tuple[Coordinator, Network], group_id: str, name: str,
-        topology: Topology, process_id: str,
+        topology: Topology, *, process_id: str, instance_id: str | None,
     ) -> None:  # fmt: skip
         self.coordinator, self.network = around
         self.scheduler = self.coordinator.scheduler
         self.group_id, self.name = group_id, name
-        self.topology, self.process_id = topology, process_id
+        self.topology = topology
+        self.process_id, self.instance_id = process_id, instance_id
         self.epoch = 0
         self.owned = self.target = NO_TASKS
         self.is_calm = False
@@ -77,9 +90,9 @@ class Member:
             self.owned, self._says_all = self.target, True
 
     def _request(self) -> HeartbeatRequest:
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {"instance_id": self.instance_id}
         if not self.epoch:
-            fields = {
+            fields |= {
                 "rebalance_timeout_ms": REBALANCE_MS, "topology": self.topology,
                 "process_id": self.process_id,
             }  # fmt: skip
@@ -122,12 +135,15 @@ class Member:
             self._is_unsure = False
         elif answer in _REJOINS:
             self._begin_again(answer.name)
+        elif answer is Code.FENCED_INSTANCE_ID:
+            self.scheduler.note("instance fenced", self.name)
+            self.die()
         elif answer is Code.INVALID_REQUEST:
             # Its task is gone, because the source was made again with fewer partitions.
             self.scheduler.note("member fails", self.name)
             self.die()
         else:
-            assert answer in (Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE), answer
+            assert answer in _RETRIABLE, answer
             self.scheduler.note("heartbeat refused", answer.name)
             self._says_all = True
 
@@ -149,9 +165,10 @@ class Member:
         if both != self.owned:
             self.owned, self._says_all = both, True
 
-    def leave(self) -> None:
+    def leave(self, *, is_back_soon: bool = False) -> None:
         self.die()
-        request = HeartbeatRequest(self.group_id, self.name, -1)
+        epoch = STATIC_LEAVING_EPOCH if is_back_soon else LEAVING_EPOCH
+        request = HeartbeatRequest(self.group_id, self.name, epoch, instance_id=self.instance_id)
         leaving = self.network.call("leave", partial(self._arrive, request))
         leaving(lambda answer: None)
 

@@ -12,9 +12,9 @@ from ottla.coordinator.streams.groups import StreamsGroups
 from ottla.coordinator.streams.holders import Holders
 from ottla.coordinator.streams.member import NOTHING, StreamsMember
 from ottla.coordinator.streams.reconcile import _Step
-from ottla.coordinator.streams.records import Kind, StreamsRemoved
+from ottla.coordinator.streams.records import Kind, StreamsRemoved, TargetMember
 from ottla.coordinator.streams.requests import StreamsGroupSettings
-from ottla.coordinator.streams.steps import Steps
+from ottla.coordinator.streams.steps import Steps, StreamsTurn
 
 from ..planting import Patch, Plants
 
@@ -103,3 +103,17 @@ def _a_deletion_leaves_the_record_of_the_topology() -> list[Patch]:
         return [each for each in right(self) if each != kept]
 
     return [(StreamsGroup, "removal", removal)]
+
+
+@_bug(within=100)
+def _an_instance_that_is_back_has_no_target() -> list[Patch]:
+    right = Steps.replace_static
+
+    def replace_static(
+        self: Steps, group: StreamsGroup, old: StreamsMember, member_id: str, turn: StreamsTurn
+    ) -> StreamsMember:
+        new = right(self, group, old, member_id, turn)
+        turn.records = [each for each in turn.records if not isinstance(each, TargetMember)]
+        return new
+
+    return [(Steps, "replace_static", replace_static)]

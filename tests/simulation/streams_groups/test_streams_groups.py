@@ -24,6 +24,7 @@ HAPPENS = {
     "heartbeat": 4_000,
     "group rebalances": 500,
     "heartbeat refused": 200,
+    "instance restarts": 25,
     "internal topic fails": 20,
     "internal topic made": 100,
     "member dies": 30,

@@ -77,8 +77,9 @@ class World:
         self.members: list[Member] = []
         self.epochs = Epochs()
         self._named = 0
+        self._is_over = False
         for group_id in self.topologies:
-            for _ in range(random.randint(2, 4)):
+            for _ in range(random.randint(2, _MOST_MEMBERS)):
                 self._add(group_id)
 
     def _of(self, group_id: str) -> list[Member]:
@@ -92,9 +93,17 @@ class World:
         process_id = f"p{self._named}"
         if mine and self.random.random() < 0.3:
             process_id = self.random.choice(mine).process_id  # another thread of it
+        instance_id = f"i{self._named}" if self.random.random() < 0.4 else None
+        self._start(group_id, process_id, instance_id)
+
+    def _start(self, group_id: str, process_id: str, instance_id: str | None) -> None:
         around = self.coordinator, self.network
-        topology = self.topologies[group_id]
-        self.members.append(Member(around, group_id, f"m{self._named}", topology, process_id))
+        self.members.append(
+            Member(
+                around, group_id, f"m{self._named}", self.topologies[group_id],
+                process_id=process_id, instance_id=instance_id,
+            )
+        )  # fmt: skip
 
     # ---- the run
 
@@ -102,11 +111,13 @@ class World:
         """Run faults, then let the groups converge and check them."""
         for _ in range(_TROUBLE_MS // _SLICE_MS):
             self._pass_time()
-            if self.random.random() < 0.15:
+            if self.random.random() < 0.12:
                 self._fault()
         self._calm_down()
         self._converge()
         self._change_standbys()
+        self._converge()
+        self._restart(self.random.choice(self.members))
         self._converge()
         self._die_out()
         return Ran(self.scheduler.trace, self.scheduler.happened)
@@ -133,14 +144,17 @@ class World:
         random, note = self.random, self.scheduler.note
         group_id = random.choice(list(self.topologies))
         mine = self._of(group_id)
-        match random.randrange(10):
+        if not mine:
+            self._add(group_id)
+            return
+        match random.randrange(11):
             case 0:
                 self.coordinator.crash("by chance")
             case 1 | 2:
                 self._add(group_id)
-            case 3 | 4 if mine:
+            case 3 | 4 if len(mine) > 1:
                 self._lose(random.choice(mine), politely=random.random() < 0.5)
-            case 5 if mine:
+            case 5:
                 note("member stalls")
                 stalls_ms = random.choice([1_000, SESSION_MS + 1_000])
                 random.choice(mine).process.paused_until_ms = self.scheduler.now_ms + stalls_ms
@@ -150,8 +164,8 @@ class World:
                 self._change_topics()
             case 9 if random.random() < 0.3:
                 self._empty(group_id)
-            case _ if not mine:
-                self._add(group_id)
+            case 10:
+                self._restart(random.choice(mine))
             case _:
                 note("nothing happens")
 
@@ -167,6 +181,21 @@ class World:
             member.leave()
         else:
             member.die()
+
+    def _restart(self, member: Member) -> None:
+        """A static member is away for a while; a new one of its instance takes its place."""
+        if member.instance_id is None:
+            return
+        self.members.remove(member)
+        self.scheduler.note("instance restarts", member.instance_id)
+        member.leave(is_back_soon=True)
+
+        def back() -> None:
+            if not self._is_over:
+                self._named += 1
+                self._start(member.group_id, member.process_id, member.instance_id)
+
+        self.scheduler.after(self.random.randint(0, SESSION_MS * 4 // 3), back)
 
     def _change_topics(self) -> None:
         """A source appears, grows or is deleted; or an internal topic is deleted."""
@@ -239,6 +268,7 @@ class World:
 
     def _die_out(self) -> None:
         """Kill all members; all sessions expire, also after a move of the coordinator."""
+        self._is_over = True
         for member in self.members:
             member.die()
         if self.random.random() < 0.5:
