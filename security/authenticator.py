@@ -36,6 +36,7 @@ _MESSAGES: Final[Mapping[ApiKey, str | None]] = {
     ApiKey.SHARE_ACKNOWLEDGE: None,
     ApiKey.SHARE_FETCH: None,
     ApiKey.SHARE_GROUP_HEARTBEAT: None,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: None,
 }
 _SHOWN: Final = 100  # characters of a client's text in a reason
 

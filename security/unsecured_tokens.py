@@ -20,6 +20,8 @@ from .outcomes import UnusableResponse
 PREFIX: Final = "unsecuredValidator"
 _SCOPE: Final = r"[\x21\x23-\x5b\x5d-\x7e]+"
 _INT_MAX: Final = 0x7FFFFFFF
+_OF_MIME: Final = re.compile(r"[+/]")
+"""Characters of base64 that its alphabet for URLs has not."""
 
 Claim = str | int | float | list[str]
 
@@ -116,11 +118,14 @@ def _claims_of(token: str) -> dict[str, Claim]:
 def _fields_of(part: str) -> dict[str, Claim]:
     """The fields of a JSON object in base64, with nested values as texts.
 
-    As in Kafka 4.1 the alphabet is the one of MIME, although tokens use the one of URLs.
+    The alphabet is the one of URLs, as in Kafka 4.4; Kafka 4.1 took the one of MIME.
     """
+    if _OF_MIME.search(part):
+        raise TokenRefused("malformed Base64 URL encoded value")
     padded = part + "=" * (-len(part) % 4)
     try:
-        fields = json.loads(b64decode(padded, validate=True), parse_constant=_refuse)
+        decoded = b64decode(padded, altchars=b"-_", validate=True)
+        fields = json.loads(decoded, parse_constant=_refuse)
     except (binascii.Error, ValueError, RecursionError):
         raise TokenRefused("malformed JSON in Base64") from None
     if not isinstance(fields, dict):

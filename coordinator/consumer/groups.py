@@ -26,6 +26,7 @@ from .member import (
     MemberState,
 )
 from .migration import make_classic_group, upgraded
+from .reconcile import kept_epochs
 from .records import (
     ConsumerRecord,
     ConsumerRemoved,
@@ -211,7 +212,10 @@ class ConsumerGroups:
         reply = HeartbeatReply(request.member_id, request.member_epoch)
         is_back_soon = request.member_epoch == STATIC_LEAVING_EPOCH
         if request.instance_id is not None and is_back_soon:
-            away = replace(member, member_epoch=STATIC_LEAVING_EPOCH, pending_revocation=NOTHING)
+            away = replace(
+                member, member_epoch=STATIC_LEAVING_EPOCH, pending_revocation=NOTHING,
+                epochs=kept_epochs(member, member.assigned),
+            )  # fmt: skip
             turn.records.append(current(group.group_id, away))
         else:
             self.fence(group, [member], turn)

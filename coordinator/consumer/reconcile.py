@@ -93,7 +93,7 @@ def _next(
             previous_member_epoch=member.member_epoch,
             assigned=assigned,
             pending_revocation=revoked,
-            epochs=_epochs_of(member, assigned, revoked),
+            epochs=kept_epochs(member, assigned, revoked),
         )
     must_wait = False
     for topic_id, wanted in target.items():
@@ -110,7 +110,7 @@ def _next(
         previous_member_epoch=member.member_epoch,
         assigned=assigned,
         pending_revocation=NOTHING,
-        epochs=_epochs_of(member, assigned, epoch=target_epoch),
+        epochs=kept_epochs(member, assigned, epoch=target_epoch),
     )
 
 
@@ -132,7 +132,7 @@ def _without_unsubscribed(
             member,
             previous_member_epoch=member.member_epoch,
             assigned=assigned,
-            epochs=_epochs_of(member, assigned, member.pending_revocation),
+            epochs=kept_epochs(member, assigned, member.pending_revocation),
         )
     return replace(
         member,
@@ -140,14 +140,14 @@ def _without_unsubscribed(
         previous_member_epoch=member.member_epoch,
         assigned=assigned,
         pending_revocation=revoked,
-        epochs=_epochs_of(member, assigned, revoked),
+        epochs=kept_epochs(member, assigned, revoked),
     )
 
 
-def _epochs_of(
+def kept_epochs(
     member: ConsumerMember, *assignments: Assignment, epoch: int = 0
 ) -> AssignmentEpochs:
-    """The epochs of the member's partitions; new ones have the given epoch.
+    """The epochs of partitions that a member keeps; new ones have the given epoch.
 
     A partition that the member is about to give up, and gets again, is a new one.
     """

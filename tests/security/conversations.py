@@ -1,4 +1,4 @@
-"""Authentications, right and wrong, whose answers by Apache Kafka 4.1.1 are in kafka-4.1.1.json.
+"""Authentications, right and wrong, whose answers by Apache Kafka 4.4.0 are in kafka-4.4.0.json.
 
 Each is a generator: it yields a request, or bytes for a whole frame, and gets the answer.
 answered.py runs them with the state machine, with a running Ottla, and with a real Kafka.

@@ -42,7 +42,7 @@ from .conversations import (  # fmt: skip
 )
 from .scram_client import credential_of
 
-KAFKA = json.loads(Path(__file__).with_name("kafka-4.1.1.json").read_text())
+KAFKA = json.loads(Path(__file__).with_name("kafka-4.4.0.json").read_text())
 # The connection refuses frames by their size.
 OTHER = {"a_large_frame", "a_large_token"}
 # Kafka answers Metadata before a login without topics, which a client could take for the truth.

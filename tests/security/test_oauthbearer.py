@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import urlsafe_b64encode
 from typing import Any  # Any: values of JSON
 
 import pytest
@@ -25,7 +25,7 @@ CLAIMS = {"sub": "alice", "iat": NOW_S - 1, "exp": NOW_S + 60}
 
 
 def encoded(value: object) -> str:
-    return b64encode(json.dumps(value).encode()).decode().rstrip("=")
+    return urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
 def token_of(claims: dict[str, Any], header: object = {"alg": "none"}) -> str:

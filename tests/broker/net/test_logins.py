@@ -19,7 +19,7 @@ from tests.security.sasl_listener import SETTINGS
 from .sasl_door import DELAY_MS, Door
 
 KAFKA = json.loads(
-    (Path(__file__).parents[2] / "security" / "kafka-4.1.1.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "security" / "kafka-4.4.0.json").read_text(encoding="utf-8")
 )
 # Kafka answers Metadata before a login without topics, which a client could take for the truth.
 OTHER = {"metadata_in_a_re_authentication"}

@@ -81,6 +81,9 @@ _FIELDS: Final[dict[ApiKey, dict[str, object]]] = {
     ApiKey.DESCRIBE_ACLS: {
         "resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1,
     },
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: {
+        "topology_description": {"subtopologies": [], "global_stores": []},
+    },
 }  # fmt: skip
 
 

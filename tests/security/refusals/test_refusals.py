@@ -13,7 +13,7 @@ from .differences import expected, unused
 from .listeners import Listeners
 from .reloads import reloads
 
-RECORDED: Final = json.loads(Path(__file__).with_name("kafka-4.1.1.json").read_text())
+RECORDED: Final = json.loads(Path(__file__).with_name("kafka-4.4.0.json").read_text())
 
 CLIENTS: Final = json.loads(Path(__file__).with_name("clients-4.1.1.json").read_text())
 

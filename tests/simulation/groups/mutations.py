@@ -312,7 +312,7 @@ def _offsets_of_a_deleted_topic_count_for_the_next_one_of_its_name() -> list[Pat
     return [(Offsets, "_is_valid", lambda self, logged: True)]
 
 
-@_bug(within=100)
+@_bug(first=100, within=100)
 def _tombstones_spare_pending_offsets() -> list[Patch]:
     right = Offsets.replay
 
