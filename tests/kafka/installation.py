@@ -24,7 +24,6 @@ PACKAGES = {
     "Kafka": "kafka",
     "StorageTool": "kafka.tools",
     "DumpLogSegments": "kafka.tools",
-    "ConfigCommand": "kafka.admin",
     "ConsoleConsumer": "org.apache.kafka.tools.consumer",
     "ConsoleShareConsumer": "org.apache.kafka.tools.consumer",
     "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group",
