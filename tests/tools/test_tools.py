@@ -55,6 +55,7 @@ WORDS = [
         (r"(?<=[^\d.])127\.0\.0\.1 +\d{4,5}", "BROKER"),
         (r"1[678]\d{11}\b", "TIME"),
         (r'(?<="logDir":")[^"]+', "DIRECTORY"),
+        (r'(?<="log_dirs":\[")/[^"]+', "DIRECTORY"),
         (r'(?<="offset":)\d+(?=,"exception")', "N"),
         (r'(?<="avg_throughput":)[\d.]+', "N"),
         (r"(?<=\{t\}\t)\d+\t", "N\t"),  # a producer id after a transactional id
