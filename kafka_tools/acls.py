@@ -229,9 +229,19 @@ def _print(found: Mapping[Resource, Sequence[Entry]]) -> None:
 
 def _add(client: Client, given: argparse.Namespace) -> None:
     for resource, entries in given.entries.items():
-        lines(f"Adding ACLs for resource `{_resource_text(resource)}`: \n {_texts(entries)}\n")
         kind, name, pattern = resource
-        admin_acls.create_acls(client, [Acl(kind, name, pattern, *entry) for entry in entries])
+        found = {*admin_acls.describe_acls(client, AclFilter(kind, name, pattern))}
+        missing = []
+        for entry in entries:
+            if Acl(kind, name, pattern, *entry) in found:
+                text = f"pattern={_resource_text(resource)}, entry={_text(entry)}"
+                line(f"Acl ({text}) already exists.")
+            else:
+                missing.append(entry)
+        if not missing:
+            continue
+        lines(f"Adding ACLs for resource `{_resource_text(resource)}`: \n {_texts(missing)}\n")
+        admin_acls.create_acls(client, [Acl(kind, name, pattern, *entry) for entry in missing])
 
 
 def _remove(client: Client, given: argparse.Namespace) -> None:
@@ -262,10 +272,14 @@ def _resource_text(resource: Resource) -> str:
 
 
 def _texts(entries: Iterable[Entry]) -> str:
-    return "\n".join(
-        f"\t(principal={cell(principal)}, host={host}, operation={operation.name},"
+    return "\n".join(f"\t{_text(entry)}" for entry in entries)
+
+
+def _text(entry: Entry) -> str:
+    principal, host, operation, permission = entry
+    return (
+        f"(principal={cell(principal)}, host={host}, operation={operation.name},"
         f" permissionType={permission.name})"
-        for principal, host, operation, permission in entries
     )
 
 

@@ -242,14 +242,7 @@ def _alter(client: Client, given: argparse.Namespace, entities: Entities) -> Non
     if kind in _QUOTAS:
         _alter_quotas(client, entities, added, removed)
     else:
-        resource, dynamic = _RESOURCES[kind]
-        if removed:
-            wanted = dynamic if name else Source.DYNAMIC_DEFAULT_BROKER_CONFIG
-            found = admin_configs.describe_settings(client, resource, name or "")
-            known = {each.name for each in found if each.source == wanted}
-            unknown = [each for each in removed if each not in known]
-            if unknown:
-                raise Failure(f"Invalid config(s): {','.join(unknown)}", _INVALID)
+        resource, _ = _RESOURCES[kind]
         changes: list[tuple[str, Operation, str | None]] = [
             (key, Operation.SET, value) for key, value in added.items()
         ]
@@ -304,16 +297,13 @@ def _checked_kind(entities: Entities, added: Mapping[str, str], removed: Sequenc
         known, what = known | {*MECHANISMS}, "quota and SCRAM credential"
     elif kind == "ips":
         known, what = {_OF_IPS}, "connection quota"
-    for names, done, listed in ((added, "added", "Set"), (removed, "deleted", "ArrayBuffer")):
-        unknown = [key for key in names if key not in known]
-        if unknown and kind == "ips":
-            done, shown = "added", ",".join(unknown)  # Kafka says so of deleted ones, too
-        else:
-            shown = f"{listed}({', '.join(unknown)})"
+    for names, done in ((added, "added"), (removed, "deleted")):
+        unknown = sorted(key for key in names if key not in known)
         if unknown:
+            done = "added" if kind == "ips" else done  # Kafka says so of deleted ones, too
             raise ValueError(
                 f"Only {what} configs can be {done} for '{kind}' using --bootstrap-server."
-                f" Unexpected config names: {shown}"
+                f" Unexpected config names: {', '.join(unknown)}"
             )
     return kind
 

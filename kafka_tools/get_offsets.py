@@ -20,6 +20,7 @@ _TIMES: Final = {
     "max-timestamp": admin_offsets.MAX_TIMESTAMP,
     "earliest-local": admin_offsets.EARLIEST_LOCAL,
     "latest-tiered": admin_offsets.LATEST_TIERED,
+    "earliest-pending-upload": admin_offsets.EARLIEST_PENDING_UPLOAD,
 }
 _RULE: Final = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 
@@ -94,8 +95,8 @@ def _time(text: str) -> int:
     except ValueError:
         raise ValueError(
             f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or"
-            " max-timestamp / -4 or earliest-local / -5 or latest-tiered, or a specified long"
-            " format timestamp"
+            " max-timestamp / -4 or earliest-local / -5 or latest-tiered / -6 or"
+            " earliest-pending-upload, or a specified long format timestamp"
         ) from None
 
 

@@ -60,11 +60,10 @@ def reset(client: Client, group_id: str, given: argparse.Namespace) -> dict[Plac
         admin_groups.commit_offsets(client, group_id, offsets)
     elif not given.dry_run and not given.export:
         error_line(
-            "WARN: No action will be performed as the --execute option is missing. In a future"
-            " major release, the default behavior of this command will be to prompt the user"
-            " before executing the reset rather than doing a dry run. You should add the --dry-run"
-            " option explicitly if you are scripting this command and want to keep the current"
-            " default behavior without prompting."
+            "WARN: No action will be performed as the --execute option is missing. In version 5.0,"
+            " this command will require either --dry-run or --execute to be specified. You should"
+            " add the --dry-run option explicitly if you are scripting this command and want to"
+            " keep the current default behavior without prompting."
         )
     return offsets
 
@@ -82,11 +81,11 @@ def print_reset(every: Mapping[str, Mapping[Place, int]], *, csv: bool, groups: 
             line(",".join(quoted if groups != 1 else quoted[1:]))
         line("")
         return
-    group_width = max([30, *(len(row[0]) for row in rows)])
-    topic_width = max([30, *(len(row[1]) for row in rows)])
+    group_width = max([15, *(len(row[0]) for row in rows)])
+    topic_width = max([15, *(len(row[1]) for row in rows)])
     for row in (("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows):
         cells = (row[0].ljust(group_width), row[1].ljust(topic_width), f"{row[2]:<10}")
-        out("\n" + " ".join(cells) + f" {row[3]:<15}")
+        out("\n" + " ".join(cells) + f" {row[3]}")
     line("")
 
 

@@ -17,6 +17,8 @@ MAX_TIMESTAMP: Final = -3
 """The record with the largest timestamp (KIP-734)."""
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+_PENDING_SINCE: Final = 11
 
 Place = tuple[str, int]
 """A topic and the index of one of its partitions."""
@@ -76,11 +78,13 @@ def _listed(
             "isolation_level": isolation,
             "topics": [{"name": name, "partitions": each} for name, each in topics.items()],
         }
-        for topic in client.ask(ApiKey.LIST_OFFSETS, body, node_id=node_id).topics:
+        version = _PENDING_SINCE if EARLIEST_PENDING_UPLOAD in times_ms.values() else None
+        answer = client.ask(ApiKey.LIST_OFFSETS, body, node_id=node_id, version=version)
+        for topic in answer.topics:
             for each in topic.partitions:
                 check(each.error_code, f"{topic.name}-{each.partition_index}")
-                answer = Offset(each.offset, each.timestamp, each.leader_epoch)
-                found[topic.name, each.partition_index] = answer
+                offset = Offset(each.offset, each.timestamp, each.leader_epoch)
+                found[topic.name, each.partition_index] = offset
     return {place: found[place] for place in times_ms}
 
 

@@ -1,4 +1,4 @@
-"""Every tool prints what Kafka's tool printed on an Apache Kafka 4.1.1 or 4.4.0.
+"""Every tool prints what Kafka's tool printed on an Apache Kafka 4.4.0.
 
 transcripts.json has the commands of each script with the exit status, the standard output and the
 first error line of Kafka's tool. `{t}` stands for a topic, `{bootstrap}` for the broker. Ids become
