@@ -19,7 +19,7 @@ from ..client.record_reader import RecordReader
 from .options import Options, WrongOptions, has, pairs
 from .record_printer import RecordPrinter, check_formatter
 from .session import properties_in
-from .texts import INTERNAL_TOPICS, error_line, topic_pattern
+from .texts import INTERNAL_TOPICS, deprecated, error_line, topic_pattern
 from .tool import Tool, print_with_cause
 
 _USED: Final = frozenset(
@@ -111,6 +111,10 @@ def _check(given: argparse.Namespace) -> None:
             raise WrongOptions("Options from-beginning and offset cannot be specified together.")
     if has(given, "group") and given.partition is not None:
         raise WrongOptions("Options group and partition cannot be specified together.")
+    if given.consumer_property:
+        deprecated("Option --consumer-property", "--command-property")
+    if given.property:
+        deprecated("Option --property", "--formatter-property")
     shown = pairs([*given.property, *given.formatter_property])
     check_formatter(given, shown)
     given.client_settings = pairs([*given.consumer_property, *given.command_property])

@@ -13,6 +13,7 @@ from ..client.record_producer import produce
 from ..protocol.batch import Compression
 from .options import Options, WrongOptions, pairs, require
 from .session import Failure, properties_in
+from .texts import deprecated
 from .tool import Tool, print_with_cause
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ def options() -> Options:
 def _check(given: argparse.Namespace) -> None:
     given.bootstrap_server = given.bootstrap_server or given.broker_list
     require(given, "bootstrap-server", "topic")
+    if given.producer_property:
+        deprecated("Warning: --producer-property", "--command-property")
+    if given.property:
+        deprecated("Warning: --property", "--reader-property")
     given.reader = pairs([*given.property, *given.reader_property])
     unknown = sorted(set(given.reader) - _PROPERTIES)
     if unknown:

@@ -16,7 +16,7 @@ from ..client.share_reader import Acknowledge, ShareReader
 from .options import Options, WrongOptions, pairs
 from .record_printer import RecordPrinter, check_formatter
 from .session import properties_in
-from .texts import error_line, line
+from .texts import deprecated, error_line, line
 from .tool import Tool, print_with_cause
 
 _CLIENT_ID: Final = "console-share-consumer"
@@ -74,7 +74,7 @@ def _check(given: argparse.Namespace) -> None:
                 f"Options --consumer-{kind} and --command-{kind} cannot be specified together."
             )
         if old:
-            _deprecate(f"consumer-{kind}", f"command-{kind}")
+            deprecated(f"Option --consumer-{kind}", f"--command-{kind}")
             setattr(given, f"command_{kind}", old)
     given.client_settings = properties_in(given.command_config)
     given_groups = {given.group, given.client_settings.get("group.id")}
@@ -86,18 +86,11 @@ def _check(given: argparse.Namespace) -> None:
             "Options --property and --formatter-property cannot be specified together."
         )
     if given.property:
-        _deprecate("property", "formatter-property")
+        deprecated("Option --property", "--formatter-property")
     shown = properties_in(given.formatter_config)
     shown |= pairs([*given.property, *given.formatter_property])
     check_formatter(given, shown)
     given.printer = RecordPrinter(shown)
-
-
-def _deprecate(old: str, new: str) -> None:
-    line(
-        f"Option --{old} is deprecated and will be removed in a future version. Use --{new}"
-        " instead."
-    )
 
 
 def _find_group(given: argparse.Namespace, named: set[str]) -> None:

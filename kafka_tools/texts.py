@@ -22,6 +22,11 @@ def line(text: str) -> None:
     sys.stdout.write(_one_line(text, sys.stdout) + "\n")
 
 
+def deprecated(option: str, instead: str) -> None:
+    """Print that an option will be removed."""
+    line(f"{option} is deprecated and will be removed in a future version. Use {instead} instead.")
+
+
 def error_line(text: str) -> None:
     """Print one line on standard error; further line ends only before and after the text."""
     sys.stderr.write(_one_line(text, sys.stderr) + "\n")

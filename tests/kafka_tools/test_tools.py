@@ -41,10 +41,11 @@ def test_a_topic_is_made_filled_and_read(bootstrap: str) -> None:
     assert (run(*create).returncode, run(*create).stdout) == (0, "")
     assert "jobs" in run("kafka-topics", *at, "--list").stdout.splitlines()
     lines = "a:1\nb:2\nc:3"
-    keyed = ("--property", "parse.key=true", "--property", "key.separator=:")
+    keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
     made = run("kafka-console-producer", *at, "--topic", "jobs", *keyed, stdin=lines)
     assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
-    printed = ("--property", "print.key=true", "--property", "key.separator=-")
+    shown = ("print.key=true", "key.separator=-")
+    printed = [word for each in shown for word in ("--formatter-property", each)]
     limits = ("--from-beginning", "--max-messages", "3", "--timeout-ms", "10000")
     read = run("kafka-console-consumer", *at, "--topic", "jobs", *limits, *printed)
     assert read.stdout == "a-1\nb-2\nc-3\n"
