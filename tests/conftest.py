@@ -108,5 +108,7 @@ def apache_kafka(pytestconfig: pytest.Config) -> Iterator[str]:
         return
     if "kafka" not in pytestconfig.getoption("-m"):
         pytest.skip("compares with an Apache Kafka: -m kafka, or OTTLA_KAFKA=HOST:PORT")
-    with running_kafka() as bootstrap:
+    from .wire.conftest import SETTINGS  # here, because it imports this package's plugins
+
+    with running_kafka(SETTINGS) as bootstrap:
         yield bootstrap

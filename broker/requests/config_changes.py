@@ -471,7 +471,8 @@ def _check_bounds(config: BrokerConfig, key: str, value: int) -> None:
 
 
 def _check_assignor(config: BrokerConfig, wanted: Mapping[str, str]) -> None:
-    name, known = wanted.get(STREAMS_ASSIGNOR), config["group.streams.assignors"]
+    given, known = wanted.get(STREAMS_ASSIGNOR), config["group.streams.assignors"]
+    name = None if given is None else given.strip()
     if name is not None and name not in known:
         why = f"{STREAMS_ASSIGNOR} '{name}' is not a registered task assignor. "
         why += f"Registered assignors are: [{', '.join(known)}]."

@@ -181,11 +181,17 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
         fields.transaction_last_update_timestamp_ms,
         fields.transaction_start_timestamp_ms,
         _last_producer_epoch(state, fields),
-        fields.previous_producer_id,
+        _previous_producer_id(fields),
         fields.next_producer_id,
         fields.client_transaction_version,
         _next_producer_epoch(fields),
     )
+
+
+def _previous_producer_id(fields: TransactionLogValue) -> int:
+    """The id before the producer's; Kafka 4.4 writes the same id if there was none."""
+    previous = fields.previous_producer_id
+    return NO_PRODUCER_ID if previous == fields.producer_id else previous
 
 
 def _next_producer_epoch(fields: TransactionLogValue) -> int:
@@ -198,7 +204,7 @@ def _last_producer_epoch(state: State, fields: TransactionLogValue) -> int:
 
     Kafka forgets it at a restart and fences such a client; the log knows better in two cases.
     """
-    if fields.previous_producer_id != NO_PRODUCER_ID:
+    if _previous_producer_id(fields) != NO_PRODUCER_ID:
         return LAST_EPOCH
     ended = state is not State.EMPTY and state is not State.ONGOING
     if ended and fields.client_transaction_version >= BUMPS_EPOCHS:

@@ -29,11 +29,14 @@ TABLES = {
     GROUP: GROUP_SETTINGS,
 }
 OTHERWISE = {
+    "controller.listener.names": "what is appended to it is UNKNOWN_SERVER_ERROR",
+    "cordoned.log.dirs": "Ottla has one directory, and says so",
     "listener.security.protocol.map": "Ottla names the listener that would be without one",
     "listeners": "Ottla's stay as they were at its start",
     "log.cleaner.io.buffer.load.factor": "0 would end the cleaner",
     "log.cleaner.io.max.bytes.per.second": "0 would end the cleaner",
     "log.cleaner.threads": "Kafka divides by zero",
+    "log.remote.copy.lag.ms": "Ottla has no remote storage to compare with",
     "log.local.retention.ms": "Ottla has no remote storage to compare with",
     "max.connections.per.ip.overrides": "Kafka tells where Java's parser failed",
     "process.roles": "what is appended to it is UNKNOWN_SERVER_ERROR",

@@ -19,6 +19,8 @@ _WRONG = re.compile(
     r"|unknown|exception|error|fail|warn|larger than|^Found",
     re.IGNORECASE | re.MULTILINE,
 )
+# The tool of 4.4 takes the first offset of a later segment for one behind a gap.
+_FIRST_OFFSET = re.compile(r"Non-consecutive offsets in .*\n  -1 is followed by \d+\n(?!  )")
 # Words of faults that records may also contain.
 _HARMLESS = re.compile(r"lastTimestampMs|LOG_APPEND_TIME|isvalid: true|payload: \{.*\}")
 
@@ -35,7 +37,8 @@ def dumped(files: Iterable[Path], *options: str) -> str:
 
 def complaints(output: str) -> list[str]:
     """The lines in which the tool reports a fault."""
-    return [line for line in output.splitlines() if _WRONG.search(_HARMLESS.sub("", line))]
+    lines = _FIRST_OFFSET.sub("", output).splitlines()
+    return [line for line in lines if _WRONG.search(_HARMLESS.sub("", line))]
 
 
 def files_in(data: Path, suffixes: Sequence[str], prefix: str = "") -> list[Path]:

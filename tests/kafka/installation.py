@@ -23,7 +23,6 @@ TOOL_TIMEOUT_S = 60
 PACKAGES = {
     "Kafka": "kafka",
     "StorageTool": "kafka.tools",
-    "DumpLogSegments": "kafka.tools",
     "ConsoleConsumer": "org.apache.kafka.tools.consumer",
     "ConsoleShareConsumer": "org.apache.kafka.tools.consumer",
     "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group",

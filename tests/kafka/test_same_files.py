@@ -136,8 +136,12 @@ def records_told(dump: str) -> list[str]:
     """The records of a dump, in order."""
     return [
         without_topic_id(
-            masked(
-                re.sub(r'"transactionPartitions":\[(.*?\])\}\]', in_order, re.sub(PLACE, "", line))
+            without_same_producer_id(
+                masked(
+                    re.sub(
+                        r'"transactionPartitions":\[(.*?\])\}\]', in_order, re.sub(PLACE, "", line)
+                    )
+                )
             )
         )
         for line in dump.splitlines()
@@ -148,6 +152,21 @@ def records_told(dump: str) -> list[str]:
 def in_order(partitions: re.Match[str]) -> str:
     """Sort the partitions of a transaction, which are a set."""
     return " ".join(sorted(re.findall(r'"\w+":"[^"]+"|\d+', partitions[0])))
+
+
+def without_same_producer_id(line: str) -> str:
+    """Remove the previous producer id where it is the present one, which Ottla does not write.
+
+    Kafka's value is longer by a tag, a size and the eight bytes of the id.
+    """
+    same = re.search(r'"producerId":(\d+),("previousProducerId":\1,)', line)
+    if same is None:
+        return line
+    return re.sub(
+        r"valueSize: (\d+)",
+        lambda size: f"valueSize: {int(size[1]) - 10}",
+        line.replace(same[2], ""),
+    )
 
 
 def without_topic_id(line: str) -> str:

@@ -216,3 +216,15 @@ def test_the_epoch_of_a_next_producer_id_means_nothing_without_the_id() -> None:
     """NextProducerEpoch (tag 3), behind the client's transaction version (tag 2)."""
     value = bytes.fromhex(COMMITTED.replace("01020200 02", "02 0202 0002 0302 0007"))
     assert decode(KEY, value) == decode(KEY, bytes.fromhex(COMMITTED))
+
+
+def test_the_present_producer_id_as_the_previous_one_means_none() -> None:
+    """Kafka 4.4 writes it into each record; nothing was used up before."""
+    fields = {
+        "producer_id": 7, "previous_producer_id": 7, "producer_epoch": 0,
+        "transaction_timeout_ms": 60_000, "transaction_status": 0, "transaction_partitions": None,
+        "transaction_last_update_timestamp_ms": 1, "transaction_start_timestamp_ms": -1,
+    }  # fmt: skip
+    record = decode(KEY, encode_data("TransactionLogValue", 1, fields))
+    assert isinstance(record, Transaction)
+    assert (record.previous_producer_id, record.last_producer_epoch) == (-1, -1)
