@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _IDS_SINCE: Final = 12
 _FEW: Final = 16  # elements that are answered without a check of the time
+_MANY: Final = 1000  # names beyond which a thread puts them into an order
 
 
 @serves(ApiKey.METADATA, versions=(0, 13), guard="guard_clients.metadata")
@@ -167,13 +168,24 @@ async def _by_name(
     made = None
     if request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]:
         made = missing
-    if len(missing) > 1:  # the names that Kafka looked up are in a HashSet
-        asked = in_hash_map([name for name in names if name is not None], cached_hash_code)
-        missing = dict.fromkeys(name for name in asked if name in missing)
-    for name in missing:
+    for name in await _in_kafkas_order(node, names, missing):
         await context.turns.pause()
         present.append(await _missing(node, context, name, made if made is None else missing))
     return present
+
+
+async def _in_kafkas_order(
+    node: Node, names: Collection[str | None], missing: Collection[str]
+) -> Collection[str]:
+    """The missing names in the order of the HashSet in which Kafka has all names of a request."""
+    if len(missing) <= 1:
+        return missing
+
+    def order() -> list[str]:
+        asked = in_hash_map([name for name in names if name is not None], cached_hash_code)
+        return [name for name in asked if name in missing]
+
+    return order() if len(names) <= _MANY else await node.workers.run(order)
 
 
 async def _missing(
