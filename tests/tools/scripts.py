@@ -460,10 +460,10 @@ SCRIPTS: dict[str, list[Command]] = {
         ),
         run("DelegationTokenCommand", f"{SERVER} --describe --command-config {{none.properties}}"),
     ],
-    "groups that are switched off": [
+    "share groups and Streams groups that do not exist": [
         topics("--create --topic {t}"),
         *(
-            run(tool, f"{SERVER} {line}")
+            run(tool, f"{SERVER} {line}", only="{t}" if "--list" in line else "")
             for tool in ("ShareGroupCommand", "StreamsGroupCommand")
             for line in (
                 "--list",
