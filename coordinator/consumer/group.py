@@ -153,6 +153,11 @@ class ConsumerGroup:
             for index in indexes
         )
 
+    @property
+    def has_many_assignors(self) -> bool:
+        """Whether members name different assignors."""
+        return len(self._assignors) > 1
+
     def assignor(
         self, default: str, old: ConsumerMember | None = None, new: ConsumerMember | None = None
     ) -> str:

@@ -144,8 +144,14 @@ class Steps:
     def has_other_assignor(
         self, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
     ) -> bool:
-        """Whether the assignor that most members name changes with this member."""
-        if old.server_assignor == new.server_assignor and old.member_id in group.members:
+        """Whether the assignor that most members name changes with this member.
+
+        As in Kafka, it also changes by a heartbeat that changes nothing, if as many members name
+        one assignor as another: the count takes the member out and in again, and of equal ones
+        the last named wins. Each heartbeat of that member then raises the group's epoch.
+        """
+        is_same = old.server_assignor == new.server_assignor and old.member_id in group.members
+        if is_same and not group.has_many_assignors:
             return False
         default = self.settings.assignors[0]
         return group.assignor(default) != group.assignor(default, old, new)

@@ -247,6 +247,23 @@ def test_the_last_named_of_two_assignors_wins() -> None:
     assert talk.consumers.assignor("range") == "uniform"
 
 
+def test_heartbeats_of_the_last_named_of_two_assignors_raise_the_epoch() -> None:
+    """As in Kafka 4.4, as long as as many members name the one as the other."""
+    talk = ConsumerTalk(FakeTopics(orders=3))
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    a.join(server_assignor="uniform")
+    b.join(server_assignor="range")
+    epoch = talk.consumers.epoch
+    a.beat()
+    assert talk.consumers.epoch == epoch
+    b.beat()
+    b.beat()
+    assert talk.consumers.epoch == epoch + 2
+    c.join(server_assignor="range")
+    b.beat()
+    assert talk.consumers.epoch == epoch + 3
+
+
 def test_a_full_group_accepts_no_further_member() -> None:
     talk = ConsumerTalk(consumer={"max_size": 1})
     a = Consumer(talk, "a")
