@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -181,6 +181,9 @@ bench-quick: .venv/.installed ## measure: start time, memory, latency and throug
 
 bench-transactions: .venv/.installed ## measure: commits per second, beside a warm Kafka: raw, librdkafka, Java
 	@$(PY) benchmarks/bench_transactions.py $(ARGS)
+
+bench-share: .venv/.installed ## measure: share consumers of Java: rate and user CPU beside Kafka (ARGS='--records 100000')
+	@$(PY) benchmarks/bench_share.py $(ARGS)
 
 bench-groups: .venv/.installed ## measure: 1,000 groups of 5 and one of 500: time and memory beside Kafka
 	@$(PY) benchmarks/bench_groups.py $(ARGS)

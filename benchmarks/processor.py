@@ -47,7 +47,7 @@ def _client_cpu_s() -> float:
     return sum(part.ru_utime + part.ru_stime for part in parts)
 
 
-def _busy_s() -> float:
+def busy_s() -> float:
     """The time that all cores were busy since boot."""
     user, nice, system, _idle, _iowait, irq, softirq, steal, *_ = (
         int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
@@ -59,12 +59,12 @@ def _busy_s() -> float:
 def used(broker_process_id: int) -> Iterator[Usage]:
     """Measure the body of a `with`; the result is filled in at its end."""
     usage = Usage()
-    before = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), _busy_s())
+    before = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), busy_s())
     yield usage
-    after = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), _busy_s())
-    usage.wall_s, usage.broker_s, usage.client_s, busy_s = (
+    after = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), busy_s())
+    usage.wall_s, usage.broker_s, usage.client_s, all_s = (
         late - early for early, late in zip(before, after, strict=True)
     )
-    others_s = max(0.0, busy_s - usage.broker_s - usage.client_s)
+    others_s = max(0.0, all_s - usage.broker_s - usage.client_s)
     usage.others_share = others_s / (usage.wall_s * CORES)
     usage.broker_peak_mb = peak_mb(broker_process_id)

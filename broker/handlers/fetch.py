@@ -74,7 +74,6 @@ _LEADERS_SINCE: Final = 16
 _MOVED: Final = (Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH)
 _READ_COMMITTED: Final = 1
 _ZERO_ID: Final = uuid.UUID(int=0)
-_PARTITION_BYTES: Final = 50  # the approximate size of a partition in an answer, without records
 
 
 class _Plan(NamedTuple):
@@ -150,7 +149,7 @@ async def _answer_within_quota(
         limits = limits._replace(max_bytes=min(limits.max_bytes, fetching.most_bytes))
         request.min_bytes = min(request.min_bytes, limits.max_bytes)
     parts = await _read(node, context, request, plan, limits)
-    wait_ms = fetching.use(sum(len(part.records) + _PARTITION_BYTES for part in parts))
+    wait_ms = fetching.use(len(part.records) for part in parts)
     if wait_ms == 0:
         return await _answer(node, context, plan, parts)
     session = plan.session

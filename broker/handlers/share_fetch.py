@@ -5,7 +5,7 @@
 
 The acknowledgements of a request are stored before records are acquired. Without records the
 request waits, as a Fetch does. The broker does not ask whether the member is in the group.
-Skipped: throttling by quotas.
+The quotas of Fetch apply.
 """
 
 from __future__ import annotations
@@ -99,6 +99,8 @@ async def share_fetch(
         parts: dict[TopicIdPartition, Part] = {}
         node.share_partitions.sessions.end(key)
         await node.share_partitions.release(session)
+    elif node.quotas is not None:
+        parts = await _fetch_within_quota(node, context, request, session)
     else:
         parts = await _fetch(node, context, request, session)
     if node.topic_metrics is not None:
@@ -244,6 +246,23 @@ class _Fetching:
 def node_leads_no_more(node: Node, led: LedSharePartition) -> bool:
     """Whether a share partition was forgotten, or must be."""
     return led.is_fenced or node.share_partitions.known(led.key) is not led
+
+
+async def _fetch_within_quota(
+    node: Node, context: Context, request: ShareFetchRequest, session: ShareSession
+) -> dict[TopicIdPartition, Part]:
+    """What a client with a quota gets; nothing if the quota is used up.
+
+    The records that are left out stay acquired by the member until their lock ends, as in Kafka.
+    """
+    from ..requests.throttling import Fetching
+
+    fetching = Fetching(node, context)
+    if fetching.most_bytes is not None:  # a larger answer would always be throttled
+        request.max_bytes = min(request.max_bytes, fetching.most_bytes)
+    parts = await _fetch(node, context, request, session)
+    wait_ms = fetching.use(len(part.records) for part in parts.values())
+    return parts if wait_ms == 0 else {}
 
 
 async def _fetch(

@@ -6,7 +6,7 @@ the first quota is set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import TYPE_CHECKING, Final, cast
 
 from ...metadata.client_quotas import (
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .handler import Body, Handler
 
 _READING_S: Final = 0.001
+_PARTITION_BYTES: Final = 50  # the approximate size of a partition in an answer, without records
+_READS: Final = frozenset({ApiKey.FETCH, ApiKey.SHARE_FETCH})  # `Fetching` counts them
 # Requests between brokers are not throttled.
 _EXEMPT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
 
@@ -48,7 +50,8 @@ def metered(handler: Handler) -> Handler:
         except Refused:
             _throttle(node, context, request, steps)
             raise
-        _throttle(node, context, request, steps)
+        if context.api_key not in _READS:
+            _throttle(node, context, request, steps)
         wait_ms = context.throttle_time_ms
         key, version = context.api_key, context.version
         if isinstance(body, dict) and wait_ms > 0 and has_field(key, version, "throttle_time_ms"):
@@ -96,7 +99,7 @@ class _Timed:
 def _throttle(node: Node, context: Context, request: object, steps: _Steps) -> None:
     """Count a request, and set the throttle time of its connection in the context."""
     quotas = node.quotas
-    if quotas is None or context.api_key in _EXEMPT or context.api_key == ApiKey.FETCH:
+    if quotas is None or context.api_key in _EXEMPT:
         return
     who, now_ms = client_of(context), node.clock.live.monotonic_ms()
     waits = [context.throttle_time_ms]
@@ -108,7 +111,7 @@ def _throttle(node: Node, context: Context, request: object, steps: _Steps) -> N
 
 
 class Fetching:
-    """The quotas of a Fetch; created when its handler begins.
+    """The quotas of a Fetch or ShareFetch; created when it begins to read.
 
     Attributes:
         most_bytes: the maximum bytes of its answer; None for no limit.
@@ -123,11 +126,15 @@ class Fetching:
         self._started_s = node.clock.live.monotonic_s()
         self.most_bytes = self._quotas.most_bytes(self._who)
 
-    def use(self, size_bytes: int) -> int:
+    def use(self, sizes_bytes: Iterable[int]) -> int:
         """Count the bytes of the answer; return the throttle time in ms.
 
         If the time is not 0, the answer must be sent without records, and they do not count.
+
+        Args:
+            sizes_bytes: of the records of each partition.
         """
+        size_bytes = sum(size + _PARTITION_BYTES for size in sizes_bytes)
         now_ms = self._node.clock.live.monotonic_ms()
         # At most the time of reading: the Fetch may have waited for new records in between.
         spent_s = min(self._node.clock.live.monotonic_s() - self._started_s, _READING_S)

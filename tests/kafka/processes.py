@@ -49,9 +49,18 @@ def is_kafka_process(process_id: int) -> bool:
 
 def cpu_seconds(process_id: int) -> float:
     """User and system time that a process has used."""
+    return sum(_user_and_system_seconds(process_id))
+
+
+def user_seconds(process_id: int) -> float:
+    """User time that a process has used."""
+    return _user_and_system_seconds(process_id)[0]
+
+
+def _user_and_system_seconds(process_id: int) -> tuple[float, float]:
     # The name, in parentheses, may contain spaces.
     fields = (PROC / str(process_id) / "stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+    return int(fields[11]) / TICKS_PER_S, int(fields[12]) / TICKS_PER_S
 
 
 def schedule_seconds(process_id: int) -> float:

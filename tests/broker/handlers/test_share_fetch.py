@@ -31,7 +31,7 @@ from tests.broker.handlers.share_delivery import (
     state,
     with_records,
 )
-from tests.broker.one_node import read
+from tests.broker.one_node import OneNode, read
 
 
 @in_virtual_time
@@ -188,6 +188,31 @@ async def test_max_bytes_is_for_whole_batches(tmp_path: Path) -> None:
         member = Member(it, topic_id)
         assert await member.get(max_bytes=100) == [(0, 0, 1)]
         assert await member.get(max_bytes=2_500) == [(1, 2, 1)]
+
+
+async def set_byte_rate(it: OneNode, rate: float | None) -> None:
+    """Set or remove the quota of all clients for bytes per second of Fetch and ShareFetch."""
+    change = {"key": "consumer_byte_rate", "value": rate or 0.0, "remove": rate is None}
+    entity = [{"entity_type": "client-id", "entity_name": None}]
+    entries = [{"entity": entity, "ops": [change]}]
+    await it.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=entries, validate_only=False)
+
+
+@in_virtual_time
+async def test_a_member_over_its_quota_gets_nothing_and_keeps_its_locks(tmp_path: Path) -> None:
+    async with a_node(tmp_path) as it:
+        topic_id = await with_records(it, count=0)
+        for _ in range(3):
+            it.append("orders", bytes(1000))
+        await set_byte_rate(it, 100.0)
+        member, other = Member(it, topic_id, "a"), Member(it, topic_id, "b")
+        refused = await member.fetch()
+        assert parts(refused) == []
+        assert refused["error_code"] == 0
+        assert refused["throttle_time_ms"] > 0
+        await set_byte_rate(it, None)
+        assert await other.get() == [(1, 2, 1)]
+        assert await member.acknowledge((0, 0, ACCEPT)) == Code.NONE
 
 
 @pytest.mark.parametrize(
