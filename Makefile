@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -132,6 +132,17 @@ check: style types test test-slow test-spark ## test: style, types and tests
 
 settings-page: .venv/.installed ## run: write docs/reference/settings.md from the tables of settings
 	@$(PY) -m tools.settings_page > docs/reference/settings.md
+
+# Needs node and npm: the packages of picture/web/package-lock.json go into .cache/page.
+page: .cache/page/.installed ## run: picture/page.html and picture/live.html, from picture/web
+	@node .cache/page/node_modules/.bin/tsc -p picture/web
+	@node picture/web/build.mjs $(ARGS)
+
+.cache/page/.installed: picture/web/package.json picture/web/package-lock.json
+	@command -v npm >/dev/null || { echo "make page needs node and npm" >&2; exit 1; }
+	@mkdir -p .cache/page && cp $^ .cache/page/
+	@cd .cache/page && npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 picture: .venv/.installed ## run: draw docs/terminal.svg from the output of commands
 	@$(PY) tools/terminal_picture.py

@@ -16,6 +16,7 @@ ROOMS = (
     "kafka_tools",
     "lab",
     "metadata",
+    "picture",
     "protocol",
     "security",
     "serving",

@@ -24,6 +24,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "audit": ({"protocol"}, set()),
     "trace": ({"protocol"}, {"msgspec", "pyarrow"}),
+    "picture": ({"protocol", "trace"}, set()),
     "storage": ({"protocol", "metadata"}, set()),
     "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),
     "verdict": ({"audit", "protocol", "trace"}, set()),
@@ -52,15 +53,15 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # Token providers are objects of the clients that ask for them.
     "testing": (
         {
-            *("protocol", "audit", "storage", "security", "trace", "verdict", "client"),
+            *("protocol", "audit", "picture", "storage", "security", "trace", "verdict", "client"),
             *("serving", "spark"),
         },
         {"aiokafka", "confluent_kafka", "kafka", "pyspark", "pytest", "structlog"},
     ),
     "trials": (
         {
-            *("protocol", "coordinator", "trace", "verdict", "client", "broker", "console"),
-            *("testing", ""),
+            *("protocol", "coordinator", "picture", "trace", "verdict", "client", "broker"),
+            *("console", "testing", ""),
         },
         {"msgspec", "rich", "yaml"},
     ),
@@ -68,7 +69,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         {
             *("protocol", "metadata", "coordinator", "storage", "trace", "verdict", "client"),
-            *("broker", "lab", "console", "spark", "serving", "testing", "trials", ""),
+            *("picture", "broker", "lab", "console", "spark", "serving", "testing", "trials", ""),
         },
         {"msgspec", "rich", "typer"},
     ),

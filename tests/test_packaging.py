@@ -19,11 +19,17 @@ SETUPTOOLS = PROJECT["tool"]["setuptools"]
 PACKAGE = ROOT / "src" / "ottla"
 
 
+SOURCES_OF_PAGES = ROOT / "picture" / "web"
+"""Not installed: `make page` builds the pages of them, which are."""
+
+
 def packages_in_the_repository() -> dict[str, Path]:
     """Every folder below a room, under its installed name."""
     found = {"ottla": PACKAGE}
     for room in sorted(ROOMS):
         for path in [ROOT / room, *(ROOT / room).rglob("*")]:
+            if SOURCES_OF_PAGES in (path, *path.parents):
+                continue
             if path.is_dir() and not {"__pycache__", ".mypy_cache"} & set(path.parts):
                 found[".".join(["ottla", *path.relative_to(ROOT).parts])] = path
     return found

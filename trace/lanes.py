@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from .events import Answer, Decision, Event, Fault, MarkerAppended, Request
 from .exchanges import Exchanges
-from .messages import Names, errors_in, topic_names
+from .messages import Names, topic_names
+from .owners import ids_of_producers, transactional_id_of
 from .view import answered, asked_in, start_of
 
 GAP_MS: Final = 1000
@@ -20,7 +21,6 @@ NARROWEST: Final = 16
 _TIME: Final = 22  # the width of the column of times
 _BETWEEN: Final = 2
 _UNITS: Final = (("h", 3_600_000), ("min", 60_000))
-_WITH_ID: Final = ("transactional_id", "v3_and_below_transactional_id")
 
 
 class Row(NamedTuple):
@@ -80,7 +80,7 @@ def _cut(text: str, width: int) -> str:
 def _rows(events: list[Event]) -> Iterator[Row]:
     """The rows in their order; an answer that follows its request at once shares its row."""
     names = topic_names(events)
-    producers = _producers(events)
+    producers = ids_of_producers(events)
     together = Exchanges()
     owners: dict[int, str] = {}  # the transactional ids of requests that wait
     last: tuple[int, Row] | None = None  # a request that may get its answer, with its number
@@ -136,30 +136,7 @@ def _of_request(event: Request, names: Names, producers: Mapping[int, str]) -> I
                 what = "commit" if marker.get("transaction_result") else "abort"
                 yield Row(event, producers[marker["producer_id"]], f"WriteTxnMarkers {what}")
         return
-    owner = next((request[name] for name in _WITH_ID if request.get(name)), None)
-    many = [each for each in request.get("transactions") or () if isinstance(each, dict)]
-    if owner is None and len(many) == 1:
-        owner = many[0].get("transactional_id")
+    owner = transactional_id_of(event)
     if owner is not None:
-        said = asked_in(event, names).removeprefix(str(owner)).strip()
-        yield Row(event, str(owner), f"{event.api} {said}".rstrip())
-
-
-def _producers(events: Sequence[Event]) -> dict[int, str]:
-    """Producer ids to transactional ids, from records of coordinators and from requests."""
-    found: dict[int, str] = {}
-    asked: dict[int, str] = {}
-    for event in events:
-        if isinstance(event, Decision):
-            found |= {each["producer_id"]: each["transactional_id"] for each in event.transactions}
-        elif isinstance(event, Request):
-            request = event.fields
-            if request.get("transactional_id"):
-                asked[event.seq] = str(request["transactional_id"])
-                if request.get("producer_id", -1) >= 0:
-                    found[request["producer_id"]] = asked[event.seq]
-        elif isinstance(event, Answer) and event.api == "InitProducerId":
-            owner = asked.get(event.cause)
-            if owner and event.response is not None and not errors_in(event.response):
-                found[event.response.get("producer_id", -1)] = owner
-    return found
+        said = asked_in(event, names).removeprefix(owner).strip()
+        yield Row(event, owner, f"{event.api} {said}".rstrip())

@@ -121,11 +121,11 @@ class Rows:
         return row
 
     def _places(self, fields: Fields) -> Row:
-        places = list(dict.fromkeys(_places(fields, self._names)))
+        found = list(dict.fromkeys(places(fields, self._names)))
         return {
-            "topics": list(dict.fromkeys(topic for topic, _ in places)),
+            "topics": list(dict.fromkeys(topic for topic, _ in found)),
             "partitions": [
-                {"topic": topic, "partition": index} for topic, index in places if index is not None
+                {"topic": topic, "partition": index} for topic, index in found if index is not None
             ],
         }
 
@@ -176,8 +176,8 @@ def _owner(fields: Fields) -> Row:
     }
 
 
-def _places(fields: Fields, names: Names) -> Iterator[tuple[str, int | None]]:
-    """Topics and partitions that fields name, at any depth."""
+def places(fields: Fields, names: Names) -> Iterator[tuple[str, int | None]]:
+    """Topics and partitions that fields name, at any depth; None for a topic alone."""
     for field in _TOPICS:
         for each in fields.get(field) or ():
             if isinstance(each, str) and field == "topics":
@@ -187,7 +187,7 @@ def _places(fields: Fields, names: Names) -> Iterator[tuple[str, int | None]]:
                 name = topic_name(each, names)
                 if name and field not in ("markers", "groups", "transactions"):
                     yield from _of_topic(name, each)
-                yield from _places(each, names)
+                yield from places(each, names)
 
 
 def _of_topic(name: str, topic: Fields) -> Iterator[tuple[str, int | None]]:

@@ -1,0 +1,215 @@
+"""The rows of a picture: what happened, from top to bottom.
+
+A row is a request with its answer, or what it changed. An answer that comes right behind its
+request, with nothing but appends between, shares the row; another has a row of its own. So a row
+can have several events, whose numbers follow each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..trace.events import (
+    Answer,
+    ConnectionClosed,
+    ConnectionOpened,
+    Decision,
+    DecisionRefused,
+    Event,
+    Fault,
+    GroupTransition,
+    MarkerAppended,
+    MetadataDecision,
+    OffsetsMaterialized,
+    RecordsAppended,
+    Request,
+    kind_of,
+)
+from ..trace.exchanges import Exchange, Exchanges
+from ..trace.messages import Names, errors_of
+from ..trace.owners import client_of
+from ..trace.phrases import few
+from ..trace.view import Connections, answered, asked_in, changed
+
+MOST_CHARACTERS: Final = 400
+"""Of the text of a row; the fields of the event have all of it."""
+# What a row shows, by the letter that the page draws.
+REQUEST: Final = "q"
+ANSWER: Final = "a"
+EXCHANGE: Final = "x"
+FAULT: Final = "f"
+STATE: Final = "s"
+COMMIT: Final = "c"
+ABORT: Final = "b"
+APPEND: Final = "r"
+CONNECTION: Final = "n"
+OTHER: Final = "o"
+
+
+@dataclass(slots=True)
+class Row:
+    """What one row shows.
+
+    Attributes:
+        event: the first one, whose number and time the row has.
+        last_seq: the number of its last event.
+        mark: one of the letters above.
+        text: a sentence.
+        is_error: whether an answer has an error code, or never comes.
+        exchange: the request, with its answer as far as the trace has it; None for other events.
+        errors: the names of error codes.
+        request_row: of an answer, or of what a request caused: the row of the request, else -1.
+        answer_row: of a request whose answer is not in its row: the row of the answer, else -1.
+        count: of the events in the row.
+    """
+
+    event: Event
+    last_seq: int
+    mark: str
+    text: str
+    is_error: bool = False
+    exchange: Exchange | None = None
+    errors: list[str] = field(default_factory=list)
+    request_row: int = -1
+    answer_row: int = -1
+    count: int = 1
+
+    @property
+    def request(self) -> Request | None:
+        """The request of the row."""
+        return None if self.exchange is None else self.exchange.request
+
+    def include(self, event: Event) -> None:
+        """Add an event that follows those of the row."""
+        self.last_seq = event.seq
+        self.count += 1
+
+    def note(self, text: str) -> None:
+        """Add what other events say of this one."""
+        self.text = cut(f"{self.text} · {text}")
+
+
+class Rows:
+    """Makes rows of events, one after the other.
+
+    Args:
+        names: the topics' names by id.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._together = Exchanges()
+        self._connections = Connections()
+        self._rows_of_requests: dict[int, int] = {}
+        self.rows: list[Row] = []
+
+    def add_all(self, events: Iterable[Event]) -> list[Row]:
+        """The rows of the events of a trace."""
+        for event in events:
+            self._add(event)
+        return self.rows
+
+    def _add(self, event: Event) -> None:
+        exchange = self._together.add(event)
+        if isinstance(event, Request):
+            assert exchange is not None
+            self._connections.count(exchange)
+            self._rows_of_requests[event.seq] = len(self.rows)
+            self.rows.append(self._of_request(event, exchange))
+        elif isinstance(event, Answer):
+            self._add_answer(event, exchange)
+        elif isinstance(event, RecordsAppended) and self.rows and self._is_detail(event):
+            self.rows[-1].include(event)
+        else:
+            row = self._of_change(event)
+            row.request_row = self._rows_of_requests.get(event.cause, -1)
+            self.rows.append(row)
+
+    def _is_detail(self, event: RecordsAppended) -> bool:
+        """Whether an append belongs to the row before: its request, or the log of a coordinator."""
+        row = self.rows[-1]
+        return event.topic.startswith("__") or (
+            row.mark == REQUEST and row.exchange is not None and row.exchange.seq == event.cause
+        )
+
+    def _of_request(self, event: Request, exchange: Exchange) -> Row:
+        said = asked_in(event, self._names)
+        text = cut(f"{event.api} {said}".rstrip())
+        return Row(event, event.seq, REQUEST, text, event.undecoded is not None, exchange)
+
+    def _add_answer(self, event: Answer, exchange: Exchange | None) -> None:
+        errors = errors_of(event)
+        is_error = bool(errors) or event.unanswered is not None
+        number = self._rows_of_requests.get(event.cause, -1)
+        if exchange is None or number < 0:
+            api = event.api or "a request"
+            text = f"answer to {api}, which is before the trace"
+            self.rows.append(Row(event, event.seq, ANSWER, text, is_error, errors=errors))
+            return
+        said = answered(exchange, self._names)
+        request_row = self.rows[number]
+        if number == len(self.rows) - 1:
+            request_row.mark = EXCHANGE
+            request_row.text = cut(f"{request_row.text} → {said}")
+            request_row.include(event)
+            request_row.is_error |= is_error
+            request_row.errors = errors
+            return
+        request_row.answer_row = len(self.rows)
+        text = cut(f"← {exchange.api}: {said}")
+        row = Row(event, event.seq, ANSWER, text, is_error, exchange, errors)
+        row.request_row = number
+        self.rows.append(row)
+
+    def _of_change(self, event: Event) -> Row:
+        match event:
+            case Fault():
+                return Row(event, event.seq, FAULT, cut(changed(event)))
+            case DecisionRefused():
+                return Row(event, event.seq, STATE, cut(changed(event)), True, errors=[event.code])
+            case Decision():
+                return Row(event, event.seq, STATE, cut(changed(event)))
+            case GroupTransition():
+                return Row(event, event.seq, STATE, cut(changed(event)))
+            case MarkerAppended() | OffsetsMaterialized():
+                mark = COMMIT if event.commit else ABORT
+                return Row(event, event.seq, mark, cut(changed(event)))
+            case RecordsAppended():
+                return Row(event, event.seq, APPEND, cut(changed(event)))
+            case ConnectionOpened() | ConnectionClosed():
+                return Row(event, event.seq, CONNECTION, cut(self._connections.changed(event)))
+            case MetadataDecision():
+                return Row(event, event.seq, OTHER, cut(f"metadata: {_kinds(event)}"))
+            case _:
+                return Row(event, event.seq, OTHER, cut(changed(event)))
+
+
+def _kinds(event: MetadataDecision) -> str:
+    """The kinds of the records, each once."""
+    kinds = (str(each.get("type", "?")) for each in event.records if isinstance(each, dict))
+    return few(dict.fromkeys(kinds))
+
+
+def cut(text: str) -> str:
+    """A text that fits into a row."""
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
+
+
+def kind_of_row(row: Row) -> str:
+    """The kind of the first event of a row."""
+    return kind_of(row.event)
+
+
+def api_and_client(row: Row) -> tuple[str, str]:
+    """The API and the client of a row, by which a reader filters; empty for none."""
+    request = row.request
+    return ("", "") if request is None else (request.api, client_of(request))
+
+
+def requests_of(rows: Iterable[Row]) -> Iterator[tuple[int, Exchange]]:
+    """The number of the row and the exchange of each request."""
+    for number, row in enumerate(rows):
+        if row.exchange is not None and isinstance(row.event, Request):
+            yield number, row.exchange

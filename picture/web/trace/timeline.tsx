@@ -1,0 +1,249 @@
+// The time line: lines from top to bottom, of which only those in view exist, and lanes beside them.
+import { type ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { shown } from "../shared/fields";
+import { type Model, spanOf, timeOf } from "../shared/model";
+import { type Columns, NARROW } from "./columns";
+import { type Items, lineOf, Stretches } from "./items";
+import { Mark, WORDS } from "./marks";
+
+export const LINE = 24;
+const TIME = 148;
+const ARCS = 46;
+const AROUND = 8;
+const MOST_ARCS = 200;
+
+interface Given {
+  model: Model;
+  items: Items;
+  columns: Columns;
+  chosen: number; // a row; -1 for none
+  found: ReadonlySet<number> | null;
+  showsArcs: boolean;
+  onChoose(row: number): void;
+}
+
+export function TimeLine(given: Given) {
+  const { model, items, columns, chosen, onChoose } = given;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 600 });
+  const [hover, setHover] = useState<{ row: number; x: number; y: number } | null>(null);
+  const first = Math.max(0, Math.floor(view.top / LINE) - AROUND);
+  const last = Math.min(items.count - 1, Math.ceil((view.top + view.height) / LINE) + AROUND);
+
+  useLayoutEffect(() => {
+    const element = scroller.current!;
+    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    element.addEventListener("scroll", measure, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", measure);
+    };
+  }, []);
+
+  useEffect(() => {
+    if (chosen >= 0) bring(scroller.current!, lineOf(items, chosen));
+  }, [chosen, items]);
+
+  const left = TIME + columns.width + ARCS;
+  const lines: ComponentChildren[] = [];
+  for (let line = first; line <= last; line++) {
+    lines.push(<Line key={line} line={line} left={left} {...given} />);
+  }
+  const move = (event: KeyboardEvent) => {
+    const line = chosen < 0 ? -1 : lineOf(items, chosen);
+    const page = Math.max(1, Math.floor(view.height / LINE) - 2);
+    const steps: Record<string, number> = {
+      ArrowDown: line + 1, ArrowUp: Math.max(0, line - 1), PageDown: line + page,
+      PageUp: line - page, Home: 0, End: items.count - 1,
+    };
+    if (!(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    let next = Math.min(Math.max(0, steps[event.key]), items.count - 1);
+    if (items.gaps[next] > 0) next += event.key === "ArrowUp" && next > 0 ? -1 : 1;
+    if (items.count) onChoose(items.rows[next]);
+  };
+  return (
+    <>
+      <div
+        class="timeline" ref={scroller} tabIndex={0} role="listbox" aria-label="Events, from top to bottom"
+        aria-activedescendant={chosen >= 0 ? `row-${chosen}` : undefined} onKeyDown={move}
+        onMouseLeave={() => setHover(null)}
+        onMouseMove={(event) => {
+          const row = (event.target as Element).closest<HTMLElement>("[data-row]")?.dataset.row;
+          setHover(row === undefined ? null : { row: Number(row), x: event.clientX, y: event.clientY });
+        }}
+      >
+        <Head columns={columns} left={left} />
+        <div class="lines" role="presentation" style={{ height: `${items.count * LINE}px`, minWidth: `${left + 320}px` }}>
+          <Picture {...given} first={first} last={last} />
+          {lines}
+        </div>
+      </div>
+      {hover && <Tip model={model} {...hover} />}
+    </>
+  );
+}
+
+/** Scroll so that a line is in view, with some lines around it. */
+function bring(element: HTMLElement, line: number) {
+  const head = element.querySelector<HTMLElement>(".head")!.offsetHeight;
+  const top = line * LINE;
+  const room = element.clientHeight - head;
+  if (top < element.scrollTop) element.scrollTop = Math.max(0, top - 3 * LINE);
+  else if (top + LINE > element.scrollTop + room) element.scrollTop = top - room + 4 * LINE;
+}
+
+function Head({ columns, left }: { columns: Columns; left: number }) {
+  return (
+    <div class="head" role="presentation" style={{ minWidth: `${left + 320}px` }}>
+      <span class="corner" style={{ width: `${TIME}px` }}>number, time (UTC)</span>
+      {columns.all.map((each) => (
+        <span
+          key={`${each.kind} ${each.lane}`} title={shown(`${each.kind}: ${each.label}`)}
+          class={`lane ${each.kind} ${each.width > NARROW ? "wide" : "narrow"}`}
+          style={{ left: `${TIME + each.left}px`, width: `${each.width}px` }}
+        >
+          <span>{shown(each.label)}</span>
+        </span>
+      ))}
+      <span class="what" style={{ left: `${left}px` }}>what happened</span>
+    </div>
+  );
+}
+
+function Line({ model, items, chosen, found, left, line, onChoose }: Given & { line: number; left: number }) {
+  const row = items.rows[line];
+  const top = `${line * LINE}px`;
+  const { rows } = model;
+  if (items.gaps[line] > 0) {
+    return (
+      <div class="line gap" role="presentation" style={{ top }}>
+        <span class="time" style={{ width: `${TIME}px` }}>· {spanOf(items.gaps[line])} ·</span>
+        <span class="text" style={{ marginLeft: `${left - TIME}px` }}>no event for {spanOf(items.gaps[line])}</span>
+      </div>
+    );
+  }
+  const transaction = rows.transaction[row];
+  const classes = ["line", rows.error[row] && "error", rows.mark[row] === "f" && "fault",
+    row === chosen && "chosen", found?.has(row) && "found"].filter(Boolean).join(" ");
+  return (
+    <div
+      class={classes} style={{ top }} role="option" id={`row-${row}`} data-row={row}
+      aria-selected={row === chosen} onClick={() => onChoose(row)}
+    >
+      <span class="time" style={{ width: `${TIME}px` }}>
+        <b>{rows.seq[row]}</b> {timeOf(model.start_ms + rows.at[row])}
+      </span>
+      <span class={`text${transaction ? ` t${transaction % 8}` : ""}`} style={{ marginLeft: `${left - TIME}px` }}>
+        {transaction > 0 && <span class="tag">T{transaction}</span>}
+        {rows.mark[row] === "f" && <span class="word">FAULT</span>}
+        {rows.error[row] === 1 && <span class="word">ERROR</span>}
+        {rows.client[row] && <span class="client">{shown(rows.client[row].slice(0, 40))}</span>}
+        {shown(rows.text[row])}
+      </span>
+    </div>
+  );
+}
+
+function Picture({ model, items, columns, chosen, showsArcs, first, last }: Given & { first: number; last: number }) {
+  const { rows, bands, arcs } = model;
+  const waits = useMemo(
+    () => rows.answer.flatMap((answer, row) => (answer >= 0 ? [{ first: row, last: answer }] : [])), [model],
+  );
+  const ofBands = useMemo(() => new Stretches(bands.map(([, a, b]) => ({ first: a, last: b }))), [model]);
+  const ofArcs = useMemo(() => new Stretches(arcs.map(([a, b]) => ({ first: a, last: b }))), [model]);
+  const ofWaits = useMemo(() => new Stretches(waits), [waits]);
+  if (items.count === 0) return null;
+  const firstRow = items.rows[first];
+  const lastRow = items.rows[last];
+  const y = (row: number) => (Math.min(Math.max(lineOf(items, row), first - 2), last + 2) - first) * LINE + LINE / 2;
+  const center = (lane: number) => {
+    const column = columns.of.get(lane);
+    return column ? TIME + column.left + NARROW / 2 : -1;
+  };
+  const drawn: ComponentChildren[] = [];
+  for (const each of columns.all) {
+    const x = TIME + each.left + NARROW / 2;
+    drawn.push(<path key={`l${each.kind}${each.lane}`} class="guide" d={`M${x} 0V${(last - first + 1) * LINE}`} />);
+  }
+  for (const number of ofBands.between(firstRow, lastRow)) {
+    const [lane, from, to, kind, label, transaction] = bands[number];
+    const column = columns.of.get(lane);
+    if (!column || column.lane < 0) continue;
+    const top = y(from);
+    const height = Math.max(y(to) - top, 3);
+    const isWide = column.width > NARROW;
+    const inset = kind === "state" ? 0 : 5;
+    drawn.push(
+      <g key={`b${number}`} class={`band ${kind} ${transaction ? `t${transaction % 8}` : ""} ${label.split(" ")[0]}`}>
+        <rect x={TIME + column.left + 2 + inset} y={top} width={column.width - 4 - 2 * inset} height={height} rx={3} />
+        {isWide && height >= LINE - 4 && <text x={TIME + column.left + NARROW} y={Math.max(top, 4) + 15}>{shown(label)}</text>}
+        {!isWide && transaction > 0 && height >= LINE * 2 && (
+          <text class="small" x={TIME + column.left + NARROW / 2} y={Math.max(top, 0) + 15.5}>T{transaction}</text>
+        )}
+      </g>,
+    );
+  }
+  for (const number of ofWaits.between(firstRow, lastRow)) {
+    const { first: from, last: to } = waits[number];
+    const lane = rows.lanes[from].find((each) => model.lanes[each][0] === "client");
+    const x = lane === undefined ? -1 : center(lane);
+    if (x >= 0) drawn.push(<path key={`w${number}`} class="wait" d={`M${x} ${y(from)}V${y(to)}`} />);
+  }
+  for (let line = first; line <= last; line++) {
+    if (items.gaps[line] > 0) continue;
+    const row = items.rows[line];
+    const xs = [...new Set(rows.lanes[row].map(center).filter((x) => x >= 0))].sort((a, b) => a - b);
+    const at = (line - first) * LINE + LINE / 2;
+    if (xs.length > 1) drawn.push(<path key={`j${row}`} class="joint" d={`M${xs[0]} ${at}H${xs[xs.length - 1]}`} />);
+    const mark = rows.error[row] && rows.mark[row] !== "f" ? "e" : rows.mark[row];
+    for (const x of xs) drawn.push(<Mark key={`m${row} ${x}`} mark={mark} x={x} y={at} />);
+  }
+  if (showsArcs) {
+    const x = TIME + columns.width + 4;
+    for (const number of ofArcs.between(firstRow, lastRow).slice(0, MOST_ARCS)) {
+      const [from, to, kind] = arcs[number];
+      const [a, b] = [y(from), y(to)];
+      const bend = Math.min(34, 14 + Math.abs(b - a) / 12);
+      const isChosen = chosen === from || chosen === to;
+      drawn.push(
+        <g key={`a${number}`} class={`arc ${kind} ${isChosen ? "chosen" : ""}`}>
+          <path d={`M${x} ${a}C${x + bend} ${a} ${x + bend} ${b} ${x + 4} ${b}`} />
+          <path class="tip" d={`M${x} ${b}l7 -3.5v7z`} />
+        </g>,
+      );
+    }
+  }
+  return (
+    <svg
+      class="picture" aria-hidden="true" width={TIME + columns.width + ARCS} height={(last - first + 1) * LINE}
+      style={{ top: `${first * LINE}px` }}
+    >
+      {drawn}
+    </svg>
+  );
+}
+
+function Tip({ model, row, x, y }: { model: Model; row: number; x: number; y: number }) {
+  const { rows, lanes } = model;
+  const isLow = y > window.innerHeight * 0.6;
+  const style = {
+    left: `${Math.max(8, Math.min(x + 14, window.innerWidth - 440))}px`,
+    ...(isLow ? { bottom: `${window.innerHeight - y + 12}px` } : { top: `${y + 16}px` }),
+  };
+  return (
+    <div class="tip" role="tooltip" style={style}>
+      <div class="dim">
+        {rows.seq[row]}{rows.last[row] > rows.seq[row] ? `–${rows.last[row]}` : ""} · {WORDS[rows.mark[row]]}
+        {rows.error[row] ? " · error" : ""}
+        {row > 0 ? ` · ${spanOf(rows.at[row] - rows.at[row - 1])} after the event before` : ""}
+      </div>
+      <div>{shown(rows.text[row])}</div>
+      <div class="dim">{rows.lanes[row].slice(0, 8).map((lane) => `${lanes[lane][0]} ${shown(lanes[lane][1].slice(0, 60))}`).join(" · ")}</div>
+    </div>
+  );
+}
