@@ -17,20 +17,20 @@ from ..metadata.catalog import TRANSACTION_STATE, Catalog, ResourceType, Topic
 from ..metadata.features import OTTLAS, why_unreadable
 from ..metadata.fencing import balanced
 from ..protocol.errors import Code, Refused
-from ..storage.damage import Damage
-from ..storage.files import Files, RealFiles
+from ..storage.disk.damage import Damage
+from ..storage.disk.files import Files, RealFiles
+from ..storage.disk.meta_properties import WrongDirectory
+from ..storage.kraft.metadata_log import MetadataLog
 from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory
-from ..storage.meta_properties import WrongDirectory
-from ..storage.metadata_log import MetadataLog
 from .clock import Clock, Timer
 from .event_stream import Events
 from .log_output import Log
-from .runtime.controller import Controller
-from .runtime.fetch_waits import FetchWaits
-from .runtime.flushes import Flushes
-from .runtime.loading import Loading
-from .runtime.storage_trouble import StorageTrouble
+from .runtime.controller.controller import Controller
+from .runtime.fetching.fetch_waits import FetchWaits
+from .runtime.logs.flushes import Flushes
+from .runtime.logs.storage_trouble import StorageTrouble
+from .runtime.shards.loading import Loading
 from .runtime.work_limits import WORK_LIMITS, WorkLimits
 from .scheduling.large_requests import LargeRequests
 from .scheduling.long_work import LongWork
@@ -46,12 +46,12 @@ from .variants import USUAL, Variants
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from .cluster_node import ClusterNode
-    from .runtime.dead_letters import DeadLetterQueues
-    from .runtime.name_matching import NameMatching
-    from .runtime.shard import Shard
-    from .runtime.share_persister import SharePersister
-    from .runtime.share_state_work import ShareStateWork
-    from .runtime.state_log import StateLog
+    from .runtime.shards.name_matching import NameMatching
+    from .runtime.shards.shard import Shard
+    from .runtime.shards.state_log import StateLog
+    from .runtime.share.dead_letters import DeadLetterQueues
+    from .runtime.share.share_persister import SharePersister
+    from .runtime.share.share_state_work import ShareStateWork
     from .scheduling.holds import Holds
 
 _MOST_ELECTIONS: Final = 1000
@@ -207,7 +207,7 @@ class Cluster:
     @cached_property
     def dead_letters(self) -> DeadLetterQueues:
         """The dead letter queues of share groups."""
-        from .runtime.dead_letters import DeadLetterQueues
+        from .runtime.share.dead_letters import DeadLetterQueues
 
         return DeadLetterQueues(self)
 
@@ -219,28 +219,28 @@ class Cluster:
     @cached_property
     def share_persister(self) -> SharePersister:
         """Keeps the states of the partitions of share groups, at their share coordinators."""
-        from .runtime.share_persister import SharePersister
+        from .runtime.share.share_persister import SharePersister
 
         return SharePersister(self.nodes, self.controller, self.log_directory, self.clock)
 
     @cached_property
     def share_state_work(self) -> ShareStateWork:
         """Initializes and deletes the share state of groups."""
-        from .runtime.share_state_work import ShareStateWork
+        from .runtime.share.share_state_work import ShareStateWork
 
         return ShareStateWork(self.share_persister)
 
     @cached_property
     def name_matching(self) -> NameMatching:
         """Matches names with regular expressions."""
-        from .runtime.name_matching import NameMatching
+        from .runtime.shards.name_matching import NameMatching
 
         return NameMatching(self.workers, self.clock.live.monotonic_s)
 
     @cached_property
     def state_log(self) -> StateLog:
         """The log lines about coordinators; imported with the first of them."""
-        from .runtime.state_log import StateLog
+        from .runtime.shards.state_log import StateLog
 
         return StateLog(self.clock)
 

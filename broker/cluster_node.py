@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from .runtime.partitions import OtherNode
+from .runtime.markers.partitions import OtherNode
 
 if TYPE_CHECKING:
     from ..coordinator.share_state.coordinator import ShareStates
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.producer_ids import ProducerIds
     from ..metadata.catalog import Topic
     from ..storage.log import PartitionLog
-    from .runtime.coordinators import AnyCoordinator, Coordinator
-    from .runtime.marker_channel import MarkerChannel
-    from .runtime.share_partitions import SharePartitions
+    from .runtime.markers.marker_channel import MarkerChannel
+    from .runtime.shards.coordinators import AnyCoordinator, Coordinator
+    from .runtime.share.share_partitions import SharePartitions
 
 
 class ClusterNode(OtherNode, Protocol):

@@ -14,7 +14,7 @@ from ..coordinator.group_records import OffsetCommitted, OffsetRemoved
 from ..coordinator.transactions.states import PREPARED, State, Transaction
 from ..metadata.catalog import CLUSTER_METADATA, CONSUMER_OFFSETS, INTERNAL_TOPICS
 from ..protocol.api_keys import ApiKey
-from ..storage.file_events import (
+from ..storage.disk.file_events import (
     ProducerSnapshotWritten,
     SegmentDeleted,
     SegmentRolled,

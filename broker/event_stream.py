@@ -2,8 +2,8 @@
 
 An observer is a function; it sees what happens and does not change it. Without observers `tell` is
 None, and the broker makes no event. The metrics of transactions are an observer
-(`runtime/transaction_metrics.py`), and so are the crash points of tests (`crash_points.py`). The
-types of events are in `events.py` and `storage/file_events.py`.
+(`runtime/metrics/transaction_metrics.py`), and so are the crash points of tests
+(`crash_points.py`). The types of events are in `events.py` and `storage/disk/file_events.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .log_output import Log
 
 if TYPE_CHECKING:
-    from ..storage.file_events import FileEvent
+    from ..storage.disk.file_events import FileEvent
     from .events import Event, Observer
 
 _log = Log("events")

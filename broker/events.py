@@ -2,7 +2,7 @@
 
 `event_stream.py` passes them to observers. A module imports a type where it makes the event, since
 a broker without observers needs none of these classes. Events of files are in
-`storage/file_events.py`.
+`storage/disk/file_events.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..metadata.records import MetadataRecord
     from ..protocol.api_keys import ApiKey
     from ..protocol.errors import Code
-    from ..storage.file_events import FileEvent
+    from ..storage.disk.file_events import FileEvent
 
 
 class ConnectionOpened(NamedTuple):

@@ -19,7 +19,7 @@ from prometheus_client.core import (
 )
 
 from ..protocol.api_keys import ApiKey
-from .runtime.transaction_metrics import BUCKETS_S, Histogram
+from .runtime.metrics.transaction_metrics import BUCKETS_S, Histogram
 from .scheduling.turns import Turns
 from .share_metrics import collect_shares
 

@@ -25,9 +25,9 @@ from .kafka_metrics import collect_kafka
 from .metrics_page import Page
 from .net.listening import listen_on
 from .probes import probes_of
-from .runtime.request_metrics import RequestMetrics
-from .runtime.topic_metrics import TopicMetrics
-from .runtime.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
+from .runtime.metrics.request_metrics import RequestMetrics
+from .runtime.metrics.topic_metrics import TopicMetrics
+from .runtime.metrics.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
 from .scheduling.holds import BUCKETS_S as HOLD_BUCKETS_S
 
 if TYPE_CHECKING:

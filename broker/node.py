@@ -25,13 +25,13 @@ from ..metadata.catalog import (
 )
 from ..metadata.records import EndPoint
 from ..protocol.errors import Code, Refused
-from ..storage.files import Files
+from ..storage.disk.files import Files
 from ..storage.log import PartitionLog
 from .clock import Clock
 from .cluster import Cluster
 from .log_output import Log
-from .runtime.coordinators import Coordinator
-from .runtime.fetch_sessions import FetchSessions
+from .runtime.fetching.fetch_sessions import FetchSessions
+from .runtime.shards.coordinators import Coordinator
 from .runtime.work_limits import WORK_LIMITS, WorkLimits
 from .settings.config import BrokerConfig
 from .settings.listeners import Listener
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
-    from .runtime.coordinators import AnyCoordinator
-    from .runtime.creation_errors import CreationErrors
-    from .runtime.delegation_tokens import DelegationTokenExpiry, DelegationTokenSecrets
-    from .runtime.marker_channel import MarkerChannel
-    from .runtime.marker_requests import MarkerRequests
-    from .runtime.quotas import Quotas
-    from .runtime.request_metrics import RequestMetrics
-    from .runtime.shard import Shard, ShardServices
-    from .runtime.share_partitions import SharePartitions
-    from .runtime.topic_metrics import TopicMetrics
-    from .runtime.transaction_metrics import TransactionMetrics
+    from .runtime.controller.creation_errors import CreationErrors
+    from .runtime.controller.delegation_tokens import DelegationTokenExpiry, DelegationTokenSecrets
+    from .runtime.markers.marker_channel import MarkerChannel
+    from .runtime.markers.marker_requests import MarkerRequests
+    from .runtime.metrics.request_metrics import RequestMetrics
+    from .runtime.metrics.topic_metrics import TopicMetrics
+    from .runtime.metrics.transaction_metrics import TransactionMetrics
+    from .runtime.quotas.quotas import Quotas
+    from .runtime.shards.coordinators import AnyCoordinator
+    from .runtime.shards.shard import Shard, ShardServices
+    from .runtime.share.share_partitions import SharePartitions
 
 _log = Log("nodes")
 _NO_EPOCH = -1
@@ -190,13 +190,13 @@ class Node:
         return self._marker_channel is not None and self._marker_channel.is_sending
 
     def _marker_requests(self) -> MarkerRequests:
-        from .runtime.marker_requests import MarkerRequests
+        from .runtime.markers.marker_requests import MarkerRequests
 
         cluster = self.cluster
         return MarkerRequests(self.node_id, cluster.nodes, cluster.peers, self.config, self.clock)
 
     def _resume_markers(self, shard: Shard[Transactions]) -> None:
-        from .runtime.marker_channel import resume
+        from .runtime.markers.marker_channel import resume
 
         resume(self.marker_channel, shard)
 
@@ -206,7 +206,7 @@ class Node:
         if not self.catalog.quotas.by_entity:
             return None
         if self._quotas is None:
-            from .runtime.quotas import quotas_by
+            from .runtime.quotas.quotas import quotas_by
 
             self._quotas = quotas_by(self.config, self.catalog.quotas)
         return self._quotas
@@ -214,7 +214,7 @@ class Node:
     @cached_property
     def creation_errors(self) -> CreationErrors:
         """Why internal topics of streams groups could not be created."""
-        from .runtime.creation_errors import CreationErrors
+        from .runtime.controller.creation_errors import CreationErrors
 
         return CreationErrors(self.clock)
 
@@ -222,7 +222,7 @@ class Node:
     def share_partitions(self) -> SharePartitions:
         """The partitions that this node leads for share groups; imported with the first fetch."""
         if self._share_partitions is None:
-            from .runtime.share_partitions import SharePartitions
+            from .runtime.share.share_partitions import SharePartitions
 
             cluster = self.cluster
             self._share_partitions = SharePartitions(
@@ -435,7 +435,7 @@ class Node:
         self.cluster.close(clean=clean)
 
     def _expire_tokens(self, secrets: DelegationTokenSecrets) -> None:
-        from .runtime.delegation_tokens import DelegationTokenExpiry
+        from .runtime.controller.delegation_tokens import DelegationTokenExpiry
 
         interval_ms = self.config["delegation.token.expiry.check.interval.ms"]
         self._token_expiry = DelegationTokenExpiry(
@@ -471,8 +471,8 @@ class Node:
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
         from ..coordinator.transactions.records import encode, value_version_of
         from ..coordinator.transactions.states import WriteMarkers
-        from .runtime.append_errors import of_transactions
-        from .runtime.shard import Shard
+        from .runtime.shards.append_errors import of_transactions
+        from .runtime.shards.shard import Shard
 
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
             return encode(record, value_version_of(self.transaction_version))
@@ -519,9 +519,9 @@ class Node:
         from ..coordinator.group_kinds import SHARE
         from ..coordinator.group_records import decode, encode
         from ..coordinator.outcome import Notice
-        from .runtime.group_settings import group_machine
-        from .runtime.group_transitions import GroupTransitions
-        from .runtime.shard import Shard
+        from .runtime.groups.group_settings import group_machine
+        from .runtime.shards.group_transitions import GroupTransitions
+        from .runtime.shards.shard import Shard
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
         machine = group_machine(self.config, self.catalog)
@@ -543,14 +543,14 @@ class Node:
         )  # fmt: skip
 
     def _share_state_shard(self, partition: int) -> Shard[ShareStates]:
-        from .runtime.share_persister import share_state_shard
+        from .runtime.share.share_persister import share_state_shard
 
         log = self._internal_log(SHARE_GROUP_STATE, partition)
         return share_state_shard(self.config, self.catalog, log, self._shard_services)
 
     @cached_property
     def _shard_services(self) -> ShardServices:
-        from .runtime.shard import ShardServices
+        from .runtime.shards.shard import ShardServices
 
         return ShardServices(
             clock=self.clock,
@@ -595,6 +595,6 @@ def _token_secrets(config: BrokerConfig, catalog: Catalog) -> DelegationTokenSec
     key = config["delegation.token.secret.key"]
     if not key:
         return None
-    from .runtime.delegation_tokens import DelegationTokenSecrets
+    from .runtime.controller.delegation_tokens import DelegationTokenSecrets
 
     return DelegationTokenSecrets(key, catalog)

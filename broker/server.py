@@ -33,7 +33,7 @@ from .variants import USUAL, Variants
 if TYPE_CHECKING:
     import socket
 
-    from ..storage.files import Files
+    from ..storage.disk.files import Files
     from .metrics import Metrics
 
 _log = Log("nodes")
@@ -177,7 +177,7 @@ def _with_path(trouble: Exception, directory: Path) -> str:
         if failed is trouble and failed.filename is not None:
             return f"cannot use {os.fsdecode(failed.filename)}: {failed.strerror}"
         return said
-    from .runtime.storage_trouble import remedy
+    from .runtime.logs.storage_trouble import remedy
 
     where = "" if str(directory) in said else f"{directory}: "
     return f"{where}{said}: {remedy(failed).partition(':')[0]}"

@@ -11,7 +11,7 @@ from .scheduling.turns import Turns
 
 if TYPE_CHECKING:
     from .node import Node
-    from .runtime.dead_letters import DeadLetterQueues
+    from .runtime.share.dead_letters import DeadLetterQueues
 
 
 async def collect_shares(nodes: list[Node], turns: Turns) -> list[Metric]:

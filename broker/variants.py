@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.states import TransactionRecord
     from ..protocol.errors import Code
     from .releases.release import Release
-    from .runtime.marker_channel import MarkerChannel
+    from .runtime.markers.marker_channel import MarkerChannel
 
 
 class Variants:
@@ -39,7 +39,7 @@ class Variants:
 
     def marker_channel(self) -> type[MarkerChannel]:
         """What writes the markers of transactions."""
-        from .runtime.marker_channel import MarkerChannel
+        from .runtime.markers.marker_channel import MarkerChannel
 
         return MarkerChannel
 

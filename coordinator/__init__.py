@@ -1,7 +1,7 @@
 """The coordinators as pure state machines: transactions, groups, offsets. No clock, file, await.
 
 A machine decides and returns an `Outcome`; it changes durable state only when a record of its log
-is replayed, at a restart as in operation. A shard (`broker/runtime/shard.py`) runs it:
+is replayed, at a restart as in operation. A shard (`broker/runtime/shards/shard.py`) runs it:
 
     outcome = machine.end(request, now)      # decide: nothing durable has changed
     log.append(outcome.records)              # append: one batch, whole or not at all

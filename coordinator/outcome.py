@@ -1,7 +1,7 @@
 """The result of a decision of a state machine: an `Outcome` of records, effects and a reply.
 
-The shard (`broker/runtime/shard.py`) appends the records, has the machine replay them, carries out
-the effects and replies. Durable state changes by the replay alone; see `volatile.py`.
+The shard (`broker/runtime/shards/shard.py`) appends the records, has the machine replay them,
+carries out the effects and replies. Durable state changes by the replay alone; see `volatile.py`.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
     new = [path for path in directories if path not in formatted]
     if not new:
         line("All of the log directories are already formatted.")
-    from ..storage.files import RealFiles, write_atomically
+    from ..storage.disk.files import RealFiles, write_atomically
 
     files = RealFiles()
     for path in new:
@@ -137,8 +137,8 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
 def _write_bootstrap(directory: Path, credentials: Sequence[MetadataRecord]) -> None:
     from ..metadata.features import FEATURES
     from ..metadata.records import FeatureLevelRecord, encode
-    from ..storage.files import RealFiles
-    from ..storage.quorum import write_bootstrap_checkpoint
+    from ..storage.disk.files import RealFiles
+    from ..storage.kraft.quorum import write_bootstrap_checkpoint
 
     features = [FeatureLevelRecord(name, level) for name, level in FEATURES.items()]
     records = [encode(record) for record in (*features, *credentials)]

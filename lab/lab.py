@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from .check import apis_of, check_rule
-from .dispatch import OF_REQUEST, act_on_requests
-from .faults import Rule, can_be_released
-from .orders import LabOrders
-from .rules import ClockAdvance, LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
-from .state import LabState
-from .steps import Steps
-from .unusual import unusual_in
+from .actions.broker_steps import Steps
+from .actions.dispatch import OF_REQUEST, act_on_requests
+from .actions.lab_state import LabState
+from .actions.rule_checks import apis_of, check_rule
+from .actions.unusual import unusual_in
+from .rules.orders import LabOrders
+from .rules.rule import ClockAdvance, LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
+from .rules.rule_table import Rule, can_be_released
 
 if TYPE_CHECKING:
     from ..broker.net.sockets import NodeSockets

@@ -13,7 +13,7 @@ from ..trace.wildcards import fits
 
 if TYPE_CHECKING:
     from ..broker.cluster import Cluster
-    from ..broker.runtime.led_share_partition import LedSharePartition
+    from ..broker.runtime.share.led_share_partition import LedSharePartition
     from ..coordinator.share_partition.in_flight import Run
 
 

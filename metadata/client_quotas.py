@@ -2,7 +2,7 @@
 
 Pure, like the catalog (KIP-546, KIP-612). Errors, with Kafka's messages, are those of
 org.apache.kafka.controller.ClientQuotaControlManager and org.apache.kafka.image.ClientQuotasImage;
-broker/runtime/quotas.py enforces the quotas.
+broker/runtime/quotas/quotas.py enforces the quotas.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..broker.server import Ready
     from ..broker.settings.config import BrokerConfig, LoginSections
     from ..broker.variants import Variants
-    from ..lab.control import Control
+    from ..lab.control.control import Control
 
     OnReady = Callable[[Mapping[str, object]], None]
 
@@ -265,7 +265,7 @@ def _variants(given: str | None, release: Release | None) -> Variants:
         return USUAL
     found = Variants()
     if given:
-        from ..lab.emulations import KafkaBugs, UnknownBug
+        from ..lab.actions.emulations import KafkaBugs, UnknownBug
 
         try:
             found = KafkaBugs(each.strip() for each in given.split(","))
@@ -281,7 +281,7 @@ def _control(given: str | None, *, anywhere: bool) -> Control | None:
         return None
     from pathlib import Path
 
-    from ..lab.control import Control
+    from ..lab.control.control import Control
 
     host, _, port = given.rpartition(":")
     if "/" in given or not port.isdecimal():

@@ -15,23 +15,23 @@ from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_heade
 from ..protocol.control import Marker, read_marker
 from ..protocol.errors import Code, Refused
 from ..protocol.lazy_dataclass import dataclass
-from . import validation
-from .aborted import AbortedTransaction, AbortedTransactions
 from .appended import Appended, Origin
-from .checking import Checked, Rules, check_at_once
-from .damage import Report, ignore_damage
-from .files import Bytes, Files
-from .flush import Flush, Unsynced
+from .disk.damage import Report, ignore_damage
+from .disk.files import Bytes, Files
 from .log_config import LogConfig
-from .producers import ProducerStates
-from .reads import FileRange, Found, Read, ReadLimits
-from .recovery import Stop, aborted_by, load, rebuild_aborted_transactions
-from .saved_state import SavedState, write_segment_files
-from .segment import Segment
-from .segments import Later, Segments
+from .producer_state.aborted import AbortedTransaction, AbortedTransactions
+from .producer_state.producers import ProducerStates
+from .producer_state.transaction_check import TransactionCheck
+from .records import batch_frame as validation
+from .records.client_batch import Checked, Rules, check_at_once
+from .recovery.recovery import Stop, aborted_by, load, rebuild_aborted_transactions
+from .recovery.saved_state import SavedState, write_segment_files
+from .segments.flush import Flush, Unsynced
+from .segments.log_segments import Later, Segments
+from .segments.reads import FileRange, Found, Read, ReadLimits
+from .segments.segment import Segment
+from .segments.time_search import TimedOffset, first_since, latest
 from .steps import Steps, at_once
-from .time_search import TimedOffset, first_since, latest
-from .transaction_check import TransactionCheck
 
 _HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 _CLIENT: Final = Origin.CLIENT  # a look-up of it costs 0.1 us in Python 3.11

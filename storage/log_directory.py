@@ -17,10 +17,10 @@ from itertools import chain
 from typing import Final
 
 from ..metadata.topics import CLUSTER_METADATA
-from .boot_mark import BootMark
-from .checkpoint import Checkpoint, Offsets, TopicPartition, read_checkpoint
-from .damage import Damage, Report, read_copy
-from .directory_names import (
+from .disk.boot_mark import BootMark
+from .disk.checkpoint import Checkpoint, Offsets, TopicPartition, read_checkpoint
+from .disk.damage import Damage, Report, read_copy
+from .disk.directory_names import (
     DELETED_SUFFIX,
     STRAY_SUFFIX,
     is_deleted,
@@ -28,18 +28,18 @@ from .directory_names import (
     is_partition,
     marked,
 )
-from .files import Files, write_atomically
-from .log import LogServices, PartitionLog
-from .log_config import LogConfig
-from .meta_properties import (
+from .disk.files import Files, write_atomically
+from .disk.meta_properties import (
     META_PROPERTIES,
     WrongDirectory,
     own_meta_properties,
     read_meta_properties,
 )
-from .recovery import Stop
+from .disk.topic_id_file import check_topic_id, write_topic_id
+from .log import LogServices, PartitionLog
+from .log_config import LogConfig
+from .recovery.recovery import Stop
 from .steps import Steps, at_once
-from .topic_id_file import check_topic_id, write_topic_id
 
 LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"

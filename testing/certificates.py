@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..security.jks import JksStore, KeyEntry, write_jks
-from ..storage.files import RealFiles, write_atomically
+from ..storage.disk.files import RealFiles, write_atomically
 
 if TYPE_CHECKING:
     from ..security.certificates import Issued

@@ -17,9 +17,9 @@ from ..client.record_reader import RecordReader
 from ..protocol.batch import BatchHeader
 from ..protocol.errors import Refused
 from ..protocol.records import records_in
-from ..storage.directory_inspection import DirectoryReport, inspect_directory
-from ..storage.inspection import PartitionReport, inspect_partition
-from ..storage.segment import Segment
+from ..storage.inspection.directory_inspection import DirectoryReport, inspect_directory
+from ..storage.inspection.partition_inspection import PartitionReport, inspect_partition
+from ..storage.segments.segment import Segment
 from ..verdict.oracle.history import Value
 from ..verdict.oracle.oracle import PLAIN, LogRecord
 

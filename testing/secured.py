@@ -72,7 +72,7 @@ class BrokerSecurity:
 
     def written(self, directory: Path) -> Path:
         """Write the settings of the broker into a file that only its user can read."""
-        from ..storage.files import RealFiles, write_atomically
+        from ..storage.disk.files import RealFiles, write_atomically
 
         path = directory / "secured.properties"
         content = properties_of(self.broker_settings(directory)).encode()

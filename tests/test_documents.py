@@ -19,11 +19,13 @@ import yaml
 from ottla.broker.log_names import LOGGERS, NAMES
 from ottla.broker.net import connection, held_memory
 from ottla.broker.releases.setting_rows import ROWS
-from ottla.broker.runtime import authorizer, fetch_sessions, quotas
+from ottla.broker.runtime import authorizer
+from ottla.broker.runtime.fetching import fetch_sessions
+from ottla.broker.runtime.quotas import quotas
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS, FOREIGN
 from ottla.broker.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.spark.exactly_once.producer_settings import JAVA_DEFAULTS, RENAMED
-from ottla.storage import open_files
+from ottla.storage.disk import open_files
 
 from .project_files import FILES, ROOMS, ROOT, name
 

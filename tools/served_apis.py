@@ -19,9 +19,10 @@ from ottla.protocol import codec
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "reference" / "compatibility.md"
 
+LINE_LENGTH: Final = 100
 _HEAD: Final = '''"""The versions of all APIs, and the modules of their handlers; by `make apis`.
 
-ApiVersions answers them. A module in `broker/handlers/` is imported at the first use of its API.
+ApiVersions answers them. A module below `broker/handlers/` is imported at the first use of its API.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _TABLE: Final = re.compile(r"\| key \| API \| versions \|\n\|--:\|---\|---\|\n(\
 
 def declared() -> dict[str, str]:
     """The text of each file that is made, by its path from the root of the repository."""
-    for module in pkgutil.iter_modules(handlers.__path__, f"{handlers.__name__}."):
+    for module in pkgutil.walk_packages(handlers.__path__, f"{handlers.__name__}."):
         import_module(module.name)
     rows = dict(sorted(DECLARED.items()))
-    table = "".join(f"    ApiKey.{key.name}: {_call(served)},\n" for key, served in rows.items())
+    table = "".join(_row(f"    ApiKey.{key.name}: ", served) for key, served in rows.items())
     page = ["| key | API | versions |\n|--:|---|---|\n"]
     for key, served in rows.items():
         page.append(f"| {key} | {codec.api_name(key)} | {versions(served)} |\n")
@@ -59,14 +60,18 @@ def versions(served: Served) -> str:
     return str(lowest) if lowest == highest else f"{lowest}-{highest}"
 
 
-def _call(served: Served) -> str:
-    """The expression that makes it, without defaults."""
+def _row(start: str, served: Served) -> str:
+    """The row of an API, without defaults, on as many lines as ruff gives it."""
     usual = Served(served.lowest, served.highest, served.module)
     values = [str(served.lowest), str(served.highest), f'"{served.module}"']
     for name, value in served._asdict().items():
         if value != getattr(usual, name):
             values.append(f"{name}={value}")
-    return f"Served({', '.join(values)})"
+    inner = ", ".join(values)
+    row = f"{start}Served({inner}),\n"
+    if len(row) <= LINE_LENGTH + 1:
+        return row
+    return f"{start}Served(\n        {inner}\n    ),\n"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What a broker writes of its clients, as typed events; reads and shows them.
 
-`events.py` has a struct for each kind of line, which the lab (`ottla.lab.trace`) makes and every
-reader gets; `reader.py` reads a file, also while a broker writes it; `exchanges.py` puts a request,
-its answer and its changes together; `messages.py` says what the messages have in any API.
+`events.py` has a struct for each kind of line, which the lab (`lab/tracing/trace.py`) makes and
+every reader gets; `reader.py` reads a file, also while a broker writes it; `exchanges.py` puts a
+request, its answer and its changes together; `messages.py` says what the messages have in any API.
 `view.py` makes a line of each request, `words.py` says in a few words what it asks and gets,
 `lanes.py` draws transactions side by side, `rows.py` and `parquet.py` make tables. `wildcards.py`
 compares names with * and ?.

@@ -12,7 +12,7 @@ from typing import Final
 
 from ..clock import Clock, Timer
 from ..log_output import Log
-from ..runtime.quota_rates import Rate, Window
+from ..runtime.quotas.quota_rates import Rate, Window
 from ..settings.config import BrokerConfig
 from .connection import Connection
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.receive_buffers import ReceiveBuffers
-from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
+from ...storage.disk.open_files import OPEN_FILES, RESERVED, OpenFiles
 from ..clock import Clock, Timer, within_ms
 from ..complaints import Complaints
 from ..event_stream import Events

@@ -61,12 +61,12 @@ class OnResource(NamedTuple):
 
 
 Guard: TypeAlias = NoGuard | OnCluster | OnResource | str
-"""Who may use an API. A text is MODULE.FUNCTION of a guard that removes the parts of a request that
-its sender may not use (guards.py)."""
+"""Who may use an API. A text is MODULE.FUNCTION of a guard in `guards/`, which removes the parts of
+a request that its sender may not use."""
 
 
 class Served(NamedTuple):
-    """The versions of an API, and the module of its handler in `broker/handlers/`.
+    """The versions of an API, and the module of its handler below `broker/handlers/`.
 
     Attributes:
         closed_below, highest_unstable: see `serves`.
@@ -115,7 +115,7 @@ def serves(
     """
 
     def declare(function: Function) -> Function:
-        module = function.__module__.rpartition(".")[2]
+        module = function.__module__.rpartition(".handlers.")[2]
         DECLARED[api_key] = Served(*versions, module, closed_below, highest_unstable)
         APIS[api_key] = Api(function, guard, older_codes)
         return function

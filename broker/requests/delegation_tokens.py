@@ -15,7 +15,7 @@ from .context import Context
 
 if TYPE_CHECKING:
     from ..node import Node
-    from ..runtime.delegation_tokens import DelegationTokenSecrets
+    from ..runtime.controller.delegation_tokens import DelegationTokenSecrets
 
 NO_TIME_MS: Final = -1
 """The times of an answer that the broker refuses; those that its controller refuses have 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Refused
-from ..runtime import finished_deletions
+from ..runtime.logs import finished_deletions
 
 if TYPE_CHECKING:
     from ..node import Node

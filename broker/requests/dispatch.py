@@ -298,7 +298,7 @@ class Dispatch:
 
 
 def _guarded(declared: Api) -> Handler:
-    from .guards import guarded
+    from .guards.guard import guarded
 
     return guarded(declared)
 

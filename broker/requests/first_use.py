@@ -23,7 +23,7 @@ GROUP_MODULES: Final = (
     "coordinator.classic.requests",
     "coordinator.group_kind",
     "coordinator.groups",
-    "broker.runtime.group_settings",
+    "broker.runtime.groups.group_settings",
 )
 """The modules of a group coordinator, the lower ones first."""
 _CONSUMER_GROUP_MODULES: Final = (
@@ -93,7 +93,7 @@ def first_heartbeat(api_of: Callable[[int], Api]) -> Api:
         declared = api_of(context.api_key)
         if node.authorizer is None:
             return await declared.handler(node, context, request)
-        from .guards import guarded
+        from .guards.guard import guarded
 
         return await guarded(declared)(node, context, request)
 

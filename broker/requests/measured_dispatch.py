@@ -10,7 +10,7 @@ from ...protocol.api_keys import ApiKey
 from .dispatch import Answer, Dispatch
 
 if TYPE_CHECKING:
-    from ..runtime.request_metrics import RequestMetrics
+    from ..runtime.metrics.request_metrics import RequestMetrics
     from ..scheduling.holds import Holds
     from .context import ConnectionInfo, Context
 

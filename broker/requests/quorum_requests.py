@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import Operation
 from ...protocol.errors import Code, Refused
-from ...storage.meta_properties import encode_uuid
-from ...storage.quorum import ReplicaKey
+from ...storage.disk.meta_properties import encode_uuid
+from ...storage.kraft.quorum import ReplicaKey
 from .api import OnCluster
 
 if TYPE_CHECKING:

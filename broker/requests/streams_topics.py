@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...coordinator.streams.configured import InternalTopic
 from ...protocol.errors import Code, Refused
-from ..runtime.encoded_ahead import ATTEMPTS, encode_ahead
+from ..runtime.shards.encoded_ahead import ATTEMPTS, encode_ahead
 from .authorization import Operation, may_cluster, may_topic
 from .deleted_topics import finish_deletion
 

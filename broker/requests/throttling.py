@@ -1,7 +1,7 @@
 """Measures requests against quotas, and throttles their clients (KIP-219).
 
-`broker/runtime/quotas.py` has the quotas and the usage of each client. This module is imported when
-the first quota is set.
+`broker/runtime/quotas/quotas.py` has the quotas and the usage of each client. This module is
+imported when the first quota is set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import has_field
-from ..runtime.quotas import Exceeded
+from ..runtime.quotas.quotas import Exceeded
 
 if TYPE_CHECKING:
     from ...protocol.api_types.produce import ProduceRequest

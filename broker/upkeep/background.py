@@ -15,14 +15,14 @@ from weakref import WeakKeyDictionary
 
 from ...storage.log import PartitionLog
 from ..log_output import Log
-from ..runtime.blocking_steps import NO_RESOURCES, in_threads, reason_of
+from ..runtime.logs.blocking_steps import NO_RESOURCES, in_threads, reason_of
 from .cleaner import Cleaner
 
 if TYPE_CHECKING:
     from ...storage.log_directory import LogDirectory
     from ..clock import Clock
-    from ..runtime.flushes import Flushes
-    from ..runtime.loading import Loading
+    from ..runtime.logs.flushes import Flushes
+    from ..runtime.shards.loading import Loading
     from ..settings.config import BrokerConfig
     from .removals import Removals
 
@@ -161,7 +161,7 @@ class Background:
 
     def _retain(self, log: PartitionLog) -> Iterator[None]:
         """Apply retention; the cleaner does that for compacted logs, as in Kafka."""
-        from ...storage.retention import delete_old_in_steps
+        from ...storage.cleaning.retention import delete_old_in_steps
 
         if not log.config.compacts:
             yield from delete_old_in_steps(log, self._clock.now_ms())

@@ -19,16 +19,16 @@ from weakref import WeakSet
 from ...protocol.errors import Refused
 from ...storage.log import PartitionLog
 from ..log_output import Log
-from ..runtime.blocking_steps import NO_RESOURCES, in_thread, in_threads, reason_of
+from ..runtime.logs.blocking_steps import NO_RESOURCES, in_thread, in_threads, reason_of
 
 if TYPE_CHECKING:
-    from ...storage.cleanable import Cleanable
-    from ...storage.compaction import Compacted
+    from ...storage.cleaning.cleanable import Cleanable
+    from ...storage.cleaning.compaction import Compacted
+    from ...storage.cleaning.throttle import Throttle
     from ...storage.log_directory import LogDirectory
     from ...storage.steps import Steps
-    from ...storage.throttle import Throttle
     from ..clock import Clock
-    from ..runtime.loading import Loading
+    from ..runtime.shards.loading import Loading
     from ..settings.config import BrokerConfig
 
 # A tenth of a processor: a process that uses all of it is suspended by the system for milliseconds,
@@ -128,7 +128,7 @@ class Cleaner:
         Age and size count only with `cleanup.policy=compact,delete`. A log is skipped if it is
         damaged, in progress, or failed since the last round.
         """
-        from ...storage.retention import delete_old_in_steps
+        from ...storage.cleaning.retention import delete_old_in_steps
 
         now_ms = self._clock.now_ms()
         for count, log in enumerate(list(self._directory.logs()), 1):
@@ -178,8 +178,8 @@ class Cleaner:
         )
 
     async def _dirtiest(self) -> Cleanable | None:
-        from ...storage.cleanable import cleanable
-        from ...storage.time_search import load_times_in_steps
+        from ...storage.cleaning.cleanable import cleanable
+        from ...storage.segments.time_search import load_times_in_steps
 
         now_ms, directory = self._clock.now_ms(), self._directory
         dirtiest: Cleanable | None = None
@@ -211,8 +211,8 @@ class Cleaner:
 
     async def _clean(self, todo: Cleanable) -> Compacted | None:
         """Take all steps of a round; None if the log was deleted or truncated meanwhile."""
-        from ...storage.compaction import Superseded, compact
-        from ...storage.throttle import Throttle
+        from ...storage.cleaning.compaction import Superseded, compact
+        from ...storage.cleaning.throttle import Throttle
 
         config = self._config
         if self._throttle is None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from ...storage.segment import LOG
+from ...storage.segments.segment import LOG
 from ..log_output import Log
 
 if TYPE_CHECKING:

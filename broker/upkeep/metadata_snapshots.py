@@ -10,15 +10,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Refused
-from ...storage.metadata_log import MetadataLog, MetadataLogConfig
+from ...storage.kraft.metadata_log import MetadataLog, MetadataLogConfig
 from ..log_output import Log
-from ..runtime.blocking_steps import NO_RESOURCES, in_threads
+from ..runtime.logs.blocking_steps import NO_RESOURCES, in_threads
 
 if TYPE_CHECKING:
     from ...metadata.catalog import Catalog
-    from ...storage.metadata_snapshot import ToWrite
+    from ...storage.kraft.metadata_snapshot import ToWrite
     from ..clock import Clock
-    from ..runtime.flushes import Flushes
+    from ..runtime.logs.flushes import Flushes
     from ..settings.config import BrokerConfig
 
 _log = Log("metadata")

@@ -11,10 +11,10 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...storage.files import Files
+from ...storage.disk.files import Files
 from ..clock import is_in_event_loop
 from ..log_output import Log
-from ..runtime.blocking_steps import reason_of
+from ..runtime.logs.blocking_steps import reason_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...protocol.batch import BatchHeader, Compression
 from ...protocol.control import read_marker
 from ...protocol.errors import Refused
-from ...storage.segment import Segment
+from ...storage.segments.segment import Segment
 
 
 def codec_of(header: BatchHeader) -> str:

@@ -14,9 +14,13 @@ from ...console.tables import Table, format_time, plural, print_json, print_line
 from ...protocol.batch import BatchHeader
 from ...protocol.errors import Refused
 from ...protocol.records import records_in
-from ...storage.directory_inspection import DirectoryReport, inspect_directory
-from ...storage.inspection import PartitionReport, SegmentReport, inspect_partition
-from ...storage.segment import Segment
+from ...storage.inspection.directory_inspection import DirectoryReport, inspect_directory
+from ...storage.inspection.partition_inspection import (
+    PartitionReport,
+    SegmentReport,
+    inspect_partition,
+)
+from ...storage.segments.segment import Segment
 from .batches import codec_of, kind_of
 
 _BATCHES_SHOWN = 1000

@@ -11,8 +11,8 @@ from ...console.tables import print_json
 from ...protocol.batch import BatchHeader
 from ...protocol.errors import Refused
 from ...protocol.records import Header, Record, records_in
-from ...storage.inspection import PartitionReport
-from ...storage.segment import Segment
+from ...storage.inspection.partition_inspection import PartitionReport
+from ...storage.segments.segment import Segment
 from .batches import codec_of, kind_of
 
 

@@ -20,7 +20,7 @@ from ...trace.events import (
     Event,
     Request,
 )
-from ..sights import name_of_key
+from ..tracing.sights import name_of_key
 from .broker_nodes import NAMING, BrokerNodes
 from .decoded_frames import (
     Undecoded,

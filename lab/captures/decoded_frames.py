@@ -13,7 +13,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.decoding import Decoder, skip_tagged_fields
 from ...protocol.errors import Malformed
 from ...protocol.messages import RequestHeader, read_request_header
-from ..trace_events import answer_fields, request_fields
+from ..tracing.trace_events import answer_fields, request_fields
 from .frame_cutter import Frame
 
 _MOST_ELEMENTS: Final = 2_000_000

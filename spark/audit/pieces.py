@@ -22,7 +22,7 @@ from ...protocol.batch import (
     TRANSACTIONAL,
     read_header,
 )
-from ...storage.aborted import decode as decode_index
+from ...storage.producer_state.aborted import decode as decode_index
 from ..kafka_log.batch_rows import controls, last_sequences
 from ..kafka_log.blocks import Block, Gap
 from ..kafka_log.columns import last_offsets

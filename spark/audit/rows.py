@@ -18,7 +18,7 @@ from ...audit.rules import Finding
 from ...audit.whole import Logs
 from ...protocol.batch import LOG_OVERHEAD, BatchHeader, read_header
 from ...protocol.errors import Refused
-from ...storage.directory_inspection import catalog_in, may_be_compacted
+from ...storage.inspection.directory_inspection import catalog_in, may_be_compacted
 from ..kafka_log.files import LocalStore, store_of
 from ..kafka_log.listing import METADATA_TOPIC, partitions_in
 from ..kafka_log.options import Options

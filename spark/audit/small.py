@@ -17,7 +17,7 @@ from ...audit.whole import Logs
 from ...protocol.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, read_header
 from ...protocol.checksum import crc32c
 from ...protocol.errors import Refused
-from ...storage.aborted import decode as decode_index
+from ...storage.producer_state.aborted import decode as decode_index
 from ..kafka_log.files import OpenFile, read_whole
 from ..kafka_log.listing import METADATA_TOPIC, Partition, Segment, partitions_in
 

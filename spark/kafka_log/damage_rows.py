@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...protocol.batch import LOG_OVERHEAD
-from ...storage import producer_snapshot
-from ...storage.indexes import OffsetIndex, TimeIndex
+from ...storage.producer_state import producer_snapshot
+from ...storage.segments.indexes import OffsetIndex, TimeIndex
 from .blocks import Block, Gap, walk
 from .columns import last_offsets, rows_to_batch
 from .fates import whole_range
@@ -174,7 +174,7 @@ class _Checks:
                 return
 
     def _is_transaction_index(self, content: bytes) -> bool:
-        from ...storage.aborted import decode
+        from ...storage.producer_state.aborted import decode
 
         if len(content) % _ABORTED_BYTES:
             return False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...protocol.batch import CONTROL, TRANSACTIONAL
-from ...storage import producer_snapshot
+from ...storage.producer_state import producer_snapshot
 from .batch_rows import ABORT, COMMIT, controls
 from .blocks import MAX_SEGMENT_OFFSETS, Block, Gap, Range, walk
 from .columns import last_offsets

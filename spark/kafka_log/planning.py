@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...protocol.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, read_header
-from ...storage.indexes import TIME_ENTRY
+from ...storage.segments.indexes import TIME_ENTRY
 from .files import OpenFile, read_whole
 from .listing import Partition, Segment, partitions_in
 from .options import END, Options

@@ -14,7 +14,7 @@ from ottla.audit.coordinator import STATE_TOPIC, partition_for
 from ottla.coordinator.transactions.states import State
 from ottla.protocol.batch import build, seal
 from ottla.protocol.control import marker
-from ottla.storage.aborted import AbortedTransaction
+from ottla.storage.producer_state.aborted import AbortedTransaction
 from tests.audit.world import INTERNAL_PARTITIONS, NEXT_PRODUCER_ID, World
 
 

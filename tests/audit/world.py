@@ -18,8 +18,8 @@ from ottla.metadata.records import encode as encode_metadata
 from ottla.metadata.topics import ResourceType
 from ottla.protocol.batch import build, read_header
 from ottla.protocol.control import marker
-from ottla.storage.aborted import AbortedTransaction
-from ottla.storage.aborted import encode as encode_index
+from ottla.storage.producer_state.aborted import AbortedTransaction
+from ottla.storage.producer_state.aborted import encode as encode_index
 from tests.audit.names import uuid_of
 
 START_MS = 1_700_000_000_000

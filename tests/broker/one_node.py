@@ -19,7 +19,7 @@ from ottla.broker.settings.listeners import Listener
 from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
-from ottla.storage.files import Files
+from ottla.storage.disk.files import Files
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, connection_info, frame
 from tests.clocks import LoopClock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ottla.storage.files import Bytes, RealFiles
+from ottla.storage.disk.files import Bytes, RealFiles
 
 
 class RefusingFiles(RealFiles):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.files import RealFiles
 
 PATIENCE_S = 10.0
 

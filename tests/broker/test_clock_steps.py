@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.storage_trouble import StorageTrouble
+from ottla.broker.runtime.logs.storage_trouble import StorageTrouble
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build

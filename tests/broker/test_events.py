@@ -20,7 +20,7 @@ from ottla.broker.events import (
 )
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.storage.file_events import SegmentRolled
+from ottla.storage.disk.file_events import SegmentRolled
 from tests.broker.fakes import in_virtual_time
 from tests.broker.net.listening_node import Client, listening_node
 from tests.broker.observing import Heard, committed, hear

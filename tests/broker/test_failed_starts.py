@@ -16,8 +16,8 @@ from ottla.broker import server
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.broker.settings.config import BrokerConfig
-from ottla.lab.control import Control
-from ottla.storage.directory_inspection import inspect_directory
+from ottla.lab.control.control import Control
+from ottla.storage.inspection.directory_inspection import inspect_directory
 from tests.broker.one_node import OneNode
 
 MARK = ".kafka_cleanshutdown"

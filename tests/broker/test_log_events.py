@@ -16,7 +16,7 @@ from ottla.metadata.records import PartitionRecord, RemoveTopicRecord, TopicReco
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Code
-from ottla.storage.file_events import (
+from ottla.storage.disk.file_events import (
     ProducerSnapshotWritten,
     SegmentDeleted,
     SegmentRolled,

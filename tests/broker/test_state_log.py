@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ottla.broker import log_output
-from ottla.broker.runtime.leader_log import MOST_NAMED
-from ottla.broker.runtime.state_log import LINES
+from ottla.broker.runtime.controller.leader_log import MOST_NAMED
+from ottla.broker.runtime.shards.state_log import LINES
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla

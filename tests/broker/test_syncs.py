@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ottla.protocol.api_keys import ApiKey
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.files import RealFiles
 from tests.broker.one_node import OneNode, until
 from tests.storage.logs import NOW_MS, batch, end_of, in_transaction
 

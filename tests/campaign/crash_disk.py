@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from random import Random
 
-from ottla.storage.files import Bytes
+from ottla.storage.disk.files import Bytes
 from tests.storage.disk import Disk, PowerCut, _File
 
 

@@ -17,10 +17,10 @@ from uuid import UUID
 
 from ottla.broker.event_stream import Events
 from ottla.broker.events import RecordsAppended, RequestAnswered
-from ottla.broker.runtime import markers
-from ottla.broker.runtime.controller import Controller
-from ottla.broker.runtime.group_settings import group_machine
-from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.runtime.controller.controller import Controller
+from ottla.broker.runtime.groups.group_settings import group_machine
+from ottla.broker.runtime.markers import markers
+from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator import group_records
 from ottla.coordinator.consumer.kind import ConsumerKind
@@ -33,10 +33,10 @@ from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
 from ottla.metadata.records import EndPoint
 from ottla.protocol.api_keys import ApiKey
-from ottla.storage.damage import Damage
+from ottla.storage.disk.damage import Damage
+from ottla.storage.kraft.metadata_log import MetadataLog, MetadataLogConfig
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig
 from tests.campaign.crash_disk import CrashDisk
 from tests.clocks import StillClock
 from tests.storage.compacting import committed, compacted, values

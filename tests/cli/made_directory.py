@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ottla.broker.runtime.controller import Controller
+from ottla.broker.runtime.controller.controller import Controller
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.group_records import OffsetCommitted
 from ottla.coordinator.group_records import encode as encode_group
@@ -12,9 +12,9 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS, Catalog
 from ottla.metadata.records import EndPoint
 from ottla.protocol.batch import build
 from ottla.storage.appended import Origin
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.files import RealFiles
+from ottla.storage.kraft.metadata_log import MetadataLog
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.metadata_log import MetadataLog
 from tests.clocks import StillClock
 from tests.storage.logs import NOW_MS, batch, config, end_of, in_transaction, sent_by
 

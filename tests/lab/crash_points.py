@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, get_args, get_type_hints
 
-from ottla.lab.rules import Crash
+from ottla.lab.rules.rule import Crash
 from ottla.testing import Ottla
 
 from .clients import CLIENTS

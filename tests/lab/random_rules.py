@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from ottla.lab.corruption import KINDS
+from ottla.lab.answers.corruption import KINDS
 from ottla.testing import Ottla
 from ottla.testing.lab import LabRefused
 

@@ -10,8 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from ottla.lab.corruption import KINDS
-from ottla.lab.rules import ACTIONS, Action
+from ottla.lab.answers.corruption import KINDS
+from ottla.lab.rules.rule import ACTIONS, Action
 
 from .action_cases import CORRUPT_ENDS, DISKS, FORGETTING, HELD, LATE, OF_END, OF_PRODUCE
 from .clients import CLIENTS

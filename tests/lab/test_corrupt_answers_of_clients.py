@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from ottla.lab.corruption import KINDS
+from ottla.lab.answers.corruption import KINDS
 from ottla.testing import Ottla
 from ottla.testing.lab import FaultNotFired
 

@@ -12,10 +12,10 @@ import pytest
 
 from ottla.broker.requests.request_fields import shown
 from ottla.broker.requests.served_apis import HANDLERS
-from ottla.lab.check import check_rule
-from ottla.lab.corrupt_answer import Answered, joined
-from ottla.lab.corruption import KINDS, corrupt_frame
-from ottla.lab.rules import CannotFire, RuleSpec, WrongRule, read
+from ottla.lab.actions.rule_checks import check_rule
+from ottla.lab.answers.corrupt_answer import Answered, joined
+from ottla.lab.answers.corruption import KINDS, corrupt_frame
+from ottla.lab.rules.rule import CannotFire, RuleSpec, WrongRule, read
 from ottla.protocol import codec
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build, crc_is_right, headers_in, read_header

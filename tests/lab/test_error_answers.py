@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ottla.lab.error_answers import ErrorFor, refuse, why_no_place
+from ottla.lab.answers.error_answers import ErrorFor, refuse, why_no_place
 from ottla.protocol import codec
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ottla.client import Client, ErrorAnswer
-from ottla.lab.faults import MOST_RULES, Faults
-from ottla.lab.rules import CloseBefore, Match, RuleSpec, WrongRule
+from ottla.lab.rules.rule import CloseBefore, Match, RuleSpec, WrongRule
+from ottla.lab.rules.rule_table import MOST_RULES, Faults
 from ottla.protocol.api_keys import ApiKey
 from ottla.testing import Ottla
 

@@ -7,8 +7,8 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from ottla.lab.check import SHOWN_BY
-from ottla.lab.rules import Crash
+from ottla.lab.actions.rule_checks import SHOWN_BY
+from ottla.lab.rules.rule import Crash
 from ottla.testing import Ottla
 from ottla.testing.lab import LabRefused
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.lab.subjects import Subjects, kinds_of, subjects_of
+from ottla.lab.tracing.subjects import Subjects, kinds_of, subjects_of
 from ottla.protocol import codec
 from ottla.protocol.api_keys import ApiKey
 

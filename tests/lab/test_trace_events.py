@@ -9,9 +9,9 @@ import pytest
 
 from ottla.broker import events
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.lab.trace_events import is_traced_with_its_request, traced_event
+from ottla.lab.tracing.trace_events import is_traced_with_its_request, traced_event
 from ottla.protocol.errors import Code
-from ottla.storage.file_events import FileEvent
+from ottla.storage.disk.file_events import FileEvent
 from ottla.trace.events import event_of, fields_of, kind_of
 
 VALUES: Final[dict[str, Any]] = {

@@ -9,7 +9,7 @@ import pytest
 
 from ottla.broker.clock import SystemClock
 from ottla.broker.event_stream import Events
-from ottla.lab.trace import Tracer
+from ottla.lab.tracing.trace import Tracer
 from ottla.trace.events import Answer, Decision, Other, Request
 
 

@@ -10,9 +10,9 @@ from ottla.broker.requests.served_apis import HANDLERS
 from ottla.client import Client
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import produce
-from ottla.lab.rules import CannotFire, code_of
-from ottla.lab.sights import api_name
-from ottla.lab.unusual import GIVEN_BY, may_be_given
+from ottla.lab.actions.unusual import GIVEN_BY, may_be_given
+from ottla.lab.rules.rule import CannotFire, code_of
+from ottla.lab.tracing.sights import api_name
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
 from ottla.testing.lab import FaultNotFired

@@ -156,16 +156,16 @@ NOT_AT_START = {
     "kafka.protocol.metadata",
     "ottla.broker.runtime.authorizer",
     "ottla.broker.control_socket",
-    "ottla.broker.runtime.marker_channel",
+    "ottla.broker.runtime.markers.marker_channel",
     "ottla.broker.events",
     "ottla.broker.metrics",
     "ottla.broker.settings.node_configs",
-    "ottla.broker.runtime.quotas",
+    "ottla.broker.runtime.quotas.quotas",
     "ottla.broker.settings.docs",
-    "ottla.broker.runtime.shard",
+    "ottla.broker.runtime.shards.shard",
     "ottla.spark",
     "ottla.metadata.catalog_records",
-    "ottla.storage.compaction",
+    "ottla.storage.cleaning.compaction",
     "pyspark",
     "pytest",
     "rich",
@@ -176,7 +176,7 @@ NOT_AT_START = {
 }
 # Of what is loaded when it is asked for, all that the first answers ask for.
 AT_START = {
-    "ottla.broker.handlers": {"api_versions", "metadata"},
+    "ottla.broker.handlers": {"cluster", "cluster.api_versions", "topics", "topics.metadata"},
     "ottla.coordinator": {"partitioning", "transactions", "transactions.producer_ids"},
 }
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)

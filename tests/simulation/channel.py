@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shards.shard import Shard
 from ottla.coordinator.outcome import Effect
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.states import Partition, WriteMarkers

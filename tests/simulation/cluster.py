@@ -16,8 +16,8 @@ from itertools import count
 from typing import Any, Final, TypeVar
 
 from ottla.broker.clock import SystemClock
-from ottla.broker.runtime.marker_channel import resume
-from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.runtime.markers.marker_channel import resume
+from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.group_records import decode as decode_of_groups
 from ottla.coordinator.group_records import encode as encode_of_groups
@@ -40,11 +40,11 @@ from ottla.coordinator.transactions.states import (
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.appended import Appended
-from ottla.storage.checking import Checked
-from ottla.storage.damage import Damage
+from ottla.storage.disk.damage import Damage
 from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LONG_MAX, LogConfig
-from ottla.storage.recovery import Stop
+from ottla.storage.records.client_batch import Checked
+from ottla.storage.recovery.recovery import Stop
 from tests.storage.disk import PowerCut
 
 from .channel import Channel
@@ -163,7 +163,7 @@ class _Clock(SystemClock):
 
 
 class _DeferredFlushes:
-    """Like broker/runtime/flushes.py, with events of the scheduler instead of threads."""
+    """Like broker/runtime/logs/flushes.py, with events of the scheduler instead of threads."""
 
     def __init__(self, cluster: Cluster, longest_ms: int) -> None:
         self._cluster = cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from ottla.storage.files import Bytes
+from ottla.storage.disk.files import Bytes
 from tests.storage.disk import Disk, PowerCut, _File
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import api_of
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shards.shard import Shard
 from ottla.broker.settings.listeners import PLAINTEXT, ServedListener
 from ottla.broker.variants import USUAL
 from ottla.coordinator.transactions.states import Partition

@@ -9,10 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-from ottla.broker.handlers import produce
-from ottla.broker.handlers.produce import _Membership, _NotOnDisk
-from ottla.broker.runtime import marker_channel
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.handlers.data import produce
+from ottla.broker.handlers.data.produce import _Membership, _NotOnDisk
+from ottla.broker.runtime.markers import marker_channel
+from ottla.broker.runtime.shards.shard import Shard
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
@@ -24,10 +24,11 @@ from ottla.coordinator.transactions.states import State, Transaction
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import log as log_module
-from ottla.storage import producer_snapshot, recovery
-from ottla.storage.aborted import AbortedTransactions
 from ottla.storage.log import PartitionLog
-from ottla.storage.producers import ProducerStates
+from ottla.storage.producer_state import producer_snapshot
+from ottla.storage.producer_state.aborted import AbortedTransactions
+from ottla.storage.producer_state.producers import ProducerStates
+from ottla.storage.recovery import recovery
 
 from . import channel, cluster
 from .planting import Patch, Plants

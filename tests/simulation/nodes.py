@@ -1,7 +1,7 @@
 """A node for the broker's own marker channel: leaders, logs and connections to other nodes.
 
-`broker/runtime/marker_channel.py` is the real one. The connections between nodes are simulated.
-They lose and delay requests and answers.
+`broker/runtime/markers/marker_channel.py` is the real one. The connections between nodes are
+simulated. They lose and delay requests and answers.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.broker.event_stream import Events
-from ottla.broker.runtime import markers
-from ottla.broker.runtime.marker_channel import Entry, MarkerChannel
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.markers import markers
+from ottla.broker.runtime.markers.marker_channel import Entry, MarkerChannel
+from ottla.broker.runtime.shards.shard import Shard
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
@@ -67,7 +67,7 @@ class SimulatedNode:
 
 
 class _Requests:
-    """WriteTxnMarkers to other nodes, instead of broker/runtime/marker_requests.py."""
+    """WriteTxnMarkers to other nodes, instead of broker/runtime/markers/marker_requests.py."""
 
     def __init__(self, cluster: Cluster, node_id: int) -> None:
         self._cluster = cluster
@@ -103,7 +103,7 @@ class _Requests:
     def _arrive(
         self, node_id: int, entries: list[Entry]
     ) -> Callable[[Callable[[Any], None]], None]:
-        """The work of the receiving node, like broker/handlers/write_txn_markers.py."""
+        """The work of the receiving node, as in `write_txn_markers`."""
 
         def request(respond: Callable[[Any], None]) -> None:
             cluster = self._cluster

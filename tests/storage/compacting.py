@@ -7,11 +7,11 @@ from typing import Any
 from ottla.protocol.batch import BatchHeader, Bytes, read_header
 from ottla.protocol.control import read_marker
 from ottla.protocol.records import Record, records_in
-from ottla.storage.cleanable import cleanable
-from ottla.storage.compaction import Compacted, compact
-from ottla.storage.files import Files
+from ottla.storage.cleaning.cleanable import cleanable
+from ottla.storage.cleaning.compaction import Compacted, compact
+from ottla.storage.disk.files import Files
 from ottla.storage.log import PartitionLog
-from ottla.storage.recompression import CODECS, recompress_batch
+from ottla.storage.records.recompression import CODECS, recompress_batch
 from ottla.storage.steps import at_once
 from tests.storage.logs import NOW_MS, batch, everything, open_log
 

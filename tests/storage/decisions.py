@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ottla.metadata.catalog import Catalog
 from ottla.metadata.records import EndPoint, MetadataRecord, RegisterBrokerRecord
-from ottla.storage.metadata_log import MetadataLog
+from ottla.storage.kraft.metadata_log import MetadataLog
 from tests.storage.logs import NOW_MS
 
 BROKER = RegisterBrokerRecord(1, UUID(int=1), 0, (EndPoint("X", "here", 1),), fenced=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.files import RealFiles
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_directory import LogDirectory
 from tests.campaign.crash_disk import CrashDisk

@@ -7,9 +7,9 @@ refuses the n-th with an OSError, half done, and goes on.
 
 from __future__ import annotations
 
-from ottla.storage.file_events import OnEvent
-from ottla.storage.files import Bytes
-from ottla.storage.open_files import OPEN_FILES, OpenFiles
+from ottla.storage.disk.file_events import OnEvent
+from ottla.storage.disk.files import Bytes
+from ottla.storage.disk.open_files import OPEN_FILES, OpenFiles
 
 
 class PowerCut(BaseException):

@@ -8,12 +8,12 @@ from typing import Any
 
 from ottla.protocol.batch import BatchHeader, build, headers_in
 from ottla.protocol.control import marker
-from ottla.storage.damage import ignore_damage
-from ottla.storage.files import Files
+from ottla.storage.disk.damage import ignore_damage
+from ottla.storage.disk.files import Files
 from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producers import ProducerEntry, SentBatch
-from ottla.storage.recovery import Stop
+from ottla.storage.producer_state.producers import ProducerEntry, SentBatch
+from ottla.storage.recovery.recovery import Stop
 from tests.storage.disk import Disk
 
 NOW_MS = 1_700_000_000_000

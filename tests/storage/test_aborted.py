@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from ottla.storage.aborted import AbortedTransaction, AbortedTransactions, decode, encode
+from ottla.storage.producer_state.aborted import (
+    AbortedTransaction,
+    AbortedTransactions,
+    decode,
+    encode,
+)
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log
 

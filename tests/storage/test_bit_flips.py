@@ -19,9 +19,9 @@ import pytest
 
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Refused
-from ottla.storage.damage import Damage
+from ottla.storage.disk.damage import Damage
 from ottla.storage.log import PartitionLog
-from ottla.storage.time_search import TimedOffset
+from ottla.storage.segments.time_search import TimedOffset
 from tests.storage.disk import Disk
 from tests.storage.logs import (
     DIRECTORY,

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from ottla.protocol.batch import Compression, crc_is_right, read_header
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import payload_of
-from ottla.storage.checking import Checked, Rules, check
 from ottla.storage.log_config import LONG_MAX, LogConfig
-from ottla.storage.payloads import PIECE_SIZES, PieceSizes
-from ottla.storage.record_errors import MOST_REPORTED
+from ottla.storage.records.batch_frame import InvalidRecords
+from ottla.storage.records.client_batch import Checked, Rules, check
+from ottla.storage.records.payloads import PIECE_SIZES, PieceSizes
+from ottla.storage.records.record_errors import MOST_REPORTED
 from ottla.storage.steps import Steps, at_once
-from ottla.storage.validation import InvalidRecords
 from tests.protocol.bombs import SIZES, one_record, packed
 from tests.storage.logs import NOW_MS
 from tests.wire import batches

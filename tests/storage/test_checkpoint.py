@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from ottla.storage.damage import Damage
+from ottla.storage.disk.damage import Damage
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.steps import Blocking, Steps, at_once
 from tests.campaign.crash_disk import CrashDisk

@@ -17,11 +17,11 @@ from ottla.protocol.batch import (
     read_header,
 )
 from ottla.protocol.errors import Refused
-from ottla.storage.cleanable import cleanable
-from ottla.storage.compaction import Superseded, compact, groups_of
+from ottla.storage.cleaning.cleanable import cleanable
+from ottla.storage.cleaning.compaction import Superseded, compact, groups_of
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LONG_MAX
-from ottla.storage.segment import Segment
+from ottla.storage.segments.segment import Segment
 from tests.storage.compacting import (
     COMPACT,
     compacted,

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ottla.protocol.batch import build, read_header
 from ottla.protocol.records import Record
-from ottla.storage.inspection import inspect_partition
+from ottla.storage.inspection.partition_inspection import inspect_partition
 from ottla.storage.log import PartitionLog
 from tests.storage.compacting import committed, compacted, open_compacted, packed, values
 from tests.storage.disk import Disk

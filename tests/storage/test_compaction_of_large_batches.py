@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 from ottla.protocol.batch import Compression
-from ottla.storage.cleanable import cleanable
-from ottla.storage.compaction import compact
+from ottla.storage.cleaning.cleanable import cleanable
+from ottla.storage.cleaning.compaction import compact
 from ottla.storage.log import PartitionLog
 from tests.storage.compacting import compacted, open_compacted, values
 from tests.storage.disk import Disk

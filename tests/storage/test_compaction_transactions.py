@@ -8,12 +8,12 @@ import pytest
 
 from ottla.protocol.batch import HAS_DELETE_HORIZON, build, read_header, seal
 from ottla.protocol.errors import Refused
-from ottla.storage import aborted as transaction_index
-from ottla.storage.aborted import AbortedTransaction
-from ottla.storage.cleanable import cleanable
-from ottla.storage.cleaned_transactions import CleanedTransactions
+from ottla.storage.cleaning.cleanable import cleanable
+from ottla.storage.cleaning.cleaned_transactions import CleanedTransactions
 from ottla.storage.log import PartitionLog
-from ottla.storage.segment import TRANSACTION_INDEX
+from ottla.storage.producer_state import aborted as transaction_index
+from ottla.storage.producer_state.aborted import AbortedTransaction
+from ottla.storage.segments.segment import TRANSACTION_INDEX
 from tests.protocol.placing import place
 from tests.storage.compacting import committed, compacted, open_compacted, values
 from tests.storage.disk import Disk

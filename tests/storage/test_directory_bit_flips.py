@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from ottla.protocol.errors import Malformed, Refused
-from ottla.storage.meta_properties import WrongDirectory
+from ottla.storage.disk.meta_properties import WrongDirectory
 from tests.campaign.crash_disk import CrashDisk
 from tests.campaign.workload import World, seen, steps
 from tests.storage.logs import NOW_MS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ottla.storage.damage import Damage
+from ottla.storage.disk.damage import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_directory import LogDirectory
 from tests.campaign.crash_disk import CrashDisk

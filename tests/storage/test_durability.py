@@ -6,7 +6,7 @@ import pytest
 
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from ottla.storage.segment import file_name
+from ottla.storage.segments.segment import file_name
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import (
     DIRECTORY,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.files import Bytes
+from ottla.storage.cleaning.retention import delete_old_segments
+from ottla.storage.disk.files import Bytes
 from ottla.storage.log import PartitionLog
-from ottla.storage.retention import delete_old_segments
-from ottla.storage.segment import file_name
+from ottla.storage.segments.segment import file_name
 from tests.storage.disk import Disk
 from tests.storage.logs import (
     DIRECTORY,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 
 from ottla.protocol.checksum import crc32c
-from ottla.storage import producer_snapshot
-from ottla.storage.indexes import OffsetIndex, TimeIndex
-from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
+from ottla.storage.producer_state import producer_snapshot
+from ottla.storage.segments.indexes import OffsetIndex, TimeIndex
+from ottla.storage.segments.leader_epochs import LeaderEpochs
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log, sent_by
 

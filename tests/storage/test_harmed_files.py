@@ -13,7 +13,7 @@ import pytest
 
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Refused
-from ottla.storage.damage import Damage
+from ottla.storage.disk.damage import Damage
 from ottla.storage.log import PartitionLog
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, open_log, ranges

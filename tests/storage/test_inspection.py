@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.storage import aborted
-from ottla.storage.aborted import AbortedTransaction
-from ottla.storage.inspection import inspect_partition
+from ottla.storage.inspection.partition_inspection import inspect_partition
 from ottla.storage.log import PartitionLog
+from ottla.storage.producer_state import aborted
+from ottla.storage.producer_state.aborted import AbortedTransaction
 from tests.storage.compacting import COMPACT, compacted, open_compacted, values
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, open_log

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage.damage import Damage
-from ottla.storage.directory_inspection import inspect_directory
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.damage import Damage
+from ottla.storage.disk.files import RealFiles
+from ottla.storage.disk.meta_properties import WrongDirectory, decode_uuid, encode_uuid
+from ottla.storage.inspection.directory_inspection import inspect_directory
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_directory import DirectoryInUse, LogDirectory
-from ottla.storage.meta_properties import WrongDirectory, decode_uuid, encode_uuid
 from ottla.storage.steps import at_once
 from tests.campaign.crash_disk import CrashDisk
 from tests.storage.directories import (

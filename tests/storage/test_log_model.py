@@ -22,9 +22,9 @@ from hypothesis.stateful import (
 
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.records import records_in
-from ottla.storage.damage import Damage
+from ottla.storage.cleaning.retention import delete_old_segments
+from ottla.storage.disk.damage import Damage
 from ottla.storage.log import PartitionLog
-from ottla.storage.retention import delete_old_segments
 from tests.campaign.crash_disk import CrashDisk
 from tests.storage.compacting import committed, compacted, values
 from tests.storage.logs import NOW_MS, end_of, everything, open_log

@@ -11,8 +11,8 @@ from ottla.metadata.records import MetadataRecord, encode
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Malformed
 from ottla.storage.appended import Origin
+from ottla.storage.kraft.metadata_log import MetadataLog
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.metadata_log import MetadataLog
 from tests.storage.decisions import BROKER, decide, orders
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import NOW_MS

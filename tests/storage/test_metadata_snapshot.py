@@ -14,8 +14,8 @@ from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Refused
 from ottla.protocol.records import records_in
 from ottla.storage.appended import Origin
+from ottla.storage.kraft.metadata_log import MetadataLog, MetadataLogConfig
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig
 from tests.storage.decisions import BROKER, decide, orders
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import NOW_MS

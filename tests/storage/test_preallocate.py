@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage.damage import Damage
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.damage import Damage
+from ottla.storage.disk.files import RealFiles
+from ottla.storage.disk.reservation import reserve
 from ottla.storage.log import LogServices, PartitionLog
-from ottla.storage.recovery import Stop
-from ottla.storage.reservation import reserve
+from ottla.storage.recovery.recovery import Stop
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, config, everything, open_log
 

@@ -69,7 +69,7 @@ def test_keys_and_passwords_of_tests_are_private(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-# Files that are written elsewhere than by `storage/files.py`, and why they need no mode.
+# Files that are written elsewhere than by `storage/disk/files.py`, and why they need no mode.
 NO_SECRETS = {
     "broker/net/listening.py": "the socket gets its mode",
     "broker/server.py": "the addresses of a ready broker",
@@ -85,8 +85,8 @@ NO_SECRETS = {
     "testing/oracle_clients.py": "a ledger of records",
     "serving/scratch.py": "an empty lock, and temporary directories",
     "serving/template.py": "the log, in a directory of its user",
-    "lab/trace.py": "a trace, in which secrets are left out",
-    "storage/files.py": "the place for modes",
+    "lab/tracing/trace.py": "a trace, in which secrets are left out",
+    "storage/disk/files.py": "the place for modes",
 }
 MAKES = re.compile(
     r"""\b(makedirs|mkdir|touch|write_text|write_bytes|chmod|mknod)\(

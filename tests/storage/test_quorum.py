@@ -10,10 +10,9 @@ from ottla.metadata.catalog import Catalog
 from ottla.metadata.records import FeatureLevelRecord, MetadataRecord, decode
 from ottla.protocol.batch import headers_in
 from ottla.protocol.records import records_in
-from ottla.storage.log_directory import LogDirectory
-from ottla.storage.metadata_log import MetadataLog
-from ottla.storage.metadata_snapshot import read_bootstrap
-from ottla.storage.quorum import (
+from ottla.storage.kraft.metadata_log import MetadataLog
+from ottla.storage.kraft.metadata_snapshot import read_bootstrap
+from ottla.storage.kraft.quorum import (
     VOTERS_TYPE,
     QuorumState,
     ReplicaKey,
@@ -22,6 +21,7 @@ from ottla.storage.quorum import (
     voters_begin,
     voters_in,
 )
+from ottla.storage.log_directory import LogDirectory
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ottla.storage.disk.open_files import OpenFiles
 from ottla.storage.log import PartitionLog
-from ottla.storage.open_files import OpenFiles
-from ottla.storage.reads import FileRange, Found, ReadLimits
+from ottla.storage.segments.reads import FileRange, Found, ReadLimits
 from tests.storage.compacting import compacted, log_of
 from tests.storage.disk import CountingDisk, Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, open_log

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ottla.protocol.errors import Refused
-from ottla.storage.record_copy import Entry, RecordCopy
-from ottla.storage.record_stream import WHOLE_BYTES, Head, RecordStream, Wants
-from ottla.storage.record_walk import TakesLong, Walked, walk
+from ottla.storage.records.record_copy import Entry, RecordCopy
+from ottla.storage.records.record_stream import WHOLE_BYTES, Head, RecordStream, Wants
+from ottla.storage.records.record_walk import TakesLong, Walked, walk
 from tests.protocol.bombs import one_record, zeros
 from tests.storage import broken_records
 from tests.storage.broken_records import decoded, random_record

@@ -8,9 +8,9 @@ import pytest
 
 from ottla.protocol.batch import read_header
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.damage import Damage
+from ottla.storage.disk.damage import Damage
 from ottla.storage.log import PartitionLog
-from ottla.storage.segment import file_name
+from ottla.storage.segments.segment import file_name
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import (
     DIRECTORY,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ottla.storage.cleaning.retention import delete_old_segments
 from ottla.storage.log import PartitionLog
-from ottla.storage.retention import delete_old_segments
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log, ranges
 

@@ -11,12 +11,12 @@ from uuid import UUID
 import pytest
 
 from ottla.protocol.errors import Refused
-from ottla.storage.damage import Damage
-from ottla.storage.files import Files
+from ottla.storage.disk.damage import Damage
+from ottla.storage.disk.files import Files
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.saved_state import RECORDS, SavedState
+from ottla.storage.recovery.saved_state import RECORDS, SavedState
 from tests.storage.disk import CountingDisk, Disk, PowerCut
 from tests.storage.logs import (
     DIRECTORY,

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage import open_files
-from ottla.storage.files import RealFiles
+from ottla.storage.disk import open_files
+from ottla.storage.disk.files import RealFiles
+from ottla.storage.disk.open_files import OpenFiles
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.open_files import OpenFiles
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, everything, open_log
 

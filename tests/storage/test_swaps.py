@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.storage.swaps import finish_swaps
+from ottla.storage.recovery.swaps import finish_swaps
 from tests.protocol.placing import place
 from tests.storage.disk import Disk
 from tests.storage.logs import batch

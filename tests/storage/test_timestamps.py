@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ottla.protocol.batch import HEADER, HEADER_SIZE, Compression, seal
 from ottla.protocol.compression import compressed
-from ottla.storage.time_search import load_times_in_steps
+from ottla.storage.segments.time_search import load_times_in_steps
 from tests.storage.disk import CountingDisk, Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.storage.aborted import AbortedTransaction, AbortedTransactions
 from ottla.storage.log import PartitionLog
-from ottla.storage.transaction_check import TransactionCheck
+from ottla.storage.producer_state.aborted import AbortedTransaction, AbortedTransactions
+from ottla.storage.producer_state.transaction_check import TransactionCheck
 from tests.storage.disk import CountingDisk, Disk
 from tests.storage.logs import NOW_MS, batch, end_of, in_transaction, open_log
 

@@ -10,7 +10,7 @@ import pytest
 
 from ottla.client import Client
 from ottla.client.admin.groups import coordinator_of
-from ottla.lab.trace_events import MOST_BATCHES
+from ottla.lab.tracing.trace_events import MOST_BATCHES
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
 from ottla.trace.events import events_of

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.handlers.alter_configs import alter_configs
-from ottla.broker.handlers.describe_configs import describe_configs
-from ottla.broker.handlers.incremental_alter_configs import incremental_alter_configs
+from ottla.broker.handlers.configs.alter_configs import alter_configs
+from ottla.broker.handlers.configs.describe_configs import describe_configs
+from ottla.broker.handlers.configs.incremental_alter_configs import incremental_alter_configs
 from ottla.broker.node import Node
 from ottla.broker.requests.config_changes import MATCH_CHARACTERS
 from ottla.broker.requests.context import Context

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from ottla.broker.runtime.authorizer import Authorizer
-from ottla.broker.runtime.group_settings import consumer_group_settings, limits_by_group
-from ottla.broker.runtime.group_topics import CatalogTopics
+from ottla.broker.runtime.groups.group_settings import consumer_group_settings, limits_by_group
+from ottla.broker.runtime.groups.group_topics import CatalogTopics
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.consumer.requests import ConsumerGroupSettings
 from ottla.metadata.acls import Acls

@@ -15,7 +15,7 @@ from ottla.metadata.features import FEATURES, SUPPORTED_FEATURES, is_served
 from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.storage.meta_properties import WrongDirectory
+from ottla.storage.disk.meta_properties import WrongDirectory
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.clocks import LoopClock

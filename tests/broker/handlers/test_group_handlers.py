@@ -14,7 +14,7 @@ import pytest
 from ottla.broker.node import Node
 from ottla.broker.requests.context import Context
 from ottla.broker.requests.dispatch import api_of
-from ottla.broker.runtime.group_settings import group_settings
+from ottla.broker.runtime.groups.group_settings import group_settings
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.metadata.records import EndPoint

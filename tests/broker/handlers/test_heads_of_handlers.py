@@ -21,7 +21,7 @@ KEYS = pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name)
 
 def head(key: ApiKey) -> str:
     """The docstring of the handler's module."""
-    source = (FOLDER / f"{HANDLERS[key].module}.py").read_text()
+    source = (FOLDER / f"{HANDLERS[key].module.replace('.', '/')}.py").read_text()
     return ast.get_docstring(ast.parse(source)) or ""
 
 

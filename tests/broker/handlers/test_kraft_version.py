@@ -10,7 +10,7 @@ import pytest
 
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.storage.meta_properties import encode_uuid
+from ottla.storage.disk.meta_properties import encode_uuid
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.handlers.list_transactions import list_transactions
+from ottla.broker.handlers.transactions.list_transactions import list_transactions
 from ottla.broker.node import Node
 from ottla.broker.requests.api import code_for
 from ottla.broker.requests.context import Context

@@ -14,7 +14,7 @@ from ottla.protocol import opening as opening_module
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Compression
 from ottla.protocol.errors import Code
-from ottla.storage import payloads
+from ottla.storage.records import payloads
 from ottla.storage.steps import Steps
 from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node, read

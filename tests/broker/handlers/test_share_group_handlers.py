@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ottla.broker.runtime.authorizer import Authorizer
-from ottla.broker.runtime.group_settings import share_setup
-from ottla.broker.runtime.share_persister import SharePersister
-from ottla.broker.runtime.share_state_work import ShareStateWork
+from ottla.broker.runtime.groups.group_settings import share_setup
+from ottla.broker.runtime.share.share_persister import SharePersister
+from ottla.broker.runtime.share.share_state_work import ShareStateWork
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.share.kind import ShareKind
 from ottla.coordinator.share.requests import ShareGroupLimits

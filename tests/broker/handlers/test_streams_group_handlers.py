@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.runtime.authorizer import Authorizer
-from ottla.broker.runtime.creation_errors import CreationErrors
+from ottla.broker.runtime.controller.creation_errors import CreationErrors
 from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import ResourceType
 from ottla.metadata.records import FeatureLevelRecord

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.requests.fetch_reads import MANY
+from ottla.broker.requests.reads.fetch_reads import MANY
 from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.transactions.states import State

@@ -11,7 +11,7 @@ from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.broker.settings.config import BrokerConfig
 from ottla.protocol.api_keys import ApiKey
-from ottla.storage.open_files import OPEN_FILES, OpenFiles
+from ottla.storage.disk.open_files import OPEN_FILES, OpenFiles
 from tests.broker.fakes import framed
 from tests.clocks import LoopClock
 

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker.runtime.flushes import Flushes
+from ottla.broker.runtime.logs.flushes import Flushes
 from ottla.protocol.api_keys import ApiKey
+from ottla.storage.disk.open_files import RESERVED, OpenFiles
 from ottla.storage.log import PartitionLog
-from ottla.storage.open_files import RESERVED, OpenFiles
 from tests.broker.fakes import framed
 from tests.broker.net.listening_node import Client, listening_node
 from tests.log_lines import LogLines

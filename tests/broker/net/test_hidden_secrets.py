@@ -26,8 +26,8 @@ from ottla.broker.metrics import collect
 from ottla.broker.requests.dispatch import Dispatch, Layer
 from ottla.broker.requests.request_log import log_requests
 from ottla.client import properties as client_properties
-from ottla.lab.dispatch import act_on_requests
-from ottla.lab.state import LabState
+from ottla.lab.actions.dispatch import act_on_requests
+from ottla.lab.actions.lab_state import LabState
 from ottla.metadata.scram import keys_of
 from ottla.security import jaas, key_stores, plain, scram
 from ottla.trace.events import events_of

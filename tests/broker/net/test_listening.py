@@ -117,7 +117,7 @@ BINDS = re.compile(
 ELSEWHERE = {
     "broker/net/listening.py": {"listening.bind(", "self.listening.bind("},
     "broker/net/sockets.py": {"bound.bind(", "loop.create_server("},  # listeners
-    "broker/runtime/marker_requests.py": {"end.bind("},  # the near end of a connection
+    "broker/runtime/markers/marker_requests.py": {"end.bind("},  # the near end of a connection
     "trials/diff/mirror.py": {"asyncio.start_server("},
     "testing/ports.py": {"bound.bind(", "socket.create_server("},  # only to find a free port
 }

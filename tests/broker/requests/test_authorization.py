@@ -11,7 +11,7 @@ import pytest
 
 from ottla.broker.requests.api import NoGuard
 from ottla.broker.requests.dispatch import api_of
-from ottla.broker.requests.guards import guard_of
+from ottla.broker.requests.guards.guard import guard_of
 from ottla.broker.requests.served_apis import HANDLERS
 from ottla.broker.settings.authorizers import STANDARD
 from ottla.protocol.api_keys import ApiKey

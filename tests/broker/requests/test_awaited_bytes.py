@@ -17,7 +17,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import HEADER_SIZE
 from ottla.protocol.control import marker
 from ottla.storage.log import PartitionLog
-from ottla.storage.reads import ReadLimits
+from ottla.storage.segments.reads import ReadLimits
 from tests.broker.fakes import START_MS, in_virtual_time, settle
 from tests.broker.one_node import OneNode, one_node, read, until
 

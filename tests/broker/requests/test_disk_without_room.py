@@ -14,7 +14,7 @@ import pytest
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
-from ottla.storage.files import Bytes, RealFiles
+from ottla.storage.disk.files import Bytes, RealFiles
 from ottla.storage.steps import at_once
 from tests.broker.fakes import START_MS, in_virtual_time
 from tests.broker.one_node import OneNode

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.requests.fetch_reads import Limits, PartitionRead, Reading, name_of
-from ottla.broker.runtime.fetch_sessions import Item, Wanted
+from ottla.broker.requests.reads.fetch_reads import Limits, PartitionRead, Reading, name_of
+from ottla.broker.runtime.fetching.fetch_sessions import Item, Wanted
 from ottla.protocol.errors import Code
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node

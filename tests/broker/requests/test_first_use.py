@@ -11,7 +11,7 @@ from ottla.broker.requests.first_use import consumer_group_steps
 import ottla.broker.node
 names = list(consumer_group_steps())
 before = set(sys.modules)
-from ottla.broker.handlers import consumer_group_heartbeat
+from ottla.broker.handlers.groups import consumer_group_heartbeat
 later = [name for name in set(sys.modules) - before if ".coordinator." in name]
 assert not later, later
 alone = [name for name in names if name.startswith("coordinator.")]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.requests.awaited_bytes import AwaitedBytes
-from ottla.broker.requests.fetch_reads import Limits
-from ottla.broker.requests.session_reads import _wait_in
-from ottla.broker.runtime.fetch_sessions import READ_ALL_AFTER_MS
+from ottla.broker.requests.reads.awaited_bytes import AwaitedBytes
+from ottla.broker.requests.reads.fetch_reads import Limits
+from ottla.broker.requests.reads.session_reads import _wait_in
+from ottla.broker.runtime.fetching.fetch_sessions import READ_ALL_AFTER_MS
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.control import Marker, marker

@@ -18,10 +18,10 @@ import pytest
 
 from ottla.broker.requests.context import Context
 from ottla.broker.requests.dispatch import api_of
-from ottla.broker.requests.fetch_reads import MANY as MANY_IN_A_STEP
-from ottla.broker.requests.guards import guarded
+from ottla.broker.requests.guards.guard import guarded
+from ottla.broker.requests.reads.fetch_reads import MANY as MANY_IN_A_STEP
 from ottla.broker.requests.served_apis import HANDLERS
-from ottla.broker.runtime.share_sessions import SessionKey
+from ottla.broker.runtime.share.share_sessions import SessionKey
 from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.clock import SystemClock
-from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.coordinator import group_records
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.groups import ClaimedMember, Groups

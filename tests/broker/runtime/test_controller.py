@@ -9,15 +9,15 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.runtime.controller import Controller, random_topic_id
+from ottla.broker.runtime.controller.controller import Controller, random_topic_id
 from ottla.broker.settings.config import BadSetting, BrokerConfig
 from ottla.broker.settings.internal_topics import INTERNAL_TOPIC_SETTINGS
 from ottla.metadata.catalog import Catalog, ResourceType
 from ottla.metadata.features import FEATURES
 from ottla.metadata.records import BeginTransactionRecord, EndPoint, TopicRecord
 from ottla.protocol.errors import Code, Refused
+from ottla.storage.kraft.metadata_log import MetadataLog
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.metadata_log import MetadataLog
 from tests.clocks import StillClock
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import batch

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.runtime.coordinators import Coordinator
-from ottla.broker.runtime.loading import Loading
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shards.coordinators import Coordinator
+from ottla.broker.runtime.shards.loading import Loading
+from ottla.broker.runtime.shards.shard import Shard
 from ottla.coordinator.outcome import Outcome
 from ottla.coordinator.partitioning import check_transactional_id, partition_for
 from ottla.metadata.catalog import SHARE_GROUP_STATE

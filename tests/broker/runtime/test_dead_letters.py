@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.original_records import read_originals
+from ottla.broker.runtime.share.original_records import read_originals
 from ottla.broker.scheduling.turns import Turns
 from ottla.broker.scheduling.workers import Workers
 from ottla.broker.share_metrics import collect_shares

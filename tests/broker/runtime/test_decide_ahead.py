@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from ottla.broker.runtime.encoded_ahead import ATTEMPTS, decide_ahead
+from ottla.broker.runtime.shards.encoded_ahead import ATTEMPTS, decide_ahead
 from ottla.broker.scheduling.turns import Turns
 from ottla.metadata.client_quotas import Alteration, ClientQuotas, Decision
 

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from ottla.broker.runtime.fetch_sessions import FetchSessions, Item, Session, Wanted
+from ottla.broker.runtime.fetching.fetch_sessions import FetchSessions, Item, Session, Wanted
 from ottla.protocol.errors import Code, Refused
 
 EVICT_AFTER_MS = 120_000

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ottla.broker.runtime.fetch_waits import MOST_IN_A_TURN, FetchWaits
+from ottla.broker.runtime.fetching.fetch_waits import MOST_IN_A_TURN, FetchWaits
 from tests.broker.fakes import in_virtual_time
 
 ORDERS, BILLS = ("orders", 0), ("bills", 3)

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.flushes import Flushes
-from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.runtime.logs.flushes import Flushes
+from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Parked
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
+from ottla.storage.disk.open_files import OpenFiles
 from ottla.storage.log import LogServices, PartitionLog
-from ottla.storage.open_files import OpenFiles
-from ottla.storage.recovery import Stop
+from ottla.storage.recovery.recovery import Stop
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.runtime.slow_disk import PATIENCE_S, SlowDisk
 from tests.broker.slow_files import SlowFiles

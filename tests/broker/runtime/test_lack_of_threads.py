@@ -17,7 +17,7 @@ from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.broker.upkeep.background import Background, _repeat
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.files import RealFiles
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS
 from tests.broker.one_node import one_node, until

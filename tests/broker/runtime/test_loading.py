@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import loading
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shards import loading
+from ottla.broker.runtime.shards.shard import Shard
 from ottla.broker.runtime.work_limits import WORK_LIMITS, WorkLimits
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.groups import Groups

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import marker_requests, markers
+from ottla.broker.runtime.markers import marker_requests, markers
 from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.outcome import Outcome, Producer

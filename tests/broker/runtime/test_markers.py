@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.node import Node
-from ottla.broker.runtime import markers
+from ottla.broker.runtime.markers import markers
 from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from ottla.broker.runtime.name_matching import NameMatching
+from ottla.broker.runtime.shards.name_matching import NameMatching
 from ottla.broker.scheduling.workers import Workers
 from ottla.coordinator.outcome import Effect
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.runtime.quota_rates import Rate, TokenBucket, Window
+from ottla.broker.runtime.quotas.quota_rates import Rate, TokenBucket, Window
 
 KAFKA = Window(samples=11, sample_ms=1000)
 T0 = 1_700_000_000_000

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.quota_rates import Window
-from ottla.broker.runtime.quotas import Exceeded, Quotas
+from ottla.broker.runtime.quotas.quota_rates import Window
+from ottla.broker.runtime.quotas.quotas import Exceeded, Quotas
 from ottla.metadata.client_quotas import ClientQuotas
 from ottla.metadata.records import ClientQuotaRecord, EntityData
 from ottla.protocol.api_keys import ApiKey
@@ -121,7 +121,7 @@ def test_names_of_addresses_are_looked_up_once_and_not_at_each_connection(
         asked.append(name)
         return {"10.0.0.1"} if name == "one.example" else {name}
 
-    monkeypatch.setattr("ottla.broker.runtime.quotas._addresses_of", looked_up)
+    monkeypatch.setattr("ottla.broker.runtime.quotas.quotas._addresses_of", looked_up)
     rate = "connection_creation_rate"
     quotas = quotas_of(({"ip": "one.example"}, rate, 1.0), ({"ip": "10.0.0.2"}, rate, 1.0))
     for number in range(100):

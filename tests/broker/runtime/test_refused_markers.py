@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.node import Node
-from ottla.broker.runtime import marker_channel, marker_requests, markers
+from ottla.broker.runtime.markers import marker_channel, marker_requests, markers
 from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transactions.states import State

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.batch import build, headers_in

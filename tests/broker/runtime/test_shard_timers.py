@@ -12,7 +12,7 @@ import pytest
 
 from ottla.broker.event_stream import Events
 from ottla.broker.events import DecisionAppended
-from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Effect, Outcome

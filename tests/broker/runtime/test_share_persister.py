@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.runtime.share_persister import SharePersister
+from ottla.broker.runtime.share.share_persister import SharePersister
 from ottla.broker.runtime.work_limits import WORK_LIMITS, WorkLimits
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.share_state.states import SharePartition, StateBatch

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.metrics import Metrics, collect
-from ottla.broker.runtime.transaction_metrics import BUCKETS_S, Histogram
+from ottla.broker.runtime.metrics.transaction_metrics import BUCKETS_S, Histogram
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused

@@ -10,7 +10,7 @@ import pytest
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.meta_properties import WrongDirectory
+from ottla.storage.disk.meta_properties import WrongDirectory
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.log_lines import LogLines

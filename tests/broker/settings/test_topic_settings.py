@@ -13,7 +13,7 @@ from ottla.broker.settings.definitions import Kind, Wrong
 from ottla.broker.settings.topic_settings import BROKER_NAMES, TOPIC_SETTINGS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
-from ottla.storage.retention import delete_old_segments
+from ottla.storage.cleaning.retention import delete_old_segments
 from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node
 from tests.storage.compacting import values

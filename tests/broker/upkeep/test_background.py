@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
-from ottla.storage.saved_state import RECORDS
+from ottla.storage.recovery.saved_state import RECORDS
 from tests.broker.one_node import OneNode, until
 from tests.clocks import VirtualClock
 from tests.storage.logs import NOW_MS

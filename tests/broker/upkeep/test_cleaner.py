@@ -14,10 +14,10 @@ import pytest
 from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
-from ottla.storage import retention
 from ottla.storage.appended import Origin
+from ottla.storage.cleaning import retention
+from ottla.storage.cleaning.throttle import Throttle
 from ottla.storage.log import PartitionLog
-from ottla.storage.throttle import Throttle
 from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.refusing_files import RefusingFiles

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.runtime.work_limits import WORK_LIMITS
-from ottla.storage.directory_inspection import inspect_directory
+from ottla.storage.inspection.directory_inspection import inspect_directory
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.refusing_files import RefusingFiles
 from tests.log_lines import LogLines

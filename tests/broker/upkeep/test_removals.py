@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ottla.broker.upkeep.removals import Removals
-from ottla.storage.files import RealFiles
+from ottla.storage.disk.files import RealFiles
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import one_node
 from tests.log_lines import LogLines

@@ -9,7 +9,7 @@ from ..mutant import Mutant
 MUTANTS: Final = (
     Mutant(
         "a-flush-succeeds-after-that-of-the-metadata-failed",
-        "broker/runtime/flushes.py",
+        "broker/runtime/logs/flushes.py",
         "failure = failed\n        failures.append(failure)",
         "failures.append(failed)\n                continue\n        failures.append(failure)",
         "a record is acknowledged whose topic is gone after a loss of power",
@@ -17,7 +17,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-flush-leaves-the-metadata",
-        "broker/runtime/flushes.py",
+        "broker/runtime/logs/flushes.py",
         "if log is not metadata and metadata.recovery_point < metadata.log_end_offset:",
         "if False:",
         "a record is acknowledged whose topic is gone after a loss of power",
@@ -25,7 +25,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-waiter-for-a-later-flush-is-notified-with-this-one",
-        "broker/runtime/flushes.py",
+        "broker/runtime/logs/flushes.py",
         "notified = [one for one in line.waiting if one[0] <= log.recovery_point]\n"
         "            line.waiting = [one for one in line.waiting if one[0] > log.recovery_point]",
         "notified, line.waiting = line.waiting, []",
@@ -34,7 +34,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-failed-flush-is-reported-as-done",
-        "broker/runtime/flushes.py",
+        "broker/runtime/logs/flushes.py",
         "done(None if offset <= log.recovery_point else _refusal(log))\n        if",
         "done(None)\n        if",
         "a record is acknowledged that is not on disk",
@@ -42,7 +42,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-parked-reply-leaves-before-the-flush",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "return await waiting\n"
         "            if self.log.awaits_flush:\n"
         "                await self._flushed()\n"
@@ -57,7 +57,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-reply-leaves-before-the-flush",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "            raise self._for_clients(refused) from refused.__cause__\n"
         "        if self.log.awaits_flush:\n"
         "            await self._flushed()\n"
@@ -68,7 +68,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "effects-come-before-the-flush",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if outcome.effects and self.log.awaits_flush:",
         "if False:",
         "markers are written for a decision that a loss of power takes back",
@@ -76,7 +76,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-failed-flush-answers-as-if-done",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if refused is not None:\n"
         "            raise Refused(self._code_for_clients(refused.code), refused.why)",
         "pass",
@@ -85,7 +85,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-sooner-deadline-does-not-rearm-the-timer",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if armed_ms is not None and deadline_ms is not None and armed_ms <= deadline_ms + 1:",
         "if armed_ms is not None and deadline_ms is not None:",
         "a short transaction times out as late as a long one",
@@ -93,7 +93,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what-is-due-does-not-come-first",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:",
         "if False:",
         "a member commits after its session has ended",
@@ -101,7 +101,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-coordinator-of-an-old-epoch-decides",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if self.log.leader_epoch != self.leader_epoch:\n            why",
         "if False:\n            why",
         "two coordinators decide one transaction",
@@ -109,7 +109,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-loading-coordinator-decides",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if self._state is State.LOADING:\n"
         "            raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)",
         "pass",
@@ -122,7 +122,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-unloaded-coordinator-leaves-who-waits",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "waiting.set_exception(Refused(Code.NOT_COORDINATOR))",
         "pass",
         "members wait for ever for a coordinator that is gone",
@@ -130,7 +130,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-refused-write-gets-no-answer",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "self._carry_out_all(filter(_is_sent_even_if_not_logged, outcome.effects))",
         "pass",
         "members that were dropped wait for ever",
@@ -138,7 +138,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "loading-does-not-replay-markers",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if ended is not None:\n"
         "                self._pending().replay_marker(producer, commit=ended.commit)\n"
         "            return",
@@ -152,7 +152,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-task-that-loads-is-not-forgotten",
-        "broker/runtime/loading.py",
+        "broker/runtime/shards/loading.py",
         "self._task = None\n        self._at_once_bytes = self._limits.load_at_once_bytes",
         "self._at_once_bytes = self._limits.load_at_once_bytes",
         "coordinators that come later answer COORDINATOR_LOAD_IN_PROGRESS for ever",
@@ -160,7 +160,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-fenced-coordinator-settles-a-marker",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "if code in COUNTS_AS_WRITTEN:",
         "if code in COUNTS_AS_WRITTEN or code is Code.TRANSACTION_COORDINATOR_FENCED:",
         "a transaction is complete and one of its partitions stays undecided",
@@ -168,7 +168,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-refused-marker-is-not-sent-again",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "return code in RETRIES",
         "return False",
         "a transaction stays undecided until the coordinator moves",
@@ -176,7 +176,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "complete-before-all-markers",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "if ending.left or self._stopped:\n            return",
         "if self._stopped:\n            return",
         "a transaction is reported complete and a partition has no marker",
@@ -184,7 +184,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "complete-before-the-markers-are-on-disk",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "if log.awaits_flush:\n                self._flushes",
         "if False:\n                self._flushes",
         "after a loss of power a complete transaction has no marker",
@@ -192,7 +192,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-completion-that-was-refused-is-forgotten",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "self._complete_later(ending)\n                return",
         "return",
         "a transactional id answers CONCURRENT_TRANSACTIONS for ever",
@@ -200,7 +200,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "markers-do-not-follow-the-leader",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "waiting = [*self.unknown_leader, *self.unwritten]",
         "waiting = [*self.unwritten]",
         "a partition whose leader was away never gets its marker",
@@ -211,7 +211,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "markers-for-who-is-away-are-dropped",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "self.unknown_leader.append(entry)",
         "ending.left.discard(partition)",
         "a partition whose leader was away never gets its marker",
@@ -219,7 +219,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-deleted-partition-holds-up-its-transaction",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "ending.left.discard(partition)  # deleted while the transaction was open",
         "pass",
         "a transactional id answers CONCURRENT_TRANSACTIONS for ever",
@@ -227,7 +227,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-duplicate-is-acknowledged-before-the-first-is-flushed",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "if log.awaits_flush:\n        waits = (log,)",
         "if not appended.is_duplicate and log.awaits_flush:\n        waits = (log,)",
         "a record is acknowledged that a loss of power takes",
@@ -239,7 +239,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-second-look-at-the-membership-is-believed",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "is_old = self._has_waited and self._shard.log.log_end_offset == before",
         "is_old = self._has_waited",
         "a record survives a loss of power that its transaction does not",
@@ -251,7 +251,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-record-comes-before-its-transaction-is-on-disk",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "if not self._is_on_disk:\n            raise _NotOnDisk",
         "pass",
         "a record survives a loss of power that its transaction does not",
@@ -263,7 +263,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "acks-0-hides-its-errors",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "if failed is not None:\n            raise Disconnect",
         "if False:\n            raise Disconnect",
         "a producer without acknowledgements never learns that its topic is gone",
@@ -271,7 +271,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "clients-write-to-internal-topics",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "if log.topic in INTERNAL_TOPICS:",
         "if False:",
         "a client overwrites offsets and transactions",
@@ -279,7 +279,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "min-insync-replicas-has-no-effect",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "node.cluster.check_in_sync(log)",
         "pass",
         "acks=all means no more than acks=1",
@@ -291,7 +291,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-new-producer-begins-anywhere",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "if is_new and header.base_sequence != 0:",
         "if False:",
         "the lost first batch of a transaction goes unnoticed",
@@ -302,7 +302,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-produce-wakes-no-fetch",
-        "broker/handlers/produce.py",
+        "broker/handlers/data/produce.py",
         "node.appended(log)",
         "pass",
         "consumers wait for the whole fetch.max.wait.ms",
@@ -314,7 +314,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "read-committed-is-ignored",
-        "broker/handlers/fetch.py",
+        "broker/handlers/data/fetch.py",
         "request.isolation_level == _READ_COMMITTED,",
         "False,",
         "readers of committed records get undecided and aborted ones",
@@ -325,7 +325,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-fetch-waits-for-one-record-only",
-        "broker/requests/awaited_bytes.py",
+        "broker/requests/reads/awaited_bytes.py",
         "return self._left <= 0",
         "return True",
         "fetch.min.bytes is ignored after the first record",
@@ -333,7 +333,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-moved-start-is-no-news",
-        "broker/handlers/fetch.py",
+        "broker/handlers/data/fetch.py",
         "            or part.log_start_offset != cached.log_start_offset\n",
         "",
         "a consumer does not hear that records were deleted",
@@ -341,7 +341,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "any-session-epoch-resumes",
-        "broker/runtime/fetch_sessions.py",
+        "broker/runtime/fetching/fetch_sessions.py",
         "if session.epoch != epoch:\n            raise Refused(Code.INVALID_FETCH_SESSION_EPOCH)",
         "pass",
         "a consumer whose request was lost misses partitions",
@@ -349,7 +349,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "one-partition-starves-the-others",
-        "broker/runtime/fetch_sessions.py",
+        "broker/runtime/fetching/fetch_sessions.py",
         "self.partitions[key] = cached\n",
         "self.partitions = {key: cached, **self.partitions}\n",
         "one busy partition keeps the others from being read",
@@ -357,7 +357,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-session-forgets-what-it-has-not-answered",
-        "broker/runtime/fetch_sessions.py",
+        "broker/runtime/fetching/fetch_sessions.py",
         "{**self.unsettled, **changed}",
         "changed",
         "a consumer waits for records that did not fit into the last answer",
@@ -365,7 +365,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-append-while-a-session-is-read-is-missed",
-        "broker/requests/session_reads.py",
+        "broker/requests/reads/session_reads.py",
         "if cached is not None and has_enough",
         "if False and has_enough",
         "a consumer waits although there are new records",
@@ -373,7 +373,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "sessions-in-use-are-evicted",
-        "broker/runtime/fetch_sessions.py",
+        "broker/runtime/fetching/fetch_sessions.py",
         "if now_ms - oldest.used_ms < self._evict_after_ms:\n                return False",
         "pass",
         "consumers throw each other's sessions out",
@@ -381,7 +381,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "session-epochs-do-not-wrap",
-        "broker/runtime/fetch_sessions.py",
+        "broker/runtime/fetching/fetch_sessions.py",
         "self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1",
         "self.epoch += 1",
         "a consumer stops after 2147483647 fetches",
@@ -555,7 +555,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "offsets-are-written-before-their-partition-is-added-on-disk",
-        "broker/handlers/txn_offset_commit.py",
+        "broker/handlers/transactions/txn_offset_commit.py",
         "    await node.transaction_shard(transactional_id).run(join)\n",
         "    node.transaction_shard(transactional_id).run_now(join)\n",
         "after a loss of power the offsets of a transaction wait for a marker for ever",
@@ -563,7 +563,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "refused-connections-count",
-        "broker/runtime/quotas.py",
+        "broker/runtime/quotas/quotas.py",
         "        if wait_ms > 0:\n            rate.record(-1, now_ms)\n",
         "",
         "an address that hammers is never let in again, though it would be by Kafka",
@@ -580,7 +580,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-marker-that-a-later-coordinator-fenced-counts-as-written",
-        "broker/runtime/marker_channel.py",
+        "broker/runtime/markers/marker_channel.py",
         "        Code.UNSUPPORTED_VERSION,\n",
         "        Code.UNSUPPORTED_VERSION,\n        Code.TRANSACTION_COORDINATOR_FENCED,\n",
         "a commit is reported complete, and readers of one partition never see it",

@@ -17,7 +17,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-older-of-two-checkpoints-is-left",
-        "storage/checkpoint.py",
+        "storage/disk/checkpoint.py",
         "if number > self._written:",
         "if True:",
         "deleted records are back after a kill",
@@ -25,7 +25,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "rows-of-a-checkpoint-under-way-are-not-counted",
-        "storage/checkpoint.py",
+        "storage/disk/checkpoint.py",
         "return key in self.known or key in self._unsure",
         "return key in self.known",
         "a new topic begins where a deleted one of its name began",

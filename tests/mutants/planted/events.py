@@ -74,7 +74,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-unloaded-coordinator-leaves-its-timer",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "self._enter(State.CLOSED)\n        if self._timer is not None:",
         "self._enter(State.CLOSED)\n        if False:",
         "a stopped broker goes on working",
@@ -122,7 +122,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-marker-is-also-reported-as-records",
-        "broker/runtime/markers.py",
+        "broker/runtime/markers/markers.py",
         "partitions.wake_fetches(log)",
         "partitions.appended(log)",
         _WRONG_EVENTS,
@@ -130,7 +130,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-marker-wakes-no-fetch",
-        "broker/runtime/markers.py",
+        "broker/runtime/markers/markers.py",
         "partitions.wake_fetches(log)",
         "pass",
         "a consumer waits its whole time for records that are committed",
@@ -146,7 +146,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "deleted-records-emit-no-event",
-        "broker/handlers/delete_records.py",
+        "broker/handlers/data/delete_records.py",
         "node.events.tell(RecordsDeleted(topic, partition, low_watermark))",
         "pass",
         _WRONG_EVENTS,
@@ -154,7 +154,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "decisions-of-the-controller-emit-no-event",
-        "broker/runtime/controller.py",
+        "broker/runtime/controller/controller.py",
         "self._events.tell(MetadataDecisionAppended(offset, tuple(records)))",
         "pass",
         _WRONG_EVENTS,
@@ -162,7 +162,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "appends-to-the-metadata-log-emit-no-event",
-        "broker/runtime/controller.py",
+        "broker/runtime/controller/controller.py",
         "self._events.tell(RecordsAppended(CLUSTER_METADATA, 0, end_offset))",
         "pass",
         _WRONG_EVENTS,
@@ -178,7 +178,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "deleted-segments-emit-no-event",
-        "storage/segments.py",
+        "storage/segments/log_segments.py",
         "self._files.on_event(SegmentDeleted(path, segment.base_offset))",
         "pass",
         _WRONG_EVENTS,
@@ -186,7 +186,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "snapshots-of-producers-emit-no-event",
-        "storage/producer_snapshot.py",
+        "storage/producer_state/producer_snapshot.py",
         "files.on_event(ProducerSnapshotWritten(path))",
         "pass",
         _WRONG_EVENTS,
@@ -194,7 +194,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-refused-decision-emits-no-event",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "self._tell_refusal(refused)\n                self._carry",
         "self._carry",
         _WRONG_EVENTS,
@@ -202,7 +202,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-decision-appended-in-part-emits-no-event",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "if appended and self._events.tell is not None:",
         "if False:",
         _WRONG_EVENTS,
@@ -210,7 +210,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "transitions-of-groups-are-not-compared",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "transitions.begin(outcome.records)",
         "pass",
         _WRONG_EVENTS,
@@ -218,7 +218,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "transitions-of-classic-groups-come-twice",
-        "broker/runtime/group_transitions.py",
+        "broker/runtime/shards/group_transitions.py",
         "elif group_type != CLASSIC and was != state:",
         "elif was != state:",
         _WRONG_EVENTS,
@@ -226,7 +226,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-conversion-is-a-transition",
-        "broker/runtime/group_transitions.py",
+        "broker/runtime/shards/group_transitions.py",
         "if was_type != group_type:",
         "if False:",
         _WRONG_EVENTS,

@@ -73,7 +73,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "two-phase-commit-needs-no-right",
-        "broker/requests/guard_transactions.py",
+        "broker/requests/guards/transactions.py",
         "and not _may_commit_in_two_phases(node, context, transactional_id)",
         "and False",
         "any producer may hold up readers for ever",

@@ -15,11 +15,11 @@ _FOUND_BY: Final = (
 
 
 def _of_walk(name: str, right: str, wrong: str, breaks: str = _STORED) -> Mutant:
-    return Mutant(name, "storage/record_walk.py", right, wrong, breaks, _FOUND_BY)
+    return Mutant(name, "storage/records/record_walk.py", right, wrong, breaks, _FOUND_BY)
 
 
 def _of_shapes(name: str, right: str, wrong: str, breaks: str = _STORED) -> Mutant:
-    return Mutant(name, "storage/record_shapes.py", right, wrong, breaks, _FOUND_BY)
+    return Mutant(name, "storage/records/record_shapes.py", right, wrong, breaks, _FOUND_BY)
 
 
 MUTANTS: Final = (
@@ -147,7 +147,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "compressed-records-may-have-any-offsets",
-        "storage/checking.py",
+        "storage/records/client_batch.py",
         "    if not found.is_in_order and header.attributes & COMPRESSION_MASK:\n",
         "    if False:\n",
         "two records have one offset",
@@ -155,7 +155,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "recompressed-records-keep-their-offsets",
-        "storage/recompression.py",
+        "storage/records/recompression.py",
         "    if shift_ms or not is_in_order:\n",
         "    if shift_ms:\n",
         "two records have one offset",

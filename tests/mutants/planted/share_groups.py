@@ -77,7 +77,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-share-group-is-deleted-with-state-left",
-        "broker/handlers/delete_groups.py",
+        "broker/handlers/groups/delete_groups.py",
         "kept[group_id] = refusal.code",
         "pass",
         "a new group of the same name goes on where the deleted one was",
@@ -85,7 +85,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "share-state-of-a-deleted-group-stays",
-        "broker/runtime/share_state_work.py",
+        "broker/runtime/share/share_state_work.py",
         "await self._persister.delete(group_id, topic_id, index)",
         "pass",
         "a new group of the same name goes on where the deleted one was",

@@ -8,7 +8,7 @@ from ..mutant import Mutant
 
 _MACHINE: Final = "coordinator/share_partition/partition.py"
 _ACQUIRE: Final = "coordinator/share_partition/acquire.py"
-_LED: Final = "broker/runtime/led_share_partition.py"
+_LED: Final = "broker/runtime/share/led_share_partition.py"
 _RUNS: Final = "tests/coordinator/share_partition/test_random_runs.py"
 _ACKNOWLEDGE: Final = "tests/coordinator/share_partition/test_acknowledge.py"
 _ACQUIRED: Final = "tests/coordinator/share_partition/test_acquire.py"
@@ -90,7 +90,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "share-fetch-does-not-pass-on",
-        "broker/handlers/share_fetch.py",
+        "broker/handlers/share/share_fetch.py",
         "        for led in self.led.values():\n            led.pass_on()\n\n",
         "\n",
         "records that one waiting member leaves wait for the next append",
@@ -106,7 +106,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "share-connection-keeps-its-records",
-        "broker/runtime/share_sessions.py",
+        "broker/runtime/share/share_sessions.py",
         "        self._on_lost(lost, ",
         "        self._on_lost([], ",
         "records of a member that was killed come back only when their lock ends",

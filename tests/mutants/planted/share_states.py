@@ -60,7 +60,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "share-states-do-not-know-their-offsets",
-        "broker/runtime/shard.py",
+        "broker/runtime/shards/shard.py",
         "enumerate(records, appended.base_offset)",
         "enumerate(records, 0)",
         "the log of share states is never pruned",
@@ -76,7 +76,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "dead-letters-end-with-their-first-batch",
-        "broker/runtime/dead_letters.py",
+        "broker/runtime/share/dead_letters.py",
         "while first_offset + written <= last_offset:",
         "if first_offset + written <= last_offset:",
         "records that a share group gives up are lost",
@@ -84,7 +84,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-batch-of-dead-letters-is-larger-than-its-topic-allows",
-        "broker/runtime/dead_letters.py",
+        "broker/runtime/share/dead_letters.py",
         "if size_bytes > most_bytes and len(framed) > 1:",
         "if False:",
         "the topic refuses all dead letters of a large range",

@@ -9,7 +9,7 @@ from ..mutant import Mutant
 MUTANTS: Final = (
     Mutant(
         "a-half-synced-segment-is-believed",
-        "storage/recovery.py",
+        "storage/recovery/recovery.py",
         "if segment.next_offset > recovery_point:",
         "if segment.next_offset - 1 > recovery_point:",
         "a torn last record of a segment is given to readers after a loss of power",
@@ -17,7 +17,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-log-begun-again-keeps-its-transactions",
-        "storage/recovery.py",
+        "storage/recovery/recovery.py",
         "producers, aborted = ProducerStates(), AbortedTransactions()",
         "aborted = AbortedTransactions()",
         "readers of committed records wait for ever for a transaction that has no records",
@@ -25,7 +25,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-log-begun-again-keeps-aborted-transactions",
-        "storage/recovery.py",
+        "storage/recovery/recovery.py",
         "producers, aborted = ProducerStates(), AbortedTransactions()",
         "producers = ProducerStates()",
         "readers get aborted transactions without records",
@@ -33,7 +33,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-snapshot-of-a-dropped-segment-is-not-synced",
-        "storage/flush.py",
+        "storage/segments/flush.py",
         "if segment in parts or path in kept\n",
         "if segment in parts\n",
         "after a loss of power a retry is appended twice",
@@ -41,7 +41,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-epoch-rises-without-the-quorum-file",
-        "storage/metadata_log.py",
+        "storage/kraft/metadata_log.py",
         "        write_quorum_state(files, log.directory, state)\n"
         "        log.leader_epoch = epoch\n",
         "        log.leader_epoch = epoch\n"
@@ -91,7 +91,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "files-of-an-ended-segment-are-believed-before-they-are-synced",
-        "storage/flush.py",
+        "storage/segments/flush.py",
         "return up_to - any(segment.next_offset == up_to for segment, _ in self._other_files)",
         "return up_to",
         "after a loss of power it is not known which transactions were aborted",
@@ -107,7 +107,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-index-without-its-data-stays",
-        "storage/saved_state.py",
+        "storage/recovery/saved_state.py",
         "if ended or segment.has_transaction_index:",
         "if ended:",
         "committed records are hidden where an aborted transaction was lost",
@@ -115,7 +115,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-lost-index-is-not-made-again",
-        "storage/recovery.py",
+        "storage/recovery/recovery.py",
         "if segment.unverified is None and _repair_transaction_index(",
         "if False and _repair_transaction_index(",
         "after a clean stop it is not known which transactions were aborted",
@@ -131,7 +131,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-new-log-has-no-name-on-disk",
-        "storage/flush.py",
+        "storage/segments/flush.py",
         "directories.append(os.path.dirname(self._directory))",
         "pass",
         "after a loss of power the partition's directory is gone",
@@ -139,7 +139,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "names-of-new-segments-are-not-synced",
-        "storage/flush.py",
+        "storage/segments/flush.py",
         "directories = [] if self._names_are_synced else [self._directory]",
         "directories = []",
         "after a loss of power a segment with acknowledged records is gone",
@@ -171,7 +171,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "aborted-transactions-that-began-later-end-the-search",
-        "storage/aborted.py",
+        "storage/producer_state/aborted.py",
         "if entry.last_stable_offset >= end_offset:",
         "if entry.first_offset >= end_offset:",
         "readers of committed records get aborted ones where transactions overlap",
@@ -179,7 +179,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-aborted-transaction-that-ends-where-a-read-begins-is-left-out",
-        "storage/aborted.py",
+        "storage/producer_state/aborted.py",
         "for at in range(bisect_left(entries, first_offset, key=_last_offset), len(entries)):",
         "for at in range(bisect_left(entries, first_offset + 1, key=_last_offset), len(entries)):",
         "readers get a marker but not its aborted transaction",
@@ -239,7 +239,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-old-epoch-writes",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "        if epoch < entry.producer_epoch:\n"
         "            raise _old_epoch(entry, header)\n"
         "        if epoch == entry.producer_epoch:",
@@ -249,7 +249,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-gap-in-sequences-passes",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "if sequence != expected:",
         "if sequence < expected:",
         "records are lost in order without the producer knowing",
@@ -257,7 +257,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-new-epoch-begins-anywhere",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "expected = sequence if entry.producer_epoch == NO_EPOCH else 0",
         "expected = sequence",
         "the first batch of a new epoch is lost unnoticed",
@@ -265,7 +265,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "sequences-do-not-wrap",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "expected = (entry.last_sequence + 1) & MAX_SEQUENCE",
         "expected = entry.last_sequence + 1",
         "a producer stops after 2147483648 records",
@@ -273,7 +273,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "only-four-batches-are-remembered",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "if len(batches) == _BATCHES_KEPT:",
         "if len(batches) == _BATCHES_KEPT - 1:",
         "a retry of the fifth last batch fails the producer",
@@ -281,7 +281,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-duplicate-is-known-by-its-first-sequence-alone",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "if batch.first_sequence == header.base_sequence and (\n"
         "                        batch.last_sequence == header.last_sequence\n"
         "                    ):",
@@ -291,7 +291,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "sequences-go-on-under-a-new-epoch",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "        elif entry.producer_epoch != header.producer_epoch:\n"
         "            entry.producer_epoch = header.producer_epoch\n"
         "            entry.batches.clear()\n"
@@ -304,7 +304,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-marker-leaves-the-sequences-of-its-epoch",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "entry.batches.clear()\n        entry.coordinator_epoch",
         "pass\n        entry.coordinator_epoch",
         "the next transaction of a producer fails with OUT_OF_ORDER_SEQUENCE_NUMBER",
@@ -312,7 +312,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-plain-batch-enters-an-open-transaction",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "if entry.transaction_first_offset != NO_OFFSET and not header.attributes & TRANSACTIONAL:",
         "if False:",
         "records outside of a transaction share its fate",
@@ -320,7 +320,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "old-markers-end-new-transactions",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "        if header.producer_epoch < entry.producer_epoch:\n"
         "            raise _old_epoch(entry, header)\n"
         "        if marker.coordinator_epoch",
@@ -330,7 +330,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "old-coordinators-write-markers",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "if marker.coordinator_epoch < entry.coordinator_epoch:",
         "if False:",
         "a coordinator that lost its place decides a transaction",
@@ -338,7 +338,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "producers-with-open-transactions-expire",
-        "storage/producers.py",
+        "storage/producer_state/producers.py",
         "if silent_ms >= expiration_ms and entry.transaction_first_offset == NO_OFFSET:",
         "if silent_ms >= expiration_ms:",
         "an open transaction hangs for ever",
@@ -346,7 +346,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "retention-takes-the-segment-with-the-newest-record",
-        "storage/retention.py",
+        "storage/cleaning/retention.py",
         "now_ms - segment.newest_ms() <= log.config.retention_ms:",
         "now_ms - segment.first_timestamp_ms <= log.config.retention_ms:",
         "records vanish before retention.ms",
@@ -354,7 +354,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "retention-by-bytes-takes-one-segment-too-many",
-        "storage/retention.py",
+        "storage/cleaning/retention.py",
         "if excess < 0 or segment.size_bytes == 0:",
         "if excess + segment.size_bytes <= 0 or segment.size_bytes == 0:",
         "less is kept than retention.bytes says",
@@ -362,7 +362,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "retention-heeds-a-compacted-topic",
-        "storage/retention.py",
+        "storage/cleaning/retention.py",
         "    if log.config.deletes:\n        end = max",
         "    if True:\n        end = max",
         "the table of a compacted topic loses keys",
@@ -370,7 +370,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "compaction-ignores-that-a-transaction-was-aborted",
-        "storage/cleaned_transactions.py",
+        "storage/cleaning/cleaned_transactions.py",
         "is_aborted = header.producer_id in self._aborting",
         "is_aborted = False",
         "aborted records take the place of committed ones",
@@ -378,7 +378,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "compaction-drops-markers-of-records-that-stay",
-        "storage/cleaned_transactions.py",
+        "storage/cleaning/cleaned_transactions.py",
         "return not was_met",
         "return True",
         "a transaction's records stay without their marker",
@@ -386,7 +386,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "compaction-takes-tombstones-at-once",
-        "storage/compaction.py",
+        "storage/cleaning/compaction.py",
         "horizon_ms is None or self._now_ms < horizon_ms",
         "False",
         "a consumer that was away never hears that a key is gone",
@@ -394,7 +394,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "compaction-keeps-tombstones-for-ever",
-        "storage/compaction.py",
+        "storage/cleaning/compaction.py",
         "return tombstones_stay or not is_tombstone",
         "return True",
         "a compacted topic grows with all keys that ever were",
@@ -402,7 +402,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "compaction-forgets-a-producers-last-sequence",
-        "storage/compaction.py",
+        "storage/cleaning/compaction.py",
         "return header.last_offset == last_offset",
         "return False",
         "after a restart a producer's retry is appended twice",
@@ -414,7 +414,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "compaction-moves-the-end",
-        "storage/compaction.py",
+        "storage/cleaning/compaction.py",
         "header.next_offset == self._todo.end_offset  # the log's end must not move",
         "False",
         "offsets of clean records are not those of before",
@@ -426,7 +426,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what-replaces-is-not-synced-first",
-        "storage/compaction.py",
+        "storage/cleaning/compaction.py",
         "if segment.next_offset > self._log.recovery_point and segment.size_bytes:",
         "if False:",
         "a loss of power takes a key with all its values",
@@ -434,7 +434,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-crc-is-not-checked",
-        "storage/validation.py",
+        "storage/records/batch_frame.py",
         "if size < HEADER_SIZE or crc32c(covered) != header.crc:",
         "if size < HEADER_SIZE:",
         "a record damaged on the wire is given to consumers",
@@ -442,7 +442,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-crc-is-not-checked-among-many-batches",
-        "storage/unverified.py",
+        "storage/segments/unverified.py",
         "if not at + HEADER_SIZE <= end <= size or crc32c(chunk[at + CRC_START : end]) != crc:",
         "if not at + HEADER_SIZE <= end <= size:",
         "a record damaged on the disk is given to consumers",
@@ -450,7 +450,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-torn-tail-is-kept",
-        "storage/recovery.py",
+        "storage/recovery/recovery.py",
         "segment.cut(unverified.cut_at)",
         "pass",
         "a reader gets a torn record after a crash",
@@ -458,7 +458,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-state-saved-before-a-loss-of-power-is-believed",
-        "storage/boot_mark.py",
+        "storage/disk/boot_mark.py",
         "found == self._boot_id",
         "found is not None",
         "a reader gets a torn record after a loss of power",
@@ -466,7 +466,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-saved-snapshot-is-of-the-last-batch",
-        "storage/saved_state.py",
+        "storage/recovery/saved_state.py",
         "self._write(active, aborted, made[0], made[2])",
         "self._write(\n"
         "                    active, aborted, active.next_offset,\n"
@@ -477,7 +477,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-torn-tail-behind-a-saved-state-is-kept",
-        "storage/resumption.py",
+        "storage/recovery/resumption.py",
         "self.segment.cut(self.rest.cut_at)",
         "pass",
         "a reader gets a torn record after a kill",
@@ -493,7 +493,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-snapshot-of-a-later-offset-is-believed",
-        "storage/recovery.py",
+        "storage/recovery/recovery.py",
         "        if offset <= up_to:\n            path",
         "        if True:\n            path",
         "after a crash a producer's first batch is taken for a duplicate",
@@ -524,7 +524,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-recompressed-batch-of-the-largest-size-is-refused",
-        "storage/validation.py",
+        "storage/records/batch_frame.py",
         "if size_bytes > max_message_bytes:\n"
         "        raise Refused(\n"
         "            Code.MESSAGE_TOO_LARGE,",
@@ -536,7 +536,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "attribute-bits-without-meaning-stay",
-        "storage/validation.py",
+        "storage/records/batch_frame.py",
         "attributes = header.attributes & MEANT | LOG_APPEND_TIME",
         "attributes = header.attributes | LOG_APPEND_TIME",
         "consumers get batches that Kafka would not have written",
@@ -544,7 +544,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-recompressed-batch-may-be-of-any-size",
-        "storage/recompression.py",
+        "storage/records/recompression.py",
         "        check_size(len(batch.data), max_message_bytes)\n",
         "",
         "a batch larger than max.message.bytes is in the log",
@@ -552,7 +552,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "aborted-transactions-are-repeated-in-later-groups",
-        "storage/compaction.py",
+        "storage/cleaning/compaction.py",
         "self._transactions.still_aborted = []",
         "pass",
         "consumers drop records of a producer's later transactions",
@@ -564,7 +564,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "markers-of-emptied-transactions-stay-for-ever",
-        "storage/cleaned_transactions.py",
+        "storage/cleaning/cleaned_transactions.py",
         "met.discard(header.producer_id)",
         "pass",
         "a compacted topic grows with each transaction that there ever was",

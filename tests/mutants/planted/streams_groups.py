@@ -102,7 +102,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "internal-topics-are-not-made",
-        "broker/handlers/streams_group_heartbeat.py",
+        "broker/handlers/groups/streams_group_heartbeat.py",
         "if reply.missing_topics:",
         "if False:",
         "an application with state never gets its tasks",

@@ -3,11 +3,12 @@
 Decide, append, replay, carry out effects, reply; timers that are due run first. A restart loads the
 log, complete or compacted, and must restore the earlier state.
 
-This repeats the order of broker/runtime/shard.py instead of running it. The log here has records
-and no bytes, so that it can be compacted at random and the oracle sees each record; a request is a
-decision and no message, and it is parked without a future. The broker's Shard runs with the same
-machine in tests/simulation/cluster.py, where it holds the offsets of transactions; its parking and
-its timers are tested in tests/broker/runtime/test_shard.py and test_shard_timers.py.
+This repeats the order of broker/runtime/shards/shard.py instead of running it. The log here has
+records and no bytes, so that it can be compacted at random and the oracle sees each record; a
+request is a decision and no message, and it is parked without a future. The broker's Shard runs
+with the same machine in tests/simulation/cluster.py, where it holds the offsets of transactions;
+its parking and its timers are tested in tests/broker/runtime/test_shard.py and
+test_shard_timers.py.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from .oracle import Oracle
 Decide = Callable[[Groups, Moment], Outcome[Any]]
 DecideParked = Callable[[Groups, Moment, int], Outcome[Any]]
 
-_RETRY_MS: Final = 1_000  # as in broker/runtime/shard.py
+_RETRY_MS: Final = 1_000  # as in broker/runtime/shards/shard.py
 _MOST_TICKS_AT_ONCE: Final = 100
 _SLICE_ENDS: Final = 0.1
 """Chance that the event loop has other work after a decision of a timer."""

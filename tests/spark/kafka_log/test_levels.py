@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ottla.protocol.batch import TRANSACTIONAL, read_header
-from ottla.storage import producer_snapshot
-from ottla.storage.producers import ProducerEntry
+from ottla.storage.producer_state import producer_snapshot
+from ottla.storage.producer_state.producers import ProducerEntry
 from ottla.testing import RunningBroker
 
 from .logs import Pair, batch, end_marker, rows, segment

@@ -1,0 +1,1 @@
+"""Handlers of brokers and the cluster: versions, features, the quorum, coordinators, disks."""

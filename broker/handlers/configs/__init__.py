@@ -1,0 +1,1 @@
+"""Handlers of settings and client quotas."""

@@ -1,0 +1,1 @@
+"""Handlers of records: Produce, Fetch, and offsets in logs."""

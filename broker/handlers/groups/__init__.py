@@ -1,0 +1,1 @@
+"""Handlers of groups: classic, consumer and streams groups, and their offsets."""

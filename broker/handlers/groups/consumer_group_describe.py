@@ -1,0 +1,125 @@
+"""ConsumerGroupDescribe (69), versions 0-1: describe consumer groups and members (KIP-848).
+
+1    whether a member uses the classic or the consumer protocol (KIP-1099)
+
+Classic groups are not found. Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ....coordinator.consumer.kind import ConsumerKind
+from ....coordinator.consumer.member import NOTHING, Assignment, ConsumerMember
+from ....protocol.api_keys import ApiKey
+from ....protocol.errors import Code, Refused
+from ...requests.api import CHECKED_BY_HANDLER, serves
+from ...requests.authorization import AclResource, Operation, authorized_operations, may, must
+from ...requests.context import Context
+from .consumer_group_heartbeat import check_enabled
+
+if TYPE_CHECKING:
+    from ....protocol.api_types.consumer_group_describe import Assignment as AssignmentAnswer
+    from ....protocol.api_types.consumer_group_describe import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+        DescribedGroup,
+        Member,
+        TopicPartitions,
+    )
+    from ...node import Node
+
+_CLASSIC: Final = 0
+_CONSUMER: Final = 1
+
+
+@serves(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1), guard=CHECKED_BY_HANDLER)
+async def consumer_group_describe(
+    node: Node, context: Context, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    groups: list[DescribedGroup] = []
+    async for group_id in context.turns.each(request.group_ids):
+        try:
+            check_enabled(node)
+            must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
+            answer = await _described(node, context, group_id)
+        except Refused as refused:
+            answer = {
+                "group_id": group_id,
+                "error_code": refused.code,
+                "error_message": refused.why or None,
+                "group_state": "",
+                "group_epoch": 0,
+                "assignment_epoch": 0,
+                "assignor_name": "",
+                "members": [],
+            }
+        else:
+            if request.include_authorized_operations:
+                allowed = authorized_operations(node, context, AclResource.GROUP, group_id)
+                answer["authorized_operations"] = sum(1 << operation for operation in allowed)
+        groups.append(answer)
+    return {"groups": groups}
+
+
+async def _described(node: Node, context: Context, group_id: str) -> DescribedGroup:
+    group = node.groups.shard_of(group_id).ask(
+        lambda machine: machine.kind_for(ConsumerKind, group_id).describe(group_id)
+    )
+    members = [
+        _member(node, member, group.targets.get(member.member_id, NOTHING))
+        async for member in context.turns.each(group.members)
+    ]
+    if node.authorizer is not None:
+        for name in {name for member in members for name in _topics_in(member)}:
+            if not may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name):
+                raise Refused(
+                    Code.TOPIC_AUTHORIZATION_FAILED,
+                    "The group has described topic(s) that the client is not authorized to "
+                    "describe.",
+                )
+    return {
+        "group_id": group_id,
+        "error_code": Code.NONE,
+        "group_state": group.state,
+        "group_epoch": group.epoch,
+        "assignment_epoch": group.target_epoch,
+        "assignor_name": group.assignor,
+        "members": members,
+    }
+
+
+def _member(node: Node, member: ConsumerMember, target: Assignment) -> Member:
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
+        "member_epoch": member.member_epoch,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_names": sorted(member.subscribed_topic_names),
+        "subscribed_topic_regex": member.subscribed_topic_regex,
+        "assignment": _assignment(node, member.assigned),
+        "target_assignment": _assignment(node, target),
+        "member_type": _CONSUMER if member.classic is None else _CLASSIC,
+    }
+
+
+def _assignment(node: Node, assignment: Assignment) -> AssignmentAnswer:
+    """An assignment without deleted topics, which have no name any more."""
+    topics: list[TopicPartitions] = []
+    for topic_id, indexes in assignment.items():
+        topic = node.catalog.topic_by_id(topic_id)
+        if topic is not None:
+            topics.append(
+                {"topic_id": topic_id, "topic_name": topic.name, "partitions": sorted(indexes)}
+            )
+    return {"topic_partitions": topics}
+
+
+def _topics_in(member: Member) -> set[str]:
+    return {
+        topic["topic_name"]
+        for assignment in (member["assignment"], member["target_assignment"])
+        for topic in assignment["topic_partitions"]
+    } | set(member["subscribed_topic_names"])

@@ -1,0 +1,1 @@
+"""Handlers of ACLs, delegation tokens, SCRAM credentials and logins."""

@@ -1,0 +1,106 @@
+"""ShareGroupDescribe (77), version 1: describe share groups and their members (KIP-932).
+
+Groups of other kinds are not found. Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....coordinator.share.kind import ShareKind
+from ....coordinator.share.requests import SIMPLE
+from ....protocol.api_keys import ApiKey
+from ....protocol.errors import Code, Refused
+from ...requests.api import CHECKED_BY_HANDLER, serves
+from ...requests.authorization import AclResource, Operation, authorized_operations, may, must
+from ...requests.context import Context
+from ...requests.share.share_feature import check_share_groups
+
+if TYPE_CHECKING:
+    from ....coordinator.share.member import ShareMember
+    from ....protocol.api_types.share_group_describe import (
+        DescribedGroup,
+        Member,
+        ShareGroupDescribeRequest,
+        ShareGroupDescribeResponse,
+        TopicPartitions,
+    )
+    from ...node import Node
+
+
+@serves(ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1), guard=CHECKED_BY_HANDLER)
+async def share_group_describe(
+    node: Node, context: Context, request: ShareGroupDescribeRequest
+) -> ShareGroupDescribeResponse:
+    groups: list[DescribedGroup] = []
+    async for group_id in context.turns.each(request.group_ids):
+        try:
+            check_share_groups(node)
+            must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
+            answer = await _described(node, context, group_id)
+        except Refused as refused:
+            answer = {
+                "group_id": group_id,
+                "error_code": refused.code,
+                "error_message": refused.why or None,
+                "group_state": "",
+                "group_epoch": 0,
+                "assignment_epoch": 0,
+                "assignor_name": "",
+                "members": [],
+            }
+        else:
+            if request.include_authorized_operations:
+                allowed = authorized_operations(node, context, AclResource.GROUP, group_id)
+                answer["authorized_operations"] = sum(1 << operation for operation in allowed)
+        groups.append(answer)
+    return {"groups": groups}
+
+
+async def _described(node: Node, context: Context, group_id: str) -> DescribedGroup:
+    group = node.groups.shard_of(group_id).ask(
+        lambda machine: machine.kind_for(ShareKind, group_id).describe(group_id)
+    )
+    members = [_member(node, member) async for member in context.turns.each(group.members)]
+    if node.authorizer is not None:
+        named = {
+            topic["topic_name"]
+            for member in members
+            for topic in member["assignment"]["topic_partitions"]
+        }
+        for name in named:
+            if not may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name):
+                raise Refused(
+                    Code.TOPIC_AUTHORIZATION_FAILED,
+                    "The group has described topic(s) that the client is not authorized to "
+                    "describe.",
+                )
+    return {
+        "group_id": group_id,
+        "error_code": Code.NONE,
+        "group_state": group.state,
+        "group_epoch": group.epoch,
+        "assignment_epoch": group.target_epoch,
+        "assignor_name": SIMPLE,
+        "members": members,
+    }
+
+
+def _member(node: Node, member: ShareMember) -> Member:
+    """A member with its assignment, without deleted topics, which have no name any more."""
+    assigned: list[TopicPartitions] = []
+    for topic_id, indexes in member.assigned.items():
+        topic = node.catalog.topic_by_id(topic_id)
+        if topic is not None:
+            assigned.append(
+                {"topic_id": topic_id, "topic_name": topic.name, "partitions": sorted(indexes)}
+            )
+    return {
+        "member_id": member.member_id,
+        "rack_id": member.rack_id,
+        "member_epoch": member.member_epoch,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_names": sorted(member.subscribed_topic_names),
+        "assignment": {"topic_partitions": assigned},
+    }

@@ -1,0 +1,1 @@
+"""Handlers of topics and partitions: Metadata, creation, deletion, leaders, replicas."""

@@ -1,0 +1,1 @@
+"""Handlers of transactions and producers, TxnOffsetCommit and WriteTxnMarkers among them."""

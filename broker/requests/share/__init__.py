@@ -1,0 +1,1 @@
+"""What the handlers of share groups share: the feature, senders, reads, states."""

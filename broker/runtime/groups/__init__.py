@@ -1,0 +1,4 @@
+"""What the machine of groups gets from a broker: settings and topics.
+
+Begin with `group_settings.py`.
+"""

@@ -1,0 +1,1 @@
+"""Counters of requests, topics and transactions, for `ottla serve --metrics` and the lab."""

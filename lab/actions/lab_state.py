@@ -1,0 +1,77 @@
+"""What the parts of a lab share: its rules, its trace, and the requests that run on their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING
+
+from ...broker.requests.handler import Body
+from ...trace.events import Fault
+from ..rules.rule import shown
+from ..rules.rule_table import Faults, Rule
+from ..tracing.trace import Tracer
+
+if TYPE_CHECKING:
+    from ...broker.clock import Clock
+    from ...broker.event_stream import Events
+
+
+class LabState:
+    """The state of a lab.
+
+    Args:
+        events: of the cluster.
+        clock: the time.
+
+    Attributes:
+        faults: the rules.
+        tracer: the trace.
+        frame: the request that is being dispatched.
+        kills: how often each node was killed.
+    """
+
+    def __init__(self, events: Events, clock: Clock) -> None:
+        self.faults = Faults()
+        self.tracer = Tracer(events, clock)
+        self.frame: memoryview | None = None
+        self._tasks: dict[asyncio.Task[Body | None], int] = {}
+        self.kills: Counter[int] = Counter()
+
+    def traced(self, rule: Rule, cause: int = 0, node_id: int | None = None) -> None:
+        """Note in the trace that a rule acts."""
+        action = shown(rule.spec)["action"]
+        name = rule.spec.name
+        self.tracer.add(
+            Fault(cause=cause, id=rule.number, name=name, action=action, node_id=node_id)
+        )
+
+    def node_killed(self, node_id: int) -> None:
+        """End what a node still did for clients that are gone: it is dead."""
+        self.kills[node_id] += 1
+        for task, its_node_id in self._tasks.items():
+            if its_node_id == node_id:
+                task.cancel()
+
+    def run(
+        self, node_id: int, running: Coroutine[object, None, Body | None]
+    ) -> asyncio.Task[Body | None]:
+        """Run a request to its end, whether its connection is still there or not."""
+        task = asyncio.get_running_loop().create_task(running)
+        self._tasks[task] = node_id
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Body | None]) -> None:
+        self._tasks.pop(task, None)
+        if not task.cancelled():
+            task.exception()  # is the client's, which may be gone
+
+    async def close(self) -> None:
+        """Let all go, because the broker stops: held requests end without an answer."""
+        self.faults.clear(ends=True)
+        self.tracer.stop()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,207 @@
+"""The events of the broker as events of the trace, which have JSON values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from itertools import islice, takewhile
+from typing import Any, Final
+
+from ...broker.events import (
+    DecisionAppended,
+    MetadataDecisionAppended,
+    RequestAnswered,
+    RequestReceived,
+)
+from ...broker.requests.request_fields import shown
+from ...coordinator.consumer.classic_protocol import assigned_partitions
+from ...coordinator.transactions.states import Transaction
+from ...protocol.api_keys import ApiKey
+from ...protocol.batch import HEADER_SIZE, MAGIC, BatchHeader, Bytes, headers_in, read_header
+from ...protocol.errors import Malformed
+from ...storage.segments.reads import FileRange
+from ...trace.events import Decision, Event, MetadataDecision, kind_named, new_event
+
+Before = Callable[[str, str], "str | None"]
+MOST_CHARACTERS: Final = 20_000
+MOST_ELEMENTS: Final = 1000
+MOST_BATCHES: Final = 100
+"""Of the records of one partition in one request or answer."""
+
+
+def is_traced_with_its_request(event: object) -> bool:
+    """Whether the dispatch traces it itself, with all its fields."""
+    return isinstance(event, RequestReceived | RequestAnswered)
+
+
+def traced_event(event: Any, before: Before) -> Event:
+    """An event of the broker as one of the trace.
+
+    Args:
+        event: one of `broker/events.py` or `storage/disk/file_events.py`, which are NamedTuples.
+        before: the state that a transactional id had before its new one; it takes both.
+    """
+    if isinstance(event, DecisionAppended):
+        return _decision(event, before)
+    if isinstance(event, MetadataDecisionAppended):
+        return MetadataDecision(
+            base_offset=event.base_offset,
+            records=[_record(record) for record in event.records[:100]],
+            count=len(event.records),
+        )
+    return new_event({"kind": kind_named(type(event).__name__), **_plain(event._asdict())})
+
+
+def request_fields(api_key: ApiKey, request: Any) -> dict[str, Any]:
+    """The fields of a decoded request; a Produce has also the headers of its batches.
+
+    A topic of a batch is its name, or its id in Kafka's base64. A batch of another format than
+    v2 has no other fields.
+    """
+    fields = _shown(request)
+    if api_key is ApiKey.PRODUCE:
+        fields["batches"] = [
+            {"topic": topic.name or shown(topic.topic_id), "partition": partition.index, **batch}
+            for topic in request.topic_data[:MOST_ELEMENTS]
+            for partition in topic.partition_data[:MOST_ELEMENTS]
+            for batch in _batches(partition.records) or [{}]
+        ]
+    return fields
+
+
+def answer_fields(api_key: ApiKey, body: Any) -> dict[str, Any]:
+    """The fields of the body of an answer; a Fetch has also the headers of its batches.
+
+    An answer to SyncGroup has also the partitions of the assignment, if it can be read.
+    """
+    fields = _shown(body)
+    if api_key is ApiKey.SYNC_GROUP:
+        assigned = _assigned(body)
+        if assigned is not None:
+            fields["assigned"] = assigned
+    if api_key is ApiKey.FETCH:
+        fields["batches"] = [
+            {
+                "topic": _field(topic, "topic") or shown(_field(topic, "topic_id")),
+                "partition": _field(partition, "partition_index"),
+                **batch,
+            }
+            for topic in (_field(body, "responses") or ())[:MOST_ELEMENTS]
+            for partition in _field(topic, "partitions")[:MOST_ELEMENTS]
+            for batch in _batches(_field(partition, "records"))
+        ]
+    return fields
+
+
+def _shown(message: object) -> dict[str, Any]:
+    fields = shown(message, MOST_CHARACTERS, MOST_ELEMENTS)
+    assert isinstance(fields, dict)
+    return fields
+
+
+def _assigned(body: Any) -> list[dict[str, object]] | None:
+    """The partitions that a member of a group of consumers gets; None for another protocol."""
+    if (_field(body, "protocol_type") or "consumer") != "consumer":
+        return None
+    try:
+        found = assigned_partitions(bytes(_field(body, "assignment") or b""))
+    except Malformed:
+        return None
+    return [
+        {"topic": topic, "partitions": sorted(indexes)[:MOST_ELEMENTS]}
+        for topic, indexes in islice(sorted(found.items()), MOST_ELEMENTS)
+    ]
+
+
+def _field(value: object, name: str) -> Any:
+    """A field of an answer, which is a dict or a decoded struct."""
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def _batches(records: Bytes | FileRange | None) -> list[dict[str, object]]:
+    """The headers of whole batches of format v2, up to the first of another format.
+
+    If there are more than MOST_BATCHES, the last one that is kept says so.
+    """
+    headers = takewhile(lambda found: found.magic == MAGIC, _headers(records or b""))
+    kept: list[dict[str, object]] = [
+        {
+            "base_offset": header.base_offset, "last_offset": header.last_offset,
+            "records": header.record_count, "size_bytes": header.size_bytes,
+            "crc": header.crc, "producer_id": header.producer_id,
+            "producer_epoch": header.producer_epoch, "base_sequence": header.base_sequence,
+            "is_transactional": header.is_transactional, "is_control": header.is_control,
+        }
+        for header in islice(headers, MOST_BATCHES)
+    ]  # fmt: skip
+    if len(kept) == MOST_BATCHES and next(headers, None) is not None:
+        kept[-1]["more_follow"] = True
+    return kept
+
+
+def _headers(records: Bytes | FileRange) -> Iterator[BatchHeader]:
+    """The headers of whole batches; of a large answer only they are read from the file."""
+    if not isinstance(records, FileRange):
+        yield from (header for _, header in headers_in(records))
+        return
+    position, end = 0, len(records)
+    while position + HEADER_SIZE <= end:
+        header = read_header(records.part(position, HEADER_SIZE))
+        position += header.size_bytes
+        if header.size_bytes < HEADER_SIZE or position > end:
+            return
+        yield header
+
+
+def _decision(event: DecisionAppended, before: Before) -> Decision:
+    records = event.outcome.records
+    return Decision(
+        node_id=event.node_id,
+        topic=event.topic,
+        partition=event.partition,
+        by_timer=event.by_timer,
+        count=len(records),
+        records=[
+            _transaction(record, before) if isinstance(record, Transaction) else _record(record)
+            for record in records[:100]
+        ],
+    )
+
+
+def _transaction(record: Transaction, before: Before) -> dict[str, object]:
+    state = record.state.title
+    return {
+        "type": "Transaction",
+        "transactional_id": record.transactional_id,
+        "producer_id": record.producer_id,
+        "producer_epoch": record.producer_epoch,
+        "before": before(record.transactional_id, state),
+        "after": state,
+        "partitions": sorted(map(list, record.partitions))[:1000],
+    }
+
+
+def _record(record: Any) -> dict[str, object]:
+    if isinstance(record, tuple) and hasattr(record, "_asdict"):
+        fields: object = shown(record._asdict(), MOST_CHARACTERS)
+    else:
+        names = getattr(type(record), "__slots__", None) or getattr(record, "__dict__", {})
+        fields = shown({name: getattr(record, name, None) for name in names}, MOST_CHARACTERS)
+    assert isinstance(fields, dict)
+    return {"type": type(record).__name__, **fields}
+
+
+def _plain(fields: Mapping[str, object]) -> dict[str, object]:
+    return {name: _value(value) for name, value in fields.items()}
+
+
+def _value(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, tuple):
+        if hasattr(value, "_asdict"):
+            return _plain(value._asdict())
+        return [_value(each) for each in value]
+    if isinstance(value, int | str | float) or value is None:
+        return value
+    return str(value)
