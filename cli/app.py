@@ -16,7 +16,7 @@ from ..console.variables import say_unread_variables
 
 COMMANDS: Final = (
     "serve", "demo", "topics", "produce", "consume", "groups", "acls", "quotas",
-    "txn", "log", "audit", "oracle",
+    "txn", "why", "log", "audit", "oracle",
     "config", "fault", "clock", "trace", "conform", "torture", "diff", "museum", "certs", "health",
     "bench", "version", "template",
 )  # fmt: skip

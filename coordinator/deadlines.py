@@ -38,6 +38,10 @@ class Deadlines(Volatile, Generic[Key]):
     def is_set(self, key: Key) -> bool:
         return key in self._due_ms
 
+    def due_ms(self, key: Key) -> int | None:
+        """The deadline of a key; None if it has none."""
+        return self._due_ms.get(key)
+
     def next(self) -> int | None:
         """The earliest deadline; None when there is none."""
         while self._heap:

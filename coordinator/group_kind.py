@@ -20,6 +20,7 @@ from .outcome import Outcome, Parked
 if TYPE_CHECKING:
     from .classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
     from .group_records import GroupRecord, OffsetCommitted
+    from .group_waits import GroupWaits
 
 
 PartitionCheck: TypeAlias = Callable[[str, UUID | None, int], None]
@@ -178,6 +179,10 @@ class GroupKind(ABC):
     @abstractmethod
     def state_of(self, group_id: str) -> str:
         """The state of an existing group, by the name that clients see."""
+
+    @abstractmethod
+    def waits_of(self, group_id: str) -> GroupWaits:
+        """The timers of an existing group and of its members."""
 
     @abstractmethod
     def removal(self, group_id: str) -> Sequence[GroupRecord]:

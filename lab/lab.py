@@ -154,6 +154,12 @@ class Lab:
 
         return {"partitions": share_partitions_of(self._cluster, group)}
 
+    def list_waits(self) -> dict[str, Any]:
+        """Sessions, rebalances, throttled clients, and the newest requests that were refused."""
+        from .waits_view import waits_of
+
+        return waits_of(list(self._served), self.tracer)
+
     def list_nodes(self) -> list[dict[str, Any]]:
         """The nodes, running or not, with the number of partitions that each leads."""
         leaders = Counter(

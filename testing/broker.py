@@ -30,6 +30,7 @@ from .clock import Clock
 from .data import BrokerData
 from .ports import HeldPorts
 from .process import BrokerProcess, start_process
+from .reasons import BrokerReasons
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -86,7 +87,7 @@ class _Nodes(dict[int, RunningNode]):
         raise BrokerFailed(f"node {node_id} does not exist; nodes: {known}")
 
 
-class Ottla(BrokerData):
+class Ottla(BrokerReasons, BrokerData):
     """A broker process, for a `with` or an `async with`, or between `start` and `close`.
 
     After `kill` or `stop`, `start` runs it again on the same port and data.
@@ -359,7 +360,8 @@ class Ottla(BrokerData):
                 raise self._failed("the broker ended by itself")
             if time.monotonic() > deadline_s:
                 name = getattr(condition, "__name__", "the condition").replace("<lambda>", "it")
-                raise TimeoutError(f"{name} was not true within {timeout_s:g} s, but {result!r}")
+                failed = f"{name} was not true within {timeout_s:g} s, but {result!r}"
+                raise TimeoutError(f"{failed}{self._why_waiting()}")
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         return result

@@ -68,6 +68,10 @@ class BrokerData:
 
         return Client.to(self.bootstrap_servers)
 
+    def _why_waiting(self, topic: str | None = None) -> str:
+        """Sentences for the text of a time-out, on lines of their own: what waits for what."""
+        return ""
+
     def create_topic(
         self,
         name: str,
@@ -173,9 +177,8 @@ class BrokerData:
             while not _is_enough(records, until):
                 if time.monotonic() > deadline_s:
                     wanted = f"{until} records" if isinstance(until, int) else "the wanted records"
-                    raise TimeoutError(
-                        f"{topic} has {len(records)} records after {timeout_s:g} s, not {wanted}"
-                    )
+                    failed = f"{topic} has {len(records)} records after {timeout_s:g} s, not"
+                    raise TimeoutError(f"{failed} {wanted}{self._why_waiting(topic)}")
                 records = sorted([*records, *reader.read(max_wait_ms=_WAIT_MS)], key=_place)
             return records
 

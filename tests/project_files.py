@@ -26,6 +26,7 @@ ROOMS = (
     "trace",
     "trials",
     "verdict",
+    "why",
 )
 """The folders of the product; installed, each is a package of `ottla`."""
 

@@ -29,6 +29,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "security": ({"protocol", "metadata"}, {"cryptography", "jwt"}),
     "verdict": ({"audit", "protocol", "trace"}, set()),
     "client": ({"protocol", "security"}, set()),
+    "why": ({"protocol", "client"}, set()),
     # Markers go to other nodes as requests of a client.
     "broker": (
         {"protocol", "metadata", "security", "storage", "coordinator", "client"},
@@ -54,7 +55,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "testing": (
         {
             *("protocol", "audit", "picture", "storage", "security", "trace", "verdict", "client"),
-            *("serving", "spark"),
+            *("why", "serving", "spark"),
         },
         {"aiokafka", "confluent_kafka", "kafka", "pyspark", "pytest", "structlog"},
     ),
@@ -69,7 +70,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         {
             *("protocol", "metadata", "coordinator", "storage", "trace", "verdict", "client"),
-            *("picture", "broker", "lab", "console", "spark", "serving", "testing", "trials", ""),
+            *("picture", "why", "broker", "lab", "console", "spark", "serving"),
+            *("testing", "trials", ""),
         },
         {"msgspec", "rich", "typer"},
     ),
@@ -177,23 +179,43 @@ SUB_ROOMS: dict[str, set[str]] = {
     "coordinator/classic": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/group_records", "coordinator/java_order"),
-        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
+        *(
+            "coordinator/group_kind",
+            "coordinator/group_kinds",
+            "coordinator/group_waits",
+            "coordinator/volatile",
+        ),
     },
     "coordinator/consumer": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
-        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
+        *(
+            "coordinator/group_kind",
+            "coordinator/group_kinds",
+            "coordinator/group_waits",
+            "coordinator/volatile",
+        ),
     },
     "coordinator/share": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/classic", "coordinator/consumer", "coordinator/group_records"),
-        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/java_order"),
+        *(
+            "coordinator/group_kind",
+            "coordinator/group_kinds",
+            "coordinator/group_waits",
+            "coordinator/java_order",
+        ),
         "coordinator/volatile",
     },
     "coordinator/streams": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/classic", "coordinator/consumer", "coordinator/group_records"),
-        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/java_order"),
+        *(
+            "coordinator/group_kind",
+            "coordinator/group_kinds",
+            "coordinator/group_waits",
+            "coordinator/java_order",
+        ),
         "coordinator/volatile",
     },
     "client/admin": {"client/cluster_client", "client/retries"},

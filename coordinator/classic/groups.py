@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
@@ -20,6 +20,9 @@ from ..outcome import Outcome, Parked
 from .group import ClassicGroup, Member, OnTransition, State
 from .rebalance import Rebalances, Turn, joined
 from .requests import GroupSettings, JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
+
+if TYPE_CHECKING:
+    from ..group_waits import GroupWaits
 
 
 class _Adopted(NamedTuple):
@@ -407,6 +410,9 @@ class ClassicGroups(GroupKind):
 
     def state_of(self, group_id: str) -> str:
         return self.groups[group_id].state.value
+
+    def waits_of(self, group_id: str) -> GroupWaits:
+        return self._rebalances.waits_of(self.groups[group_id])
 
     def removal(self, group_id: str) -> Sequence[GroupRemoved]:
         if self._existing(group_id).state is not State.EMPTY:

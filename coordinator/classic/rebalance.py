@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...protocol.errors import Code
 from ..deadlines import Deadlines
@@ -20,6 +20,9 @@ from ..outcome import PARKED, Answer, Effect, Notice, Outcome
 from ..volatile import Volatile
 from .group import ClassicGroup, InitialDelay, Member, State
 from .requests import GroupSettings, JoinedMember, JoinReply, SyncReply
+
+if TYPE_CHECKING:
+    from ..group_waits import GroupWaits
 
 _RETRY_MS = 1_000
 """The pause before the next try, after the log refused the record of an empty group."""
@@ -204,6 +207,35 @@ class Rebalances(Volatile):
             else:
                 self._syncs_expired(group, turn)
             yield turn.outcome(None)
+
+    def waits_of(self, group: ClassicGroup) -> GroupWaits:
+        """The timers of a group and of its members."""
+        from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
+
+        joins, syncs = group.state is State.PREPARING_REBALANCE, bool(group.pending_syncs)
+        delay, due_ms = group.initial_delay, self._deadlines.due_ms
+        timer = Timer.JOIN if joins else Timer.SYNC
+        members = tuple(
+            MemberWaits(
+                each.member_id,
+                each.assignment,
+                each.session_timeout_ms,
+                None
+                if each.keeps_its_session
+                else due_ms(TimerKey(Timer.SESSION, group.group_id, each.member_id)),
+                each.join_ticket is not None if joins else None,
+                each.member_id not in group.pending_syncs if syncs and not joins else None,
+            )
+            for each in group.members.values()
+        )
+        return GroupWaits(
+            members,
+            due_ms(TimerKey(timer, group.group_id)),
+            group.rebalance_timeout_ms if delay is None else delay.delay_ms,
+            delay is not None,
+            tuple(sorted(group.pending_members)),
+            tuple(sorted(group.subscribed_topics or ())),
+        )
 
     def begin_session(self, group: ClassicGroup, member_id: str, due_ms: int) -> None:
         """Set when the session of a member expires, or of one that has only a member id yet."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable
 from dataclasses import field, replace
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
@@ -45,6 +45,9 @@ from .requests import (
 )
 from .steps import ConsumerTurn, Steps, Timer, TimerKey, check_epoch, check_released, removal
 from .topics import NoTopics, Topics, metadata_hash
+
+if TYPE_CHECKING:
+    from ..group_waits import GroupWaits
 
 Adopt = Callable[[ClassicGroup, GroupStored, Moment, bool], None]
 """Takes a classic group that a consumer group becomes, its record, the time, and whether its
@@ -339,6 +342,24 @@ class ConsumerGroups:
                 # The replay cancels it, unless the log does not take the records.
                 deadlines.set(key, turn.now_ms + _RETRY_MS)
             yield turn.outcome(None)
+
+    def waits_of(self, group: ConsumerGroup) -> GroupWaits:
+        """The timers of the members."""
+        from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
+
+        session_ms = self._limits_of(group.group_id).session_timeout_ms
+        due_ms, name = self.steps.deadlines.due_ms, group.group_id
+        members = tuple(
+            MemberWaits(
+                each.member_id,
+                b"",
+                each.classic.session_timeout_ms if each.classic is not None else session_ms,
+                due_ms(TimerKey(Timer.SESSION, name, each.member_id)),
+                revocation_due_ms=due_ms(TimerKey(Timer.REBALANCE, name, each.member_id)),
+            )
+            for each in group.members.values()
+        )
+        return GroupWaits(members)
 
     def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
         """Begin the sessions of members without one: those of a group loaded from the log."""

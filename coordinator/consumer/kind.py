@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..classic.groups import ClassicGroups
     from ..group_records import OffsetCommitted
+    from ..group_waits import GroupWaits
     from .regexes import Found, MatchTopics
 
 
@@ -185,6 +186,9 @@ class ConsumerKind(GroupKind):
 
     def state_of(self, group_id: str) -> str:
         return self.groups[group_id].state.value
+
+    def waits_of(self, group_id: str) -> GroupWaits:
+        return self.consumer_groups.waits_of(self.groups[group_id])
 
     def removal(self, group_id: str) -> Sequence[ConsumerRecord]:
         group = self.groups[group_id]

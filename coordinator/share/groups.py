@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import field, replace
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
@@ -32,6 +32,9 @@ from .requests import (
 )
 from .state_topics import without_gone
 from .steps import ShareSteps, ShareTurn
+
+if TYPE_CHECKING:
+    from ..group_waits import GroupWaits
 
 _RETRY_MS: Final = 500
 """The pause before the next try, after the log refused the records of a timer."""
@@ -251,6 +254,19 @@ class ShareGroups:
     def next_deadline(self) -> int | None:
         """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
         return 0 if self._loaded else self.deadlines.next()
+
+    def waits_of(self, group: ShareGroup) -> GroupWaits:
+        """The timers of the members."""
+        from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
+
+        session_ms = self._limits_of(group.group_id).session_timeout_ms
+        due_ms = self.deadlines.due_ms
+        return GroupWaits(
+            tuple(
+                MemberWaits(name, b"", session_ms, due_ms(SessionKey(group.group_id, name)))
+                for name in group.members
+            )
+        )
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Begin the sessions of loaded members; expire sessions.

@@ -48,6 +48,7 @@ from .state_topics import (
 if TYPE_CHECKING:
     from ..classic.groups import ClassicGroups
     from ..group_records import OffsetCommitted
+    from ..group_waits import GroupWaits
 
 _NO_OFFSETS = "There is no offset information to delete."
 _UNKNOWN_TOPIC = "This server does not host this topic-partition."
@@ -259,6 +260,9 @@ class ShareKind(GroupKind):
 
     def state_of(self, group_id: str) -> str:
         return self.groups[group_id].state.value
+
+    def waits_of(self, group_id: str) -> GroupWaits:
+        return self.share_groups.waits_of(self.groups[group_id])
 
     def removal(self, group_id: str) -> Sequence[ShareRecord]:
         group = self.groups[group_id]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import field, replace
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
@@ -37,6 +37,9 @@ from .requests import (
     check_request,
 )
 from .steps import Steps, StreamsTurn, Timer, TimerKey, check_epoch, check_released, removal
+
+if TYPE_CHECKING:
+    from ..group_waits import GroupWaits
 
 Value = TypeVar("Value")
 
@@ -304,6 +307,24 @@ class StreamsGroups:
                     # The replay cancels it, unless the log does not take the records.
                     deadlines.set(key, turn.now_ms + _RETRY_MS)
             yield turn.outcome(None)
+
+    def waits_of(self, group: StreamsGroup) -> GroupWaits:
+        """The timers of the members."""
+        from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
+
+        session_ms = self._settings_of(group.group_id).session_timeout_ms
+        due_ms, name = self.steps.deadlines.due_ms, group.group_id
+        members = tuple(
+            MemberWaits(
+                each.member_id,
+                b"",
+                session_ms,
+                due_ms(TimerKey(Timer.SESSION, name, each.member_id)),
+                revocation_due_ms=due_ms(TimerKey(Timer.REBALANCE, name, each.member_id)),
+            )
+            for each in group.members.values()
+        )
+        return GroupWaits(members)
 
     def _begin_sessions(self, group: StreamsGroup, now_ms: int) -> None:
         """Begin the sessions of members without one: those of a group loaded from the log."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..classic.groups import ClassicGroups
     from ..group_records import OffsetCommitted
+    from ..group_waits import GroupWaits
 
 
 def make_kind(
@@ -169,6 +170,9 @@ class StreamsKind(GroupKind):
 
     def state_of(self, group_id: str) -> str:
         return self.groups[group_id].state.value
+
+    def waits_of(self, group_id: str) -> GroupWaits:
+        return self.streams_groups.waits_of(self.groups[group_id])
 
     def removal(self, group_id: str) -> Sequence[StreamsRecord]:
         group = self.groups[group_id]

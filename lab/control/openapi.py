@@ -55,6 +55,35 @@ _SHARE_PARTITION: Final = _object(
     group=_TEXT, topic=_TEXT, partition=_COUNT, node_id=_COUNT, start_offset=_COUNT,
     end_offset=_COUNT, delivery_complete_count=_COUNT, records=_list_of("ShareRecords"),
 )  # fmt: skip
+_LEFT: Final = {"type": ["integer", "null"]}
+_IF_KNOWN: Final = {"type": ["boolean", "null"]}
+_MEMBER_WAITS: Final = _object(
+    ["member_id", "assigned", "session_ms", "session_left_ms", "has_joined", "has_synced",
+     "revocation_left_ms"],
+    member_id=_TEXT, assigned={"type": "array", "items": {"type": "array"}}, session_ms=_COUNT,
+    session_left_ms=_LEFT, has_joined=_IF_KNOWN, has_synced=_IF_KNOWN, revocation_left_ms=_LEFT,
+)  # fmt: skip
+_GROUP_WAITS: Final = _object(
+    ["group", "type", "state", "rebalance_left_ms", "rebalance_ms", "is_initial_delay",
+     "pending_members", "topics", "members"],
+    group=_TEXT, type=_TEXT, state=_TEXT, rebalance_left_ms=_LEFT, rebalance_ms=_LEFT,
+    topics={"type": "array", "items": _TEXT},
+    is_initial_delay={"type": "boolean"}, pending_members={"type": "array", "items": _TEXT},
+    members=_list_of("MemberWaits"),
+)  # fmt: skip
+_REFUSAL: Final = _object(
+    ["api", "code", "client_id", "ago_ms", "subject", "details", "names", "times"],
+    api=_TEXT, code=_TEXT, client_id=_TEXT, ago_ms=_COUNT, subject=_TEXT, details=_TEXT,
+    names={"type": "array", "items": _TEXT}, times=_COUNT,
+)  # fmt: skip
+_THROTTLED: Final = _object(
+    ["user", "client_id", "left_ms"], user=_TEXT, client_id=_TEXT, left_ms=_COUNT
+)
+_WAITS: Final = _object(
+    ["now_ms", "is_clock_manual", "groups", "throttled", "refusals"],
+    now_ms={"type": "integer"}, is_clock_manual={"type": "boolean"},
+    groups=_list_of("GroupWaits"), throttled=_list_of("Throttled"), refusals=_list_of("Refusal"),
+)  # fmt: skip
 _FAULT: Final = _object(
     ["id", "name", "match", "action", "continue", "matched", "fired", "held"],
     id=_COUNT, name=_TEXT, match={"type": "object"}, action={"type": "object"},
@@ -79,6 +108,11 @@ _SCHEMAS: Final[dict[str, Any]] = {
     "ShareRecords": _SHARE_RECORDS,
     "SharePartition": _SHARE_PARTITION,
     "SharePartitions": _object(["partitions"], partitions=_list_of("SharePartition")),
+    "MemberWaits": _MEMBER_WAITS,
+    "GroupWaits": _GROUP_WAITS,
+    "Refusal": _REFUSAL,
+    "Throttled": _THROTTLED,
+    "Waits": _WAITS,
     "Emulations": _object(["bugs"], bugs={"type": "array", "items": _TEXT}),
     "Clock": _object(["now_ms"], now_ms={"type": "integer"}),
     "Trace": _object(

@@ -141,6 +141,14 @@ async def _list_share_partitions(lab: Lab, values: Values, query: Query, body: A
     return lab.list_share_partitions(query.get("group", "*"))
 
 
+@_operation(
+    "GET", "/waits", "listWaits",
+    "Timers of groups, throttled clients, and requests that were refused lately.", answer="Waits",
+)  # fmt: skip
+async def _list_waits(lab: Lab, values: Values, query: Query, body: Any) -> object:
+    return lab.list_waits()
+
+
 @_operation("GET", "/nodes", "listNodes", "The nodes of the process.", answer="Nodes")
 async def _list_nodes(lab: Lab, values: Values, query: Query, body: Any) -> object:
     return lab.list_nodes()

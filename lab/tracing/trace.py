@@ -130,6 +130,10 @@ class Tracer:
         self._written.add(whole)
         return opened
 
+    def newest(self, count: int) -> list[Event]:
+        """The newest events in memory, in their order."""
+        return list(islice(self._ring, max(0, len(self._ring) - count), None))
+
     def clear(self) -> None:
         """Forget the events in memory; sequence numbers go on."""
         self._ring.clear()

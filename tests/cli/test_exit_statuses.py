@@ -136,7 +136,7 @@ GOOD: Final = [
     "acls remove User:a --topic t", "quotas set --user a producer_byte_rate=1", "quotas list",
     "quotas remove --user a producer_byte_rate", "health", "config", "version",
     "oracle --history {ledger}", "conform --trace {trace}", "conform --list",
-    "trace show {trace}", "museum list", "certs {missing} --json",
+    "trace show {trace}", "why", "why t", "why t:0 --json", "museum list", "certs {missing} --json",
 ]  # fmt: skip
 GOOD_ELSEWHERE: Final = {
     "serve": "test_main.py", "template": "test_template.py", "demo": "tests/spark",

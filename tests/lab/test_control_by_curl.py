@@ -87,4 +87,5 @@ def test_curl_drives_every_operation(tmp_path: Path) -> None:
         assert [each["node_id"] for each in curl("GET", "/nodes")] == [1, 2]
         assert curl("GET", "/emulations") == {"bugs": []}
         assert curl("GET", "/share-partitions?group=g") == {"partitions": []}
+        assert curl("GET", "/waits")["throttled"] == []
         assert uncalled(curl("GET", "/openapi.json"), curl.called) == set()

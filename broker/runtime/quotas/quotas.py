@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _IDLE_MS: Final = 3_600_000
 _SWEPT_ABOVE: Final = 1000
+_MOST_WAITS: Final = 1000
 _LIMITS_BYTES: Final = 4 << 20
 _USED_BYTES: Final = 64 << 20
 # The memory for the use of one user and client, without their names: samples of a rate, a bucket.
@@ -76,6 +77,7 @@ class Quotas:
         self._addresses: _AddressLimits | None = None
         self._used: dict[tuple[str, str, str], _Used] = {}
         self._used_bytes = 0
+        self._waits: dict[tuple[str, str], int] = {}
         self._swept_above = _SWEPT_ABOVE
 
     def limit(self, kind: str, user: str, client_id: str) -> Limit | None:
@@ -144,8 +146,25 @@ class Quotas:
         rate = self._of(kind, limit.used_by, now_ms).rate
         rate.record(value, now_ms)
         wait_ms = rate.throttle_ms(limit.bound, now_ms)
+        if wait_ms <= 0:
+            return 0
         # The throttle time for request time is at most one sample.
-        return min(wait_ms, self._window.sample_ms) if kind == REQUEST_PERCENTAGE else wait_ms
+        wait_ms = min(wait_ms, self._window.sample_ms) if kind == REQUEST_PERCENTAGE else wait_ms
+        self._note_wait(who, wait_ms, now_ms)
+        return wait_ms
+
+    def _note_wait(self, who: tuple[str, str], wait_ms: int, now_ms: int) -> None:
+        """Note for people who ask why that a client is throttled; the oldest are forgotten."""
+        until_ms = max(now_ms + wait_ms, self._waits.pop(who, 0))
+        self._waits[who] = until_ms  # the newest last
+        if len(self._waits) > _MOST_WAITS:
+            del self._waits[next(iter(self._waits))]
+
+    def waits(self, now_ms: int) -> Iterator[tuple[str, str, int]]:
+        """User and client id of each client that is throttled now, and the ms that are left."""
+        for (user, client_id), until_ms in self._waits.items():
+            if until_ms > now_ms:
+                yield user, client_id, until_ms - now_ms
 
     def take_back(self, kind: str, who: tuple[str, str], value: float, now_ms: int) -> None:
         """Take a counted use back."""
@@ -176,9 +195,13 @@ class Quotas:
         if strict:
             wait_ms = bucket.throttle_ms(limit.bound, now_ms)
             if wait_ms > 0:
+                self._note_wait(who, wait_ms, now_ms)
                 raise Exceeded(wait_ms)
         bucket.record(count, limit.bound, now_ms)
-        return 0 if strict else bucket.throttle_ms(limit.bound, now_ms)
+        wait_ms = 0 if strict else bucket.throttle_ms(limit.bound, now_ms)
+        if wait_ms > 0:
+            self._note_wait(who, wait_ms, now_ms)
+        return wait_ms
 
     def connect(self, host: str, now_ms: int) -> int:
         """Count a connection of an address; return the delay in ms until it is closed, or 0."""
