@@ -30,7 +30,6 @@ from .clock import Clock
 from .data import BrokerData
 from .ports import HeldPorts
 from .process import BrokerProcess, start_process
-from .reasons import BrokerReasons
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -87,7 +86,7 @@ class _Nodes(dict[int, RunningNode]):
         raise BrokerFailed(f"node {node_id} does not exist; nodes: {known}")
 
 
-class Ottla(BrokerReasons, BrokerData):
+class Ottla(BrokerData):
     """A broker process, for a `with` or an `async with`, or between `start` and `close`.
 
     After `kill` or `stop`, `start` runs it again on the same port and data.

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
+from .reasons import BrokerReasons
+
 if TYPE_CHECKING:
     from ..client.admin.transactions import Transaction
     from ..client.cluster_client import Client
@@ -48,7 +50,7 @@ Row = Content | tuple[Content, Content] | RowFields
 """A record to produce: its value, its key and value, or its parts by name."""
 
 
-class BrokerData:
+class BrokerData(BrokerReasons):
     """The data of a running broker.
 
     Raises, in every call:
@@ -67,10 +69,6 @@ class BrokerData:
         from ..client.cluster_client import Client
 
         return Client.to(self.bootstrap_servers)
-
-    def _why_waiting(self, topic: str | None = None) -> str:
-        """Sentences for the text of a time-out, on lines of their own: what waits for what."""
-        return ""
 
     def create_topic(
         self,

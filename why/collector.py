@@ -132,7 +132,8 @@ class _Collection:
                 raise OutOfTime("the time for it is over")
             yield
         except (ErrorAnswer, NoAnswer, OutOfTime, OSError, LookupError) as failed:
-            why = str(failed) or type(failed).__name__
+            said = failed.strerror if isinstance(failed, OSError) else str(failed)
+            why = said or type(failed).__name__
             self._unasked.append(f"{what}: {why}")
 
     # ---- groups

@@ -193,12 +193,12 @@ class GroupFacts:
     error: str = ""
 
     def concerns(self, topic: str) -> bool:
-        """Whether it reads a topic; so does a group that tells nothing about its topics."""
+        """Whether it is known to read a topic, or to have read it."""
         topics = {*self.subscribed}
         topics |= {name for name, _ in self.committed}
         for each in self.members:
             topics |= {*each.subscribed, *(name for name, _ in each.assigned)}
-        return topic in topics or (not topics and bool(self.members))
+        return topic in topics
 
 
 @dataclass(frozen=True, slots=True)
