@@ -18,7 +18,7 @@ from ..trace.messages import errors_of
 if TYPE_CHECKING:
     from ..broker.node import Node
     from ..coordinator.group_waits import GroupWaits, MemberWaits
-    from .trace import Tracer
+    from .tracing.trace import Tracer
 
 MOST_GROUPS: Final = 1000
 _LOOKED_AT: Final = 5000
