@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,11 +14,11 @@ import typer
 from ..console.options import CannotRun
 from ..console.tables import print_json, print_line, print_painted
 from ..testing.lab import Trace
-from ..trace.events import BrokenTrace, events_of
+from ..trace.events import BrokenTrace, Event, events_of
 from ..trace.lanes import lanes
 from ..trace.reader import read_objects
 from ..trace.view import folded, lines_of
-from . import trace_files
+from . import trace_files, trace_pictures
 from .lab_options import Control, lab_of
 from .shared_options import AsJson, Subcommands, about
 
@@ -36,6 +37,7 @@ def add(app: typer.Typer) -> None:
     trace.add("stop", _stop, example="ottla trace stop")
     trace.add("show", _show, example="ottla trace show trace.jsonl --lanes")
     trace_files.add(trace)
+    trace_pictures.add(trace)
 
 
 def _start(
@@ -71,6 +73,9 @@ def _show(
         bool, typer.Option("--lanes", help="Transactions in time, a column for each id.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page for the browser instead.")
+    ] = None,
     api: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,12 +85,17 @@ def _show(
     control: Control = "",
 ) -> int:
     """Print a trace: a line for each request with what it changed."""
+    if html is not None and (as_json or as_lanes):
+        raise CannotRun("trace show takes one of --html, --json and --lanes")
     lines = _objects(file, control)
     if as_json:
         for each in lines:
             print_json(each)
         return 0
     events = events_of(lines)
+    if html is not None:
+        _write_page(events, html, file)
+        return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if as_lanes:
         for text in lanes(events, width):
@@ -97,6 +107,15 @@ def _show(
         for part in folded(text, width):
             print_painted((begin, part) if begin else part)
     return 0
+
+
+def _write_page(events: Iterable[Event], html: Path, file: str) -> None:
+    """Write the page of a trace. Raises CannotRun."""
+    if file not in ("", "-") and html.exists() and html.samefile(file):
+        raise CannotRun(f"{html} is the file that is read")
+    title = Path(file).name if file not in ("", "-") else "The trace of a broker"
+    trace_pictures.write_html(events, html, title)
+    print_line(f"{html}")
 
 
 def _objects(file: str, control: str) -> list[dict[str, Any]]:

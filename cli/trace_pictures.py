@@ -1,0 +1,154 @@
+"""`ottla trace view` and `ottla trace export`: traces for browsers and for viewers of others."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import IO, Annotated, TypeVar
+
+import typer
+
+from ..console.options import CannotRun
+from ..console.tables import print_json, print_line
+from ..trace.events import BrokenTrace, Event
+from ..trace.reader import read_trace
+from .shared_options import AsJson, Subcommands, about
+
+_Made = TypeVar("_Made")
+
+
+class Format(StrEnum):
+    """The formats that other viewers read."""
+
+    PERFETTO = "perfetto"
+    OTLP = "otlp"
+
+
+def add(trace: Subcommands) -> None:
+    """Add the commands to `ottla trace`."""
+    trace.add("view", _view, example="ottla trace view trace.jsonl")
+    trace.add(
+        "export", _export, example="ottla trace export trace.jsonl --format perfetto --out t.json"
+    )
+
+
+def _view(
+    file: Annotated[str, typer.Argument(help="A trace; - for standard input.")],
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Of 127.0.0.1; 0: any that is free.")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show a trace in the browser, as a page on 127.0.0.1, until Ctrl-C."""
+    page = page_of(file, "trace view").encode("utf-8")
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), _handler(page))
+    except OSError as wrong:
+        raise CannotRun(f"trace view cannot listen on port {port}: {wrong.strerror}") from None
+    address = f"http://127.0.0.1:{server.server_address[1]}/"
+    if as_json:
+        print_json({"address": address})
+    else:
+        print_line(f"{address} (Ctrl-C ends it)")
+    sys.stdout.flush()
+    with server:
+        if not no_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+def _handler(page: bytes) -> type[BaseHTTPRequestHandler]:
+    """What answers with the page, and only to requests for this host (DNS rebinding)."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            host = self.headers.get("Host", "").partition(":")[0]
+            is_here = host in ("127.0.0.1", "localhost") and self.path == "/"
+            self.send_response(200 if is_here else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(page) if is_here else 0))
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            if is_here:
+                self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing of requests."""
+
+    return Handler
+
+
+def page_of(file: str, command: str) -> str:
+    """The page of the file of a trace. Raises CannotRun."""
+    from ..picture.page import render_page
+
+    title = "A trace" if file == "-" else Path(file).name
+    return _read(file, command, lambda events: render_page(events, title=title))
+
+
+def write_html(events: Iterable[Event], out: Path, title: str) -> None:
+    """Write the page of some events. Raises CannotRun."""
+    from ..picture.page import write_page
+
+    try:
+        write_page(events, out, title=title)
+    except OSError as wrong:
+        raise CannotRun(f"trace show {about(str(out), wrong)}") from None
+
+
+def _export(
+    file: Annotated[str, typer.Argument(help="A trace; - for standard input.")],
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="perfetto: for ui.perfetto.dev; otlp: OpenTelemetry's JSON."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The file; default: standard output.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Write a trace in a format that viewers of others read."""
+    from ..picture.otlp import otlp_of
+    from ..picture.perfetto import perfetto_of
+
+    make = perfetto_of if form is Format.PERFETTO else otlp_of
+    text = json.dumps(_read(file, "trace export", make))
+    try:
+        if out is None:
+            sys.stdout.write(text + "\n")
+        elif file != "-" and out.exists() and out.samefile(file):
+            raise CannotRun(f"{out} is the file that is read")
+        else:
+            out.write_text(text + "\n", encoding="utf-8")
+    except OSError as wrong:
+        raise CannotRun(f"trace export {about(str(out), wrong)}") from None
+    if out is not None and as_json:
+        print_json({"file": str(out), "format": form.value})
+    elif out is not None:
+        print_line(f"{out}")
+    return 0
+
+
+def _read(file: str, command: str, make: Callable[[Iterable[Event]], _Made]) -> _Made:
+    """What a function makes of the events of a file. Raises CannotRun."""
+    try:
+        if file == "-":
+            return make(read_trace(sys.stdin))
+        lines: IO[str]
+        with Path(file).open(encoding="utf-8") as lines:
+            return make(read_trace(lines))
+    except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
+        raise CannotRun(f"{command} {about(file, wrong)}") from None

@@ -1,0 +1,75 @@
+"""A trace for Perfetto, and as spans of OpenTelemetry."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from ottla.picture.otlp import otlp_of
+from ottla.picture.perfetto import perfetto_of
+
+from .traces import Trace, copied
+
+
+def spans(trace: Trace) -> dict[str, list[dict[str, Any]]]:
+    """The spans of each service."""
+    return {
+        each["resource"]["attributes"][0]["value"]["stringValue"]: each["scopeSpans"][0]["spans"]
+        for each in otlp_of(trace.events)["resourceSpans"]
+    }
+
+
+def test_a_transaction_is_one_trace_of_its_requests() -> None:
+    found = spans(copied())
+    (root,) = found["transactions"]
+    of_transaction = [each for each in found["writer"] if each["traceId"] == root["traceId"]]
+    wanted = {"AddPartitionsToTxn", "Produce", "TxnOffsetCommit", "EndTxn"}
+    assert {each["name"] for each in of_transaction} == wanted
+    assert {each["parentSpanId"] for each in of_transaction} == {root["spanId"]}
+    assert all("parentSpanId" not in each for each in found["reader"])
+
+
+def test_spans_have_the_ids_and_times_of_otlp() -> None:
+    found = [each for many in spans(copied()).values() for each in many]
+    assert len({each["spanId"] for each in found}) == len(found)
+    for each in found:
+        assert re.fullmatch("[0-9a-f]{32}", each["traceId"])
+        assert re.fullmatch("[0-9a-f]{16}", each["spanId"])
+        assert int(each["startTimeUnixNano"]) <= int(each["endTimeUnixNano"])
+    assert json.dumps(otlp_of(copied().events)) == json.dumps(otlp_of(copied().events))
+
+
+def test_a_span_has_the_error_and_the_fault_of_its_request() -> None:
+    trace = Trace()
+    number = trace.ask("writer", "EndTxn", transactional_id="x")
+    trace.fail(number, "error")
+    trace.answer(number, error="INVALID_TXN_STATE")
+    (span,) = spans(trace)["writer"]
+    assert span["events"][0]["name"] == "fault"
+    trace = Trace()
+    trace.answer(trace.ask("writer", "EndTxn", transactional_id="x"), error="INVALID_TXN_STATE")
+    (span,) = spans(trace)["writer"]
+    assert span["status"] == {"code": 2, "message": "INVALID_TXN_STATE"}
+
+
+def test_slices_of_a_track_never_overlap() -> None:
+    trace = copied()
+    for _ in range(3):  # requests of one client at once
+        trace.answer(trace.ask("writer", "Metadata"))
+    tracks: dict[tuple[int, int], int] = {}
+    slices = [each for each in perfetto_of(trace.events)["traceEvents"] if each["ph"] == "X"]
+    assert slices
+    for each in slices:
+        track = each["pid"], each["tid"]
+        assert tracks.get(track, 0) <= each["ts"]
+        tracks[track] = each["ts"] + each["dur"]
+
+
+def test_each_track_has_a_name_and_each_flow_both_ends() -> None:
+    found = perfetto_of(copied().events)["traceEvents"]
+    named = {(each["pid"], each["tid"]) for each in found if each["name"] == "thread_name"}
+    used = {(each["pid"], each["tid"]) for each in found if each["ph"] == "X"}
+    assert used <= named
+    flows = [(each["ph"], each["id"]) for each in found if each["ph"] in "sf"]
+    assert sorted(flows) == [("f", 1), ("f", 2), ("s", 1), ("s", 2)]
