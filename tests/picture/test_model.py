@@ -168,7 +168,7 @@ def joined(trace: Trace, number: int, member: str, generation: int, *members: st
     )  # fmt: skip
 
 
-def test_a_rebalance_says_who_waits_for_whom() -> None:
+def test_a_rebalance_names_the_members_that_it_waits_for() -> None:
     trace = Trace()
     first = join(trace, "a")
     trace.move_group(first, "g", "Empty", "PreparingRebalance")
