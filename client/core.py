@@ -64,6 +64,15 @@ VERSIONS: Final = {
     ApiKey.SHARE_FETCH: 1,
     ApiKey.SHARE_GROUP_DESCRIBE: 1,
     ApiKey.SHARE_GROUP_HEARTBEAT: 1,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: 0,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: 2,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
+    ApiKey.LEAVE_GROUP: 5,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: 0,
+    ApiKey.CREATE_DELEGATION_TOKEN: 3,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: 3,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: 2,
+    ApiKey.RENEW_DELEGATION_TOKEN: 2,
 }
 """The version of the requests of each API."""
 NO_KAFKA: Final = "the peer is not a Kafka broker"

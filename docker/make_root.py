@@ -25,10 +25,13 @@ LEFT_OUT = (
 )
 # Kafka's tools, by the names without `.sh`.
 TOOLS = (
-    *("acls", "broker-api-versions", "cluster", "configs", "console-consumer"),
-    *("console-producer", "console-share-consumer", "consumer-groups", "delete-records"),
-    *("features", "get-offsets", "groups", "leader-election", "log-dirs", "metadata-quorum"),
-    *("ready", "share-groups", "storage", "streams-groups", "topics", "transactions"),
+    *("acls", "broker-api-versions", "client-metrics", "cluster", "configs", "console-consumer"),
+    *("console-producer", "console-share-consumer", "consumer-groups", "consumer-perf-test"),
+    *("delegation-tokens", "delete-records", "dump-log", "e2e-latency", "features"),
+    *("get-offsets", "groups", "leader-election", "log-dirs", "metadata-quorum"),
+    *("producer-perf-test", "ready", "reassign-partitions", "run-class", "share-groups"),
+    *("storage", "streams-application-reset", "streams-groups", "topics", "transactions"),
+    *("verifiable-consumer", "verifiable-producer"),
 )
 # Any user may write here, as compose files choose the user of the container.
 WRITABLE = (

@@ -8,36 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Final
 
 from ..console.standard_streams import fill_closed_streams
+from .names import TOOLS
 from .tool import run
-
-TOOLS: Final = {
-    "kafka-acls": "acls",
-    "kafka-broker-api-versions": "broker_api_versions",
-    "kafka-cluster": "cluster",
-    "kafka-configs": "configs",
-    "kafka-console-consumer": "console_consumer",
-    "kafka-console-producer": "console_producer",
-    "kafka-console-share-consumer": "console_share_consumer",
-    "kafka-consumer-groups": "consumer_groups",
-    "kafka-delete-records": "delete_records",
-    "kafka-features": "features",
-    "kafka-get-offsets": "get_offsets",
-    "kafka-groups": "groups",
-    "kafka-leader-election": "leader_election",
-    "kafka-log-dirs": "log_dirs",
-    "kafka-metadata-quorum": "metadata_quorum",
-    "kafka-ready": "ready",
-    "kafka-share-groups": "share_groups",
-    "kafka-storage": "storage",
-    "kafka-streams-groups": "streams_groups",
-    "kafka-topics": "topics",
-    "kafka-transactions": "transactions",
-    "cub": "cub",
-}
-"""The module of each tool by its name."""
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -55,7 +55,9 @@ def options() -> Options:
     made.values("--formatter-property", "as --property")
     made.values("--consumer-property", "NAME=VALUE of the client")
     made.values("--command-property", "as --consumer-property")
-    made.value("--formatter", "only Kafka's DefaultMessageFormatter")
+    made.value(
+        "--formatter", "a class of Kafka: DefaultMessageFormatter, OffsetsMessageFormatter, ..."
+    )
     made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
     made.value("--value-deserializer", "as --key-deserializer")
     made.flag("--skip-message-on-error", "accepted: printing a record does not fail")
@@ -118,7 +120,7 @@ def _check(given: argparse.Namespace) -> None:
     shown = pairs([*given.property, *given.formatter_property])
     check_formatter(given, shown)
     given.client_settings = pairs([*given.consumer_property, *given.command_property])
-    given.printer = RecordPrinter(shown)
+    given.printer = RecordPrinter(shown, given.formatter)
 
 
 def _consume(

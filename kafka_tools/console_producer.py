@@ -25,7 +25,8 @@ _PROPERTIES: Final = frozenset(
         *("headers.separator", "headers.key.separator", "null.marker"),
     }
 )
-_ACKS: Final = {"all": -1, "-1": -1, "0": 0, "1": 1}
+ACKS: Final = {"all": -1, "-1": -1, "0": 0, "1": 1}
+"""The values of `acks`."""
 _READ_BYTES: Final = 1 << 16
 _IGNORED: Final = (
     *("batch-size", "max-block-ms", "max-memory-bytes", "max-partition-memory-bytes"),
@@ -77,11 +78,11 @@ def _check(given: argparse.Namespace) -> None:
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
     settings = properties_in(given.producer_config) | given.client_settings
     given.reader = properties_in(given.reader_config) | given.reader
-    given.compression = _compression(given.compression_codec, settings)
+    given.compression = compression_of(given.compression_codec, settings)
     acks = settings.get("acks", given.request_required_acks)
-    if acks not in _ACKS:
+    if acks not in ACKS:
         raise WrongOptions(f"Invalid value '{acks}' for configuration acks")
-    given.acks = _ACKS[acks]
+    given.acks = ACKS[acks]
     return {**settings, "default.api.timeout.ms": settings.get("max.block.ms", "60000")}
 
 
@@ -162,7 +163,8 @@ def _headers(
     return tuple(headers)
 
 
-def _compression(given: str | None, settings: Mapping[str, str]) -> Compression:
+def compression_of(given: str | None, settings: Mapping[str, str]) -> Compression:
+    """The compression by an option, or by compression.type. Raises Failure for another value."""
     name = given or settings.get("compression.type", "none")
     if name.upper() not in Compression.__members__:
         raise Failure(

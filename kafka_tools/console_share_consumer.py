@@ -52,7 +52,9 @@ def options() -> Options:
     made.value("--formatter-config", "file with properties of the formatter")
     made.values("--consumer-property", "as --command-property")
     made.values("--command-property", "NAME=VALUE of the client")
-    made.value("--formatter", "only Kafka's DefaultMessageFormatter")
+    made.value(
+        "--formatter", "a class of Kafka: DefaultMessageFormatter, OffsetsMessageFormatter, ..."
+    )
     made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
     made.value("--value-deserializer", "as --key-deserializer")
     made.flag("--enable-systest-events", "print shutdown_complete at the end")
@@ -90,7 +92,7 @@ def _check(given: argparse.Namespace) -> None:
     shown = properties_in(given.formatter_config)
     shown |= pairs([*given.property, *given.formatter_property])
     check_formatter(given, shown)
-    given.printer = RecordPrinter(shown)
+    given.printer = RecordPrinter(shown, given.formatter)
 
 
 def _find_group(given: argparse.Namespace, named: set[str]) -> None:

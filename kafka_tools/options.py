@@ -1,13 +1,15 @@
-"""Options of a tool, read as joptsimple reads them for Kafka's tools.
+"""Options of a tool, read as joptsimple and argparse4j read them for Kafka's tools.
 
-Names may be shortened, values follow after a blank or `=`, and a mistake is one line on standard
-error with exit status 1.
+joptsimple: names are whole, with one dash or two; values follow after a blank or `=`, whatever they
+begin with; a mistake is one line on standard error with exit status 1. argparse4j: options and
+commands may be shortened.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
@@ -37,7 +39,9 @@ class Options(argparse.ArgumentParser):
     """
 
     def __init__(self, tool: str, purpose: str, *, needs_words: bool = False) -> None:
-        super().__init__(prog=tool, description=purpose, add_help=False, exit_on_error=False)
+        super().__init__(
+            prog=tool, description=purpose, add_help=False, exit_on_error=False, allow_abbrev=False
+        )
         self._defaults_of_values: dict[str, Any] = {}  # Any: a number or a text
         self.needs_words = needs_words
         self.add_argument("--help", action="store_true", help="print this page")
@@ -85,13 +89,9 @@ class Options(argparse.ArgumentParser):
         if self.needs_words and not words:
             raise WrongOptions(self.description)
         try:
-            given, rest = self.parse_known_args(list(words))
+            given, _ = self.parse_known_args(self._with_values(words))
         except argparse.ArgumentError as wrong:
             raise WrongOptions(_explained(wrong)) from None
-        for word in rest:
-            if word.startswith("-"):
-                name = word.lstrip("-").partition("=")[0]
-                raise WrongOptions(f"{name} is not a recognized option")
         if given.help:
             sys.stderr.write(self.format_help().rstrip() + "\n")
             raise SystemExit(1)  # as Kafka's tools
@@ -104,6 +104,38 @@ class Options(argparse.ArgumentParser):
                 raise RepeatedOption(name.replace("_", "-"))
             setattr(given, name, values[0])
         return given
+
+    def _with_values(self, words: Sequence[str]) -> list[str]:
+        """The words with two dashes before each option, and its value in the same word.
+
+        Raises:
+            WrongOptions: an unknown option, or a value is missing.
+        """
+        found, left = [], deque(words)
+        while left:
+            word = left.popleft()
+            if not _is_option(word):
+                found.append(word)
+                continue
+            if word == "--":  # no options follow
+                return [*found, word, *left]
+            name, equals, value = word.lstrip("-").partition("=")
+            option = f"--{name}" if f"--{name}" in self._option_string_actions else f"-{name}"
+            action = self._option_string_actions.get(option)
+            if action is None:
+                shown = name if word.startswith("--") else name[:1]
+                raise WrongOptions(f"{shown} is not a recognized option")
+            if action.nargs == 0:
+                found.append(option)
+            elif equals:
+                found.append(f"{option}={value}")
+            elif left and (action.nargs is None or not _is_option(left[0])):
+                found.append(f"{option}={left.popleft()}")
+            elif action.nargs is None:
+                raise WrongOptions(f"Option {name} requires an argument")
+            else:
+                found.append(option)
+        return found
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -130,7 +162,18 @@ class CommandParser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """The options. Raises SystemExit if the help or a mistake is printed."""
-        return self.parse_args(list(words))
+        return self.parse_args([self._whole(word) for word in words])
+
+    def _whole(self, word: str) -> str:
+        """The command that begins with a word, if it is one and no other."""
+        commands = [
+            name
+            for action in self._actions
+            if action.nargs == argparse.PARSER
+            for name in action.choices or ()
+        ]
+        found = [name for name in commands if name.startswith(word)]
+        return found[0] if len(found) == 1 and word else word
 
 
 def require(given: argparse.Namespace, *names: str) -> None:
@@ -161,6 +204,10 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
             raise WrongOptions(f"Invalid command line properties: {text}")
         found[name.strip()] = value
     return found
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
 
 
 def _metavar(number: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from ..protocol.records import Header
@@ -18,10 +18,21 @@ _PROPERTIES: Final = frozenset(
         *("headers.separator", "null.literal", "key.deserializer", "value.deserializer"),
     }
 )
+_PACKAGE: Final = "org.apache.kafka.tools.consumer"
 _FORMATTERS: Final = frozenset(
-    f"{package}.DefaultMessageFormatter"
-    for package in ("org.apache.kafka.tools.consumer", "kafka.tools")
+    f"{package}.DefaultMessageFormatter" for package in (_PACKAGE, "kafka.tools")
 )
+# Formatters of records of internal topics: the topic, and the types that each prints.
+_OF_TOPICS: Final[dict[str, tuple[str, Callable[[int], bool]]]] = {
+    f"{_PACKAGE}.OffsetsMessageFormatter": ("__consumer_offsets", lambda kind: kind in (0, 1)),
+    f"{_PACKAGE}.GroupMetadataMessageFormatter": ("__consumer_offsets", lambda kind: kind == 2),
+    f"{_PACKAGE}.TransactionLogMessageFormatter": ("__transaction_state", lambda _: True),
+    f"{_PACKAGE}.group.share.ShareGroupStateMessageFormatter": (
+        "__share_group_state",
+        lambda _: True,
+    ),
+}
+_SILENT: Final = f"{_PACKAGE}.NoOpMessageFormatter"
 _DESERIALIZERS: Final = frozenset(
     f"org.apache.kafka.common.serialization.{kind}Deserializer" for kind in ("String", "ByteArray")
 )
@@ -61,10 +72,11 @@ def check_formatter(given: argparse.Namespace, shown: Mapping[str, str]) -> None
     Args:
         shown: the properties of the formatter.
     """
-    if given.formatter is not None and given.formatter not in _FORMATTERS:
+    if given.formatter not in (None, _SILENT, *_FORMATTERS, *_OF_TOPICS):
+        known = sorted(each.rpartition(".")[2] for each in (*_OF_TOPICS, _SILENT))
         raise WrongOptions(
-            f"Unable to find the formatter {given.formatter}: this tool has only Kafka's"
-            " DefaultMessageFormatter"
+            f"Unable to find the formatter {given.formatter}: this tool has Kafka's"
+            f" DefaultMessageFormatter, {', '.join(known)}"
         )
     for name in ("key.deserializer", "value.deserializer"):
         wanted = getattr(given, name.replace(".", "_")) or shown.get(name)
@@ -80,9 +92,11 @@ class RecordPrinter:
 
     Args:
         shown: the properties of the formatter, such as print.key.
+        formatter: its class; None: DefaultMessageFormatter.
     """
 
-    def __init__(self, shown: Mapping[str, str]) -> None:
+    def __init__(self, shown: Mapping[str, str], formatter: str | None = None) -> None:
+        self._formatter = formatter
         self.count = 0
         self._shown = shown
         self._between = shown.get("key.separator", "\t").encode()
@@ -106,6 +120,11 @@ class RecordPrinter:
             leader_epoch: of its batch.
         """
         self.count += 1
+        if self._formatter == _SILENT:
+            return
+        if self._formatter in _OF_TOPICS:
+            _write(_decoded(record, *_OF_TOPICS[self._formatter]))
+            return
         parts = []
         if self._has("print.timestamp"):
             parts.append(f"CreateTime:{record.timestamp_ms}".encode())
@@ -123,13 +142,7 @@ class RecordPrinter:
             parts.append(self._null if record.key is None else record.key)
         if self._has("print.value", "true"):
             parts.append(self._null if record.value is None else record.value)
-        data = self._between.join(parts) + self._end
-        sys.stdout.flush()
-        output = getattr(sys.stdout, "buffer", None)
-        if output is None or sys.stdout.isatty():
-            out(data.decode(errors="replace"))
-        else:
-            output.write(data)
+        _write(self._between.join(parts) + self._end)
 
     def _headers(self, record: PrintedRecord) -> bytes:
         if not record.headers:
@@ -139,6 +152,34 @@ class RecordPrinter:
             name.encode() + b":" + (self._null if value is None else value)
             for name, value in record.headers
         )
+
+
+def _write(data: bytes) -> None:
+    sys.stdout.flush()
+    output = getattr(sys.stdout, "buffer", None)
+    if output is None or sys.stdout.isatty():
+        out(data.decode(errors="replace"))
+    else:
+        output.write(data)
+
+
+def _decoded(record: PrintedRecord, topic: str, has: Callable[[int], bool]) -> bytes:
+    """A record of an internal topic as JSON, without a line end as Kafka's; b"" for others."""
+    from .record_json import Unreadable, json_line, key_of, value_of
+
+    if record.key is None:
+        return b""
+    try:
+        kind, name, fields = key_of(topic, record.key)
+        if not has(kind):
+            return b""
+        value = None
+        if record.value is not None:
+            version, content = value_of(name, record.value)
+            value = {"version": version, "data": content}
+    except Unreadable:
+        return b""
+    return json_line({"key": {"type": kind, "data": fields}, "value": value}).encode()
 
 
 def _or_nothing(number: int | None) -> str:

@@ -30,6 +30,10 @@ _NAMES: Final = {
     Code.REQUEST_TIMED_OUT: "TimeoutException",
     Code.NON_EMPTY_GROUP: "GroupNotEmptyException",
     Code.GROUP_SUBSCRIBED_TO_TOPIC: "GroupSubscribedToTopicException",
+    Code.DELEGATION_TOKEN_AUTH_DISABLED: "DelegationTokenDisabledException",
+    Code.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "UnsupportedByAuthenticationException",
+    Code.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "DelegationTokenAuthorizationException",
+    Code.LOG_DIR_NOT_FOUND: "LogDirNotFoundException",
 }
 _MESSAGES: Final = {
     Code.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the"
@@ -49,6 +53,15 @@ _MESSAGES: Final = {
     Code.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     Code.UNKNOWN_MEMBER_ID: "The coordinator is not aware of this member.",
     Code.INVALID_GROUP_ID: "The configured groupId is invalid.",
+    Code.DELEGATION_TOKEN_AUTH_DISABLED: "Delegation Token feature is not enabled.",
+    Code.DELEGATION_TOKEN_NOT_FOUND: "Delegation Token is not found on server.",
+    Code.DELEGATION_TOKEN_OWNER_MISMATCH: "Specified Principal is not valid Owner/Renewer.",
+    Code.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "Delegation Token requests are not allowed on"
+    " PLAINTEXT/1-way SSL channels and on delegation token authenticated channels.",
+    Code.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "Delegation Token authorization failed.",
+    Code.DELEGATION_TOKEN_EXPIRED: "Delegation Token is expired.",
+    Code.INVALID_PRINCIPAL_TYPE: "Supplied principalType is not supported.",
+    Code.LOG_DIR_NOT_FOUND: "The user-specified log directory is not found in the broker config.",
 }
 
 

@@ -92,6 +92,8 @@ def run(tool: Tool, words: Sequence[str]) -> int:
             call = tool.call if isinstance(tool.call, str) else tool.call(given)
             with connect(given.bootstrap_server, settings, call, tool.client) as client:
                 return tool.act(client, given) or 0
+        except SystemExit as end:  # `check` has printed a mistake, as a CommandParser does
+            return int(end.code or 0)
         except WrongOptions as wrong:
             error_line(str(wrong))
             return 1

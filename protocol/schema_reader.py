@@ -83,7 +83,8 @@ def versions(text: str | None, offset: int = 0) -> Versions:
     return int(lowest) + offset, int(highest or lowest) + offset
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
+    """The attribute of a field: MemberId is member_id."""
     return _WORDS.sub("_", name).lower()
 
 
@@ -113,7 +114,7 @@ class Field:
 
     def __init__(self, definition: Definition, offset: int = 0) -> None:
         get = definition.get
-        self.name = _snake_case(definition["name"])
+        self.name = snake_case(definition["name"])
         kind: str = definition["type"]
         self.tag: int | None = get("tag")
         self._tagged = versions(get("taggedVersions"), offset)

@@ -192,6 +192,18 @@ def commit_offsets(client: Client, group_id: str, offsets: Mapping[Place, int]) 
 
 
 @retried(COORDINATOR_MOVES)
+def remove_members(client: Client, group_id: str, member_ids: Sequence[str]) -> None:
+    """Remove members from a group (LeaveGroup, KIP-345). Raises ErrorAnswer."""
+    node_id = coordinator_of(client, group_id)
+    members = [{"member_id": each, "group_instance_id": None} for each in member_ids]
+    body = {"group_id": group_id, "members": members}
+    answer = client.ask(ApiKey.LEAVE_GROUP, body, node_id=node_id)
+    check(answer.error_code, group_id)
+    for each in answer.members:
+        check(each.error_code, f"{group_id}: {each.member_id}")
+
+
+@retried(COORDINATOR_MOVES)
 def delete_group(client: Client, group_id: str) -> None:
     """Delete a group without members, and its offsets. Raises ErrorAnswer."""
     node_id = coordinator_of(client, group_id)

@@ -209,3 +209,55 @@ def test_wrong_properties_are_named(settings: dict[str, str], why: str) -> None:
 
 def test_passwords_are_not_in_the_repr() -> None:
     assert "secret" not in repr(ClientSecurity(login=("alice", "secret")))
+
+
+def test_tokens_are_created_renewed_and_expired(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.plaintext.plain.sasl.jaas.config":
+        f'{LOGIN}.plain.PlainLoginModule required user_alice="secret";',
+        "delegation.token.secret.key": "secret",
+    }  # fmt: skip
+    login = f'{LOGIN}.plain.PlainLoginModule required username="alice" password="secret";'
+    config = written(
+        tmp_path / "alice.properties",
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": login,
+        },
+    )
+    with Ottla(settings=settings) as broker:
+        at = ("--bootstrap-server", broker.bootstrap, "--command-config", str(config))
+
+        def told(*words: str) -> str:
+            assert main(["kafka-delegation-tokens", *at, *words]) == 0
+            return capfd.readouterr().out
+
+        renewers = ("--renewer-principal", "User:bob", "--renewer-principal", "User:carl")
+        made = told("--create", "--max-life-time-period", "-1", *renewers).splitlines()
+        token_id, hmac, owner, requester = made[-1].split()[:4]
+        # As Kafka's tool 4.4.0.
+        assert made[:5] == [
+            "Calling create token operation with renewers :[User:bob, User:carl] ,"
+            " max-life-time-period :-1",
+            f"Created delegation token with tokenId : {token_id}",
+            "",
+            "TOKENID         HMAC                           OWNER           REQUESTER      "
+            " RENEWERS                  ISSUEDATE       EXPIRYDATE      MAXDATE        ",
+            "",
+        ]
+        assert (owner, requester) == ("User:alice", "User:alice")
+        shown = told("--describe", "--owner-principal", "User:alice").splitlines()
+        assert shown[:2] == [
+            "Calling describe token operation for owners: [User:alice]",
+            "Total number of tokens : 1",
+        ]
+        assert shown[-1] == made[-1]
+        assert "New expiry date : 2" in told("--renew", "--renew-time-period", "-1", "--hmac", hmac)
+        expired = told("--expire", "--expiry-time-period", "-1", "--hmac", hmac)
+        assert "Completed expire operation. New expiry date : 2" in expired
+        assert "Total number of tokens : 0" in told("--describe")

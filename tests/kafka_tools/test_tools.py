@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from ottla.__main__ import main as ottla
-from ottla.kafka_tools.__main__ import TOOLS, main
+from ottla.kafka_tools.__main__ import main
+from ottla.kafka_tools.names import TOOLS
 from ottla.testing import running_broker
 
 PAGE = Path(__file__).parents[2] / "docs/reference/kafka-tools.md"
@@ -225,7 +226,7 @@ def test_the_page_has_every_tool_and_option() -> None:
 def test_the_image_has_a_script_for_every_tool() -> None:
     text = (TOOL.parent / "make_root.py").read_text()
     listed = text[text.index("\nTOOLS = (") :].partition("\n)\n")[0]
-    names = {f"kafka-{name}" for name in re.findall(r'"([a-z-]+)"', listed)}
+    names = {f"kafka-{name}" for name in re.findall(r'"([a-z0-9-]+)"', listed)}
     assert names == set(TOOLS) - {"cub"}
 
 
@@ -237,3 +238,16 @@ def test_a_tool_starts_without_the_broker_and_its_libraries() -> None:
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert ran.stdout == "[]\n"
     assert TOOL.read_text().splitlines()[-1].startswith("exec ")
+
+
+def test_a_class_of_kafka_is_its_tool(bootstrap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    at = ("--bootstrap-server", bootstrap)
+    assert main(["kafka-topics", *at, "--create", "--topic", "classes", "--partitions", "1"]) == 0
+    capsys.readouterr()
+    for name in ("kafka.tools.GetOffsetShell", "org.apache.kafka.tools.GetOffsetShell"):
+        assert main(["kafka-run-class.sh", "-name", "x", name, *at, "--topic", "classes"]) == 0
+        assert capsys.readouterr().out == "classes:0:0\n"
+    assert main(["kafka-run-class", "kafka.tools.NoSuch"]) == 1
+    assert "Could not find or load main class kafka.tools.NoSuch" in capsys.readouterr().err
+    assert main(["kafka-run-class"]) == 1
+    assert capsys.readouterr().err.startswith("USAGE: ")

@@ -1,0 +1,128 @@
+"""kafka-verifiable-producer and -consumer print the events that Kafka's system tests wait for."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ottla.kafka_tools.__main__ import main
+from ottla.testing import running_broker
+
+Event = dict[str, Any]  # Any: values of JSON
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """A broker for all tests."""
+    settings = {"group.consumer.assignment.interval.ms": "0", "num.partitions": "2"}
+    with running_broker(settings=settings) as broker:
+        yield broker.bootstrap
+
+
+def run(capfd: pytest.CaptureFixture[str], tool: str, *words: str) -> list[Event]:
+    """The events of a tool that succeeds, without their times."""
+    assert main([f"kafka-verifiable-{tool}", *words]) == 0
+    return [event_of(line) for line in capfd.readouterr().out.splitlines()]
+
+
+def event_of(line: str) -> Event:
+    found: Event = json.loads(line)
+    assert found.pop("timestamp") > 1_700_000_000_000
+    return found
+
+
+def test_numbers_are_produced_and_consumed(
+    bootstrap: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    at = ("--bootstrap-server", bootstrap, "--topic", "numbers")
+    keyed = ("--repeating-keys", "1", "--value-prefix", "7", "--message-create-time", "1000")
+    first, *sent, stopped, data = run(capfd, "producer", *at, "--max-messages", "3", *keyed)
+    assert [first, stopped] == [{"name": "startup_complete"}, {"name": "shutdown_complete"}]
+    place = {"topic": "numbers", "partition": sent[0]["partition"]}
+    assert sent == [
+        {
+            **{"name": "producer_send_success", "key": "0", "value": f"7.{number}"},
+            **{"offset": number, **place},
+        }
+        for number in range(3)
+    ]
+    assert data.pop("avg_throughput") > 0
+    assert data == {"name": "tool_data", "sent": 3, "acked": 3, "target_throughput": -1}
+    member = ("--group-id", "readers", "--verbose", "--max-messages", "2")
+    events = run(capfd, "consumer", *at, *member)
+    both = [{"topic": "numbers", "partition": index} for index in range(2)]
+    shown = {"name": "record_data", "key": "0", **place}
+    assert events == [
+        {"name": "startup_complete"},
+        {"name": "partitions_assigned", "partitions": both},
+        {**shown, "value": "7.0", "offset": 0},
+        {**shown, "value": "7.1", "offset": 1},
+        {
+            "name": "records_consumed",
+            "count": 3,
+            "partitions": [{**place, "count": 2, "minOffset": 0, "maxOffset": 1}],
+        },
+        {"name": "offsets_committed", "offsets": [{**place, "offset": 2}], "success": True},
+        {"name": "partitions_revoked", "partitions": both},
+        {"name": "shutdown_complete"},
+        {"name": "shutdown_requested"},
+    ]
+    (rest,) = (each for each in run(capfd, "consumer", *at, "--group-id", "readers",
+               "--max-messages", "1") if each["name"] == "records_consumed")  # fmt: skip
+    assert rest["partitions"] == [{**place, "count": 1, "minOffset": 2, "maxOffset": 2}]
+
+
+def test_what_is_refused_is_an_event(bootstrap: str, capfd: pytest.CaptureFixture[str]) -> None:
+    at = ("--bootstrap-server", bootstrap, "--topic", "no/such")
+    _, error, *_, data = run(capfd, "producer", *at, "--max-messages", "1")
+    assert error == {
+        **{"name": "producer_send_error", "topic": "no/such", "key": None, "value": "0"},
+        "exception": "class org.apache.kafka.common.errors.InvalidTopicException",
+        "message": error["message"],
+    }
+    assert (data["sent"], data["acked"]) == (1, 0)
+
+
+@contextmanager
+def member(bootstrap: str, group: str) -> Iterator[subprocess.Popen[str]]:
+    """A consumer in a process of its own."""
+    words = ("kafka-verifiable-consumer", "--bootstrap-server", bootstrap)
+    command = [sys.executable, "-m", "ottla.kafka_tools", *words]
+    command += ["--topic", "shared", "--group-id", group]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def next_event(process: subprocess.Popen[str], name: str) -> Event:
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = event_of(line)
+        if event["name"] == name:
+            return event
+    raise AssertionError(f"the consumer ended without {name}")
+
+
+def test_two_members_share_the_partitions_and_sigterm_gives_them_up(bootstrap: str) -> None:
+    at = ("--bootstrap-server", bootstrap)
+    assert main(["kafka-topics", *at, "--create", "--topic", "shared", "--partitions", "2"]) == 0
+    with member(bootstrap, "pair") as first:
+        assert len(next_event(first, "partitions_assigned")["partitions"]) == 2
+        with member(bootstrap, "pair") as second:
+            assert len(next_event(first, "partitions_revoked")["partitions"]) == 1
+            assert len(next_event(second, "partitions_assigned")["partitions"]) == 1
+            second.send_signal(signal.SIGTERM)
+            next_event(second, "shutdown_requested")
+            next_event(second, "shutdown_complete")
+            assert second.wait(20) == 0
+        while len(next_event(first, "partitions_assigned")["partitions"]) != 1:
+            pass  # the assignment without a new partition that followed the revocation
