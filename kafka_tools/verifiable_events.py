@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import threading
@@ -12,11 +11,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from .record_json import json_line
+from .texts import line
+
 
 def print_event(name: str, **more: Any) -> None:  # Any: values of JSON
     """Print an event with its time, at once: programs follow these lines."""
     event = {"timestamp": time.time_ns() // 1_000_000, "name": name, **more}
-    sys.stdout.write(json.dumps(event, separators=(",", ":"), ensure_ascii=False) + "\n")
+    line(json_line(event))
     sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""`kafka-verifiable-producer`: produces numbers, and says of each what became of it.
+"""`kafka-verifiable-producer`: produces numbers, and says of each whether it was acknowledged.
 
 (VerifiableProducer of Kafka's system tests.)
 """

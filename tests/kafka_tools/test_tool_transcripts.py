@@ -31,7 +31,7 @@ def bootstrap() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_tool_prints_what_kafkas_does(
+def test_a_tool_has_the_output_and_status_of_kafkas(
     name: str, bootstrap: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = words_of(bootstrap, topic_of([*SCRIPTS].index(name)), tmp_path)

@@ -79,7 +79,7 @@ def test_numbers_are_produced_and_consumed(
     assert rest["partitions"] == [{**place, "count": 1, "minOffset": 2, "maxOffset": 2}]
 
 
-def test_what_is_refused_is_an_event(bootstrap: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_record_is_an_event(bootstrap: str, capfd: pytest.CaptureFixture[str]) -> None:
     at = ("--bootstrap-server", bootstrap, "--topic", "no/such")
     _, error, *_, data = run(capfd, "producer", *at, "--max-messages", "1")
     assert error == {
