@@ -21,7 +21,13 @@ Event = dict[str, Any]  # Any: values of JSON
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
     """A broker for all tests."""
-    settings = {"group.consumer.assignment.interval.ms": "0", "num.partitions": "2"}
+    settings = {
+        "num.partitions": "2",
+        "group.consumer.assignment.interval.ms": "0",
+        "group.consumer.min.heartbeat.interval.ms": "100",
+        "group.consumer.heartbeat.interval.ms": "100",
+        "group.consumer.session.timeout.ms": "60000",
+    }
     with running_broker(settings=settings) as broker:
         yield broker.bootstrap
 
@@ -123,6 +129,6 @@ def test_two_members_share_the_partitions_and_sigterm_gives_them_up(bootstrap: s
             second.send_signal(signal.SIGTERM)
             next_event(second, "shutdown_requested")
             next_event(second, "shutdown_complete")
-            assert second.wait(20) == 0
+            assert second.wait() == 0
         while len(next_event(first, "partitions_assigned")["partitions"]) != 1:
             pass  # the assignment without a new partition that followed the revocation
