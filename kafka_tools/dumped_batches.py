@@ -15,7 +15,7 @@ from ..protocol.batch import (
 )
 from ..protocol.errors import Refused
 from ..protocol.records import Record, records_in
-from ..storage import producer_snapshot
+from ..storage.producer_state import producer_snapshot
 from .dumped_records import control_text
 from .session import Failure
 from .texts import line
