@@ -139,7 +139,7 @@ class ClassicMembers:
             request.protocol is not None and request.protocol != protocol
         ):
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
-        is_behind = group.epoch > member.member_epoch
+        is_behind = group.target_epoch > member.member_epoch
         if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
             self._await_join(group, member, now.monotonic_ms)
             raise Refused(Code.REBALANCE_IN_PROGRESS)
@@ -160,6 +160,8 @@ class ClassicMembers:
     ) -> Outcome[Code]:
         """Heartbeat (12): REBALANCE_IN_PROGRESS if a JoinGroup would take the member further.
 
+        It would not before a heartbeat of another member has made the next target.
+
         Raises:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
@@ -169,7 +171,7 @@ class ClassicMembers:
         due_ms = now.monotonic_ms + classic.session_timeout_ms
         self._steps.begin_session(group.group_id, member.member_id, due_ms)
         must_rejoin = (
-            member.member_epoch < group.epoch
+            member.member_epoch < group.target_epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS
             or (
                 member.state is MemberState.UNRELEASED_PARTITIONS

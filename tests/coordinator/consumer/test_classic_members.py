@@ -64,6 +64,24 @@ def test_a_classic_member_without_an_id_gets_one_at_once() -> None:
     assert old.join() is Code.NONE
 
 
+def test_a_classic_member_need_not_rejoin_before_there_is_a_new_target() -> None:
+    """As in Kafka 4.4; the next heartbeat of another member makes the target."""
+    talk = ConsumerTalk(FakeTopics(orders=3))
+    a, b, m = Consumer(talk, "a"), Consumer(talk, "b"), Classic(talk, "m")
+    a.join()
+    b.join()
+    m.join()
+    m.take()
+    b.leave()
+    assert talk.epochs == ("Assigning", 5, 4)
+    assert m.heartbeat() is Code.NONE
+    assert m.take() == {}
+    a.beat()
+    assert talk.epochs[1:] == (5, 5)
+    assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert m.sync() is Code.REBALANCE_IN_PROGRESS
+
+
 def test_a_classic_member_must_rejoin_when_the_group_epoch_rises() -> None:
     talk = ConsumerTalk(FakeTopics(orders=6))
     a, b, m = Consumer(talk, "a"), Consumer(talk, "b"), Classic(talk, "m")
