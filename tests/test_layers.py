@@ -62,7 +62,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "trials": (
         {
             *("protocol", "coordinator", "picture", "trace", "verdict", "client", "broker"),
-            *("console", "testing", ""),
+            *("console", "serving", "testing", ""),
         },
         {"msgspec", "rich", "yaml"},
     ),

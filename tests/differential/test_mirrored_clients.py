@@ -14,7 +14,7 @@ from ottla.cli.app import run
 pytestmark = pytest.mark.kafka
 
 PROGRAM = Path(__file__).parents[1] / "trials/diff/program.py"
-STEPS = ("admin", "produce", "transactions", "classic", "consumer")
+STEPS = ("admin", "produce", "transactions", "classic", "consumer", "share")
 
 
 @pytest.mark.parametrize("answers", ["kafka", "ottla"])
@@ -30,3 +30,4 @@ def test_a_program_gets_the_same_answers_from_both(
     assert not [note for note in found["notes"] if "program" in note["text"]]
     asked = {text.split()[0] for text in found["apis"]}
     assert asked >= {"EndTxn", "JoinGroup", "ConsumerGroupHeartbeat", "CreateTopics", "Fetch"}
+    assert asked >= {"ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"}

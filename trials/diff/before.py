@@ -11,12 +11,12 @@ from ...client.cluster_client import Client, NoAnswer
 from ...console.options import CannotRun
 from ...protocol.api_keys import ApiKey
 from ...protocol.codec import api_name
+from ...serving.defaults_of_tests import DEFAULTS_OF_TESTS
 from .comparison import Known
 from .rules import NOT_SERVED, is_own_setting
 from .sides import NAMES, Address
 
 _METADATA_VERSION: Final = "metadata.version"
-_REBALANCE_DELAY: Final = "group.initial.rebalance.delay.ms"
 # Kafka writes a default for all brokers by itself, when a feature needs one.
 _GIVEN: Final = frozenset({Source.STATIC_BROKER_CONFIG, Source.DYNAMIC_BROKER_CONFIG})
 # Settings without one of which Kafka does not start.
@@ -122,8 +122,10 @@ def notes_on(sides: tuple[Side, Side]) -> list[str]:
 
 def settings_for_ottla(kafka: Side) -> tuple[dict[str, str], list[str]]:
     """The settings with which Ottla is most like a Kafka, and those that it does not accept."""
-    delay = BROKER_SETTINGS[_REBALANCE_DELAY].default  # brokers of tests have another one
-    taken, refused = {"node.id": str(kafka.node_id), _REBALANCE_DELAY: str(delay)}, []
+    # Brokers of tests have other defaults.
+    taken = {name: str(BROKER_SETTINGS[name].default) for name in DEFAULTS_OF_TESTS}
+    taken["node.id"] = str(kafka.node_id)
+    refused = []
     for name, value in kafka.settings.items():
         known = BROKER_SETTINGS.get(name)
         if known is None or known.sensitive or is_own_setting(name):

@@ -20,6 +20,7 @@ from .ids import Ids, Translation
 from .journal import ComparedRequest, Journal, names_in
 from .messages import Fields, Request, read_request, with_correlation_id
 from .rules import SETTLING, TRANSIENT
+from .share_fetches import ShareFetches
 from .sides import KAFKA, OTTLA, SILENT, Address, Outcome, SideConnection
 from .waits import SURE_S, WAITING, WAITS, Wait, different_moments, limit_ms
 
@@ -48,6 +49,7 @@ class Exchanger:
             of that side.
         later_s: how much later than the other a side may answer.
         neither_s: how long both sides may take, in addition to the limit of a request.
+        acquired_s: how long a side is asked for the records that the other has acquired.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Exchanger:
         *,
         later_s: float = 15.0,
         neither_s: float = 60.0,
+        acquired_s: float = 3.0,
     ) -> None:
         self.addresses = addresses
         self.ids = ids
@@ -68,6 +71,7 @@ class Exchanger:
         self._neither_s = neither_s
         self._moments: Counter[tuple[str, ...]] = Counter()
         self._fetched = Fetched(ids)
+        self._share_fetches = ShareFetches(ids, acquired_s)
         self._order = asyncio.Lock()
         self._settled_s = _SETTLED_S
         self._observers = [SideConnection(address) for address in addresses]
@@ -108,7 +112,10 @@ class Exchanger:
         async with self._order:
             number = self.journal.number()
             self._known.asked.update(n for n in names_in(request.fields) if isinstance(n, str))
-            frames = [request.frame if each is None else each.of(request) for each in translations]
+            translated = [
+                request.frame if each is None else each.of(request) for each in translations
+            ]
+            frames = self._share_fetches.frames(request, translated)
             for side, frame in zip(connections, frames, strict=True):
                 await side.send(frame)  # what could not be sent has no answer
             if not request.has_answer:
@@ -119,7 +126,7 @@ class Exchanger:
                 await self._after(request, ready)
         if waits:
             outcomes, after_s = await self._received(connections, request, frames, gone)
-            ready = outcomes
+            ready = await self._share_fetches.completed(request, connections, frames, outcomes)
             if WAITS[request.api] is Wait.MEMBERS:
                 ready = await self._ready(connections, request, frames, outcomes)
         moments = self._different_moments(request, outcomes, after_s) if ready == outcomes else []
@@ -228,6 +235,8 @@ class Exchanger:
             return [FieldDifference("(answer)", "(answer)", *texts)]
         if is_fetch(request) and ours.fields is not None and theirs.fields is not None:
             return self._fetched.compared(request, (ours, theirs), is_final=is_final)
+        if request.api_key is ApiKey.SHARE_FETCH:
+            ours, theirs = self._share_fetches.comparable((ours, theirs))
         return compared(request, (ours, theirs), self.ids, self._known)
 
     async def _ready(

@@ -75,6 +75,15 @@ def batches_of(records: bytes | None) -> list[Batch]:
     ]
 
 
+def batches_with_partners(batches: list[Batch], ids: Ids) -> list[Batch]:
+    """Ottla's batches with Kafka's producer ids."""
+    found = []
+    for batch in batches:
+        producer_id, *rest = batch.producer
+        found.append(batch._replace(producer=(ids.to_right(PRODUCER, producer_id), *rest)))
+    return found
+
+
 def _records(data: bytes, position: int, header: Any) -> tuple[int, bytes]:
     """Size and digest of the records.
 
@@ -177,7 +186,7 @@ class Fetched:
     ) -> Iterator[FieldDifference]:
         for side, batches in enumerate(delivered):
             if side == OTTLA:
-                batches[:] = [self._with_kafkas_producer(batch) for batch in batches]
+                batches[:] = batches_with_partners(batches, self._ids)
             seen = self._seen[side][place]
             if len(seen) < _KEPT:
                 seen.update((batch.base_offset, batch) for batch in batches)
@@ -202,10 +211,6 @@ class Fetched:
             return False
         self._errors[place, *codes] += 1
         return self._errors[place, *codes] < _MOST_ERRORS
-
-    def _with_kafkas_producer(self, batch: Batch) -> Batch:
-        producer_id, *rest = batch.producer
-        return batch._replace(producer=(self._ids.to_right(PRODUCER, producer_id), *rest))
 
     def _aborted(self, fields: Fields, *, is_ours: bool = False) -> list[tuple[int, int]]:
         return sorted(

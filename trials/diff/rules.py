@@ -71,10 +71,11 @@ A side that alone has one is asked again until it has not.
 SETTLING: Final = frozenset({
     "ConsumerGroupDescribe", "DescribeAcls", "DescribeClientQuotas", "DescribeCluster",
     "DescribeConfigs", "DescribeGroups", "DescribeLogDirs", "DescribeProducers",
+    "DescribeShareGroupOffsets",
     "DescribeTopicPartitions", "DescribeTransactions", "DescribeUserScramCredentials",
     "FindCoordinator", "Heartbeat", "ListConfigResources", "ListGroups", "ListOffsets",
     "ListPartitionReassignments", "ListTransactions", "Metadata", "OffsetFetch",
-    "OffsetForLeaderEpoch",
+    "OffsetForLeaderEpoch", "ShareGroupDescribe", "StreamsGroupDescribe",
 })  # fmt: skip
 """Requests that change nothing: with different answers both sides are asked again for a while.
 
@@ -90,9 +91,7 @@ SECRET: Final = frozenset({
 """APIs whose frames may hold passwords, tokens or secret settings: a report has none of them."""
 
 NOT_SERVED: Final = {
-    "apis": "APIs between Kafka's own nodes, and of groups that Ottla does not have",
-    "share.version": "Ottla has no share groups",
-    "streams.version": "Ottla has no streams groups",
+    "apis": "APIs between Kafka's own nodes",
     "kraft.version": "Ottla has no quorum of controllers",
 }
 

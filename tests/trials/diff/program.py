@@ -1,7 +1,7 @@
 """A program with an admin client, a producer, transactions and consumers of both kinds of groups.
 
 Arguments: the name of its topic, and what it does: `admin`, `produce`, `transactions`, `classic`,
-`consumer`.
+`consumer`, `share`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ import os
 import sys
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, Producer, ShareConsumer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
 
 BOOTSTRAP: dict[str, str | int | float | bool] = {
     "bootstrap.servers": os.environ["OTTLA_BOOTSTRAP"]
@@ -74,7 +80,27 @@ def consumer(topic: str) -> None:
     _consume(topic, **{"group.protocol": "consumer"})
 
 
+def share(topic: str) -> None:
+    """Read as a member of a share group, from both partitions, and acknowledge."""
+    group = f"s-{topic}"
+    earliest = ConfigEntry(
+        "share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET
+    )
+    resource = ConfigResource(ConfigResource.Type.GROUP, group, incremental_configs=[earliest])
+    client = AdminClient(BOOTSTRAP)
+    client.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+    reader = ShareConsumer({**BOOTSTRAP, "group.id": group})
+    reader.subscribe([topic])
+    seen = 0
+    while seen < RECORDS:
+        messages = reader.poll(TIMEOUT_S)
+        assert messages, "no record came"
+        seen += len(messages)
+    reader.commit_sync()
+    reader.close()
+
+
 if __name__ == "__main__":
-    for step in (admin, produce, transactions, classic, consumer):
+    for step in (admin, produce, transactions, classic, consumer, share):
         if step.__name__ in sys.argv[2:]:
             step(sys.argv[1])

@@ -80,6 +80,7 @@ def exchanger(journal: Journal, **limits: float) -> Exchanger:
 
 
 FETCH = request(ApiKey.FETCH, 12, {"max_wait_ms": 500, "topics": []})
+SHARE_FETCH = request(ApiKey.SHARE_FETCH, 1, {"max_wait_ms": 500, "topics": []})
 HEARTBEAT = request(ApiKey.HEARTBEAT, 0, {"group_id": "g", "generation_id": 1, "member_id": "m"})
 
 
@@ -93,6 +94,8 @@ HEARTBEAT = request(ApiKey.HEARTBEAT, 0, {"group_id": "g", "generation_id": 1, "
         (FETCH, (0.01, 0.51), ("before its limit", "at its limit")),
         (FETCH, (0.51, 0.01), ("at its limit", "before its limit")),
         (request(ApiKey.FETCH, 12, {"max_wait_ms": 0, "topics": []}), (0.01, 0.1), None),
+        (SHARE_FETCH, (0.51, 0.01), ("at its limit", "before its limit")),
+        (SHARE_FETCH, (0.01, 0.51), None),
         (HEARTBEAT, (0.01, 2.9), None),
         (HEARTBEAT, (3.2, 0.1), ("more than 3 s later", "the first answer")),
     ],
