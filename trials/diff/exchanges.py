@@ -126,7 +126,7 @@ class Exchanger:
                 await self._after(request, ready)
         if waits:
             outcomes, after_s = await self._received(connections, request, frames, gone)
-            ready = await self._share_fetches.completed(request, connections, frames, outcomes)
+            ready = await self._share_fetches.complete(request, connections, frames, outcomes)
             if WAITS[request.api] is Wait.MEMBERS:
                 ready = await self._ready(connections, request, frames, outcomes)
         moments = self._different_moments(request, outcomes, after_s) if ready == outcomes else []

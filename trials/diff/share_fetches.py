@@ -58,7 +58,7 @@ class ShareFetches:
         ahead = self._ahead.get(_session(fields), (0, 0))
         return [_at_epoch(frame, by) for frame, by in zip(frames, ahead, strict=True)]
 
-    async def completed(
+    async def complete(
         self,
         request: Request,
         connections: Sequence[SideConnection],

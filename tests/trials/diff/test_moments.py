@@ -16,7 +16,6 @@ import pytest
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 from ottla.protocol.errors import Code
-from ottla.protocol.requests import request_frame
 from ottla.testing import Ottla
 from ottla.trials.diff.comparison import Known
 from ottla.trials.diff.exchanges import Exchanger
@@ -25,47 +24,11 @@ from ottla.trials.diff.ids import Ids, Translation
 from ottla.trials.diff.journal import Journal
 from ottla.trials.diff.messages import Request, read_request
 from ottla.trials.diff.recording_replay import alone_s
-from ottla.trials.diff.sides import CLOSED, SILENT, Outcome, SideConnection
+from ottla.trials.diff.sides import CLOSED, SILENT, SideConnection
 from ottla.trials.diff.waits import WAITS, Wait, different_moments
 
 from .comparing import diff, program
-
-NOWHERE = (("127.0.0.1", 1), ("127.0.0.1", 2))
-
-
-class Scripted(SideConnection):
-    """A side that gives prepared answers, each after a time; then nothing, for ever."""
-
-    def __init__(self, *answers: tuple[float, Outcome]) -> None:
-        super().__init__(("127.0.0.1", 1))
-        self.answers = list(answers)
-        self.asked = 0
-
-    async def send(self, frame: bytes) -> bool:
-        self.asked += 1
-        return True
-
-    async def receive(self, request: Request) -> Outcome:
-        if not self.answers:
-            await asyncio.Event().wait()
-        after_s, outcome = self.answers.pop(0)
-        await asyncio.sleep(after_s)
-        return outcome
-
-
-def request(key: ApiKey, version: int, body: dict[str, Any]) -> Request:
-    return read_request(bytes(request_frame(key, version, 1, "diff", body))[4:])
-
-
-def answer(to: Request, body: dict[str, Any]) -> Outcome:
-    """An answer to a request; fields that are not given have their defaults."""
-    from ottla.trials.diff.messages import read_answer
-    from tests.library_classes import library_class
-
-    assert to.api_key is not None
-    response = library_class(to.api_key, "Response")(version=to.version, **body)
-    response.with_header(correlation_id=1)
-    return Outcome(read_answer(to, bytes(response.encode(header=True, framed=False))))
+from .scripted import NOWHERE, Scripted, answer, request
 
 
 class Silence(Exchanger):

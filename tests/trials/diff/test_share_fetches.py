@@ -16,7 +16,7 @@ from ottla.trials.diff.journal import Journal
 from ottla.trials.diff.messages import Request, read_answer, read_request
 from ottla.trials.diff.sides import Outcome
 
-from .test_moments import NOWHERE, Scripted, request
+from .scripted import NOWHERE, Scripted, request
 
 TOPIC = UUID(int=7)
 NO_PAIR = (None, None)
