@@ -134,7 +134,7 @@ settings-page: .venv/.installed ## run: write docs/reference/settings.md from th
 	@$(PY) -m tools.settings_page > docs/reference/settings.md
 
 # Needs node and npm: the packages of picture/web/package-lock.json go into .cache/page.
-page: .cache/page/.installed ## run: picture/page.html and picture/live.html, from picture/web
+page: .cache/page/.installed ## run: picture/page.html and browse/page.html, from picture/web
 	@node .cache/page/node_modules/.bin/tsc -p picture/web
 	@node picture/web/build.mjs $(ARGS)
 

@@ -15,7 +15,7 @@ from ..console.tables import print_error
 from ..console.variables import say_unread_variables
 
 COMMANDS: Final = (
-    "serve", "demo", "topics", "produce", "consume", "groups", "acls", "quotas",
+    "serve", "console", "demo", "topics", "produce", "consume", "groups", "acls", "quotas",
     "txn", "why", "log", "audit", "oracle",
     "config", "fault", "clock", "trace", "conform", "torture", "diff", "museum", "certs", "health",
     "bench", "version", "template",

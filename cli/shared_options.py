@@ -131,13 +131,14 @@ def _said(error: Exception | str, status: int) -> int:
     return status
 
 
-def client_of(bootstrap: str) -> Client:
+def client_of(bootstrap: str, command_config: Path | None = None) -> Client:
     """A client of the first broker that answers. Raises CannotRun, NoAnswer.
 
-    It connects with the security in the file of OTTLA_COMMAND_CONFIG, if that is set, and waits for
-    a connection and for each answer as long as OTTLA_TIMEOUT says.
+    It connects with the security in a file of client properties, or in that of
+    OTTLA_COMMAND_CONFIG, if one is given. It waits for a connection and for each answer as long as
+    OTTLA_TIMEOUT says.
     """
-    security = command_security() or UNSECURED
+    security = command_security(command_config) or UNSECURED
     timeout_s = _timeout_s()
     try:
         return Client.to(bootstrap, timeout_s=timeout_s, security=security)

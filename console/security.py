@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 COMMAND_CONFIG: Final = "OTTLA_COMMAND_CONFIG"
 
 
-def command_properties() -> ClientProperties | None:
-    """The properties in the file of the variable; None if it is not set. Raises CannotRun."""
-    path = os.environ.get(COMMAND_CONFIG)
+def command_properties(file: Path | None = None) -> ClientProperties | None:
+    """The properties in a file; None: in that of the variable; None if neither is given.
+
+    Raises CannotRun.
+    """
+    path = str(file) if file is not None else os.environ.get(COMMAND_CONFIG)
     if not path:
         return None
     from ..broker.settings.properties import read_properties
@@ -26,17 +29,18 @@ def command_properties() -> ClientProperties | None:
     try:
         return ClientProperties.of(read_properties(Path(path).read_text()))
     except (OSError, ValueError) as wrong:
-        raise _wrong(path, wrong) from None
+        raise _wrong(file, path, wrong) from None
 
 
-def command_security() -> ClientSecurity | None:
-    """The security by these properties; None if the variable is not set. Raises CannotRun."""
-    properties = command_properties()
+def command_security(file: Path | None = None) -> ClientSecurity | None:
+    """The security by these properties; None if no file is given. Raises CannotRun."""
+    properties = command_properties(file)
     try:
         return None if properties is None else properties.security()
     except ValueError as wrong:
-        raise _wrong(os.environ[COMMAND_CONFIG], wrong) from None
+        raise _wrong(file, os.environ.get(COMMAND_CONFIG, ""), wrong) from None
 
 
-def _wrong(path: str, wrong: Exception) -> CannotRun:
-    return CannotRun(f"{COMMAND_CONFIG}={path}: {wrong}")
+def _wrong(file: Path | None, path: str, wrong: Exception) -> CannotRun:
+    given = f"{COMMAND_CONFIG}={path}" if file is None else f"--command-config {file}"
+    return CannotRun(f"{given}: {wrong}")

@@ -140,6 +140,11 @@ class Lab:
         """Give the broker a state; return what it has made. Raises WrongOrder."""
         return await self._others.give(given)
 
+    @property
+    def served(self) -> Mapping[Node, NodeSockets]:
+        """The nodes and their sockets."""
+        return self._served
+
     def list_emulations(self) -> dict[str, Any]:
         """The names of the bugs of Kafka that are rehearsed; none unless asked for."""
         return {"bugs": [*self._cluster.variants.names]}

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = (
     "audit",
     "broker",
+    "browse",
     "cli",
     "client",
     "console",

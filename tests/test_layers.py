@@ -30,13 +30,18 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "verdict": ({"audit", "protocol", "trace"}, set()),
     "client": ({"protocol", "security"}, set()),
     "why": ({"protocol", "client"}, set()),
+    "browse": ({"protocol", "client"}, set()),
     # Markers go to other nodes as requests of a client.
     "broker": (
         {"protocol", "metadata", "security", "storage", "coordinator", "client"},
         {"uvloop", "structlog", "prometheus_client"},
     ),
+    # Its page asks the broker in its own process as a client.
     "lab": (
-        {"protocol", "metadata", "storage", "coordinator", "broker", "trace"},
+        {
+            *("protocol", "metadata", "storage", "coordinator", "client", "broker", "trace"),
+            "browse",
+        },
         {"dpkt", "msgspec"},
     ),
     # The security of commands is read as the settings of a broker are.
@@ -70,7 +75,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "cli": (
         {
             *("protocol", "metadata", "coordinator", "storage", "trace", "verdict", "client"),
-            *("picture", "why", "broker", "lab", "console", "spark", "serving"),
+            *("picture", "why", "browse", "broker", "lab", "console", "spark", "serving"),
             *("testing", "trials", ""),
         },
         {"msgspec", "rich", "typer"},

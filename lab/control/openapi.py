@@ -91,6 +91,7 @@ _FAULT: Final = _object(
 )  # fmt: skip
 _SCHEMAS: Final[dict[str, Any]] = {
     "Any": {"type": "object"},
+    "Abort": _object(["transactional_id"], transactional_id=_TEXT),
     "Failure": _object(["error"], error=_TEXT),
     "Added": _object(["id"], id=_COUNT, warnings={"type": "array", "items": {"type": "string"}}),
     "Released": _object(["released"], released=_COUNT),

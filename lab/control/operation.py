@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ...broker.node_orders import WrongOrder
+from ...browse.local_http import Failure
 from ...protocol.errors import Refused
 from ..lab import Lab, NotNow, NotThere
 from ..rules.rule import CannotFire, WrongRule
 
+if TYPE_CHECKING:
+    from ...browse.questions import Question
+
 Values: TypeAlias = Mapping[str, int]
 Query: TypeAlias = Mapping[str, str]
 Run: TypeAlias = Callable[[Lab, Values, Query, Any], Awaitable[object]]
-
-
-class Failure(Exception):
-    """A request that gets an error.
-
-    Args:
-        status: of HTTP.
-        why: one sentence.
-        allow: the methods of the path, if the method is wrong.
-    """
-
-    def __init__(self, status: int, why: str, allow: str = "") -> None:
-        super().__init__(why)
-        self.status = status
-        self.allow = allow
 
 
 class Operation(NamedTuple):
@@ -43,6 +32,7 @@ class Operation(NamedTuple):
         needs_body: whether the body must be there.
         query: names of query parameters and the types of their values.
         answer: the name of the schema of the answer.
+        question: of the page, which a thread asks instead of `act`; None for others.
     """
 
     method: str
@@ -55,6 +45,7 @@ class Operation(NamedTuple):
     needs_body: bool = False
     query: Mapping[str, type] = {}
     answer: str = "Any"
+    question: Question | None = None
 
     @property
     def takes_body(self) -> bool:

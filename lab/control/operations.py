@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import Any, Final
 
+from ...browse.local_http import Failure
 from ..lab import Lab, NotThere
 from ..tracing.trace import MOST_AT_ONCE
-from .operation import Failure, Operation, Query, Run, Values
-
-if TYPE_CHECKING:
-    pass
+from .operation import Operation, Query, Run, Values
 
 OPERATIONS: Final[list[Operation]] = []
 
@@ -185,6 +184,7 @@ async def _move_leader(lab: Lab, values: Values, query: Query, body: Any) -> obj
 async def _describe(lab: Lab, values: Values, query: Query, body: Any) -> object:
     from .openapi import description
 
+    _add_questions()
     return description(OPERATIONS)
 
 
@@ -193,12 +193,34 @@ def _matcher(path: str) -> re.Pattern[str]:
 
 
 _BY_PATH: Final[dict[str, tuple[re.Pattern[str], dict[str, Operation]]]] = {}
+_QUESTIONS: Final = "/browse/"
+
+
+def _find(operation: Operation) -> None:
+    """Let `operation_for` find an operation."""
+    _BY_PATH.setdefault(operation.path, (_matcher(operation.path), {}))[1][operation.method] = (
+        operation
+    )
+
+
 for _each in OPERATIONS:
-    _BY_PATH.setdefault(_each.path, (_matcher(_each.path), {}))[1][_each.method] = _each
+    _find(_each)
+
+
+@cache
+def _add_questions() -> None:
+    """Add the questions of the page, which are imported with the first of them."""
+    from .browsing import operations_of_page
+
+    for each in operations_of_page():
+        OPERATIONS.append(each)
+        _find(each)
 
 
 def operation_for(method: str, path: str) -> tuple[Operation, dict[str, int]]:
     """The operation of a method and a path, with the numbers of the path. Raises Failure."""
+    if path.startswith(_QUESTIONS):
+        _add_questions()
     for expression, by_method in _BY_PATH.values():
         found = expression.fullmatch(path)
         if found is not None:

@@ -17,7 +17,7 @@ const esbuild = createRequire(join(PACKAGES, "package.json"))("esbuild");
 // A page: the folder of its entry main.tsx, its file, and what its program may ask for.
 const PAGES = [
   { folder: "trace", file: "../page.html", connects: "'none'" },
-  { folder: "live", file: "../live.html", connects: "'self'" },
+  { folder: "live", file: "../../browse/page.html", connects: "'self'" },
 ];
 
 // What a page is made of: the files beside this one, shared/ and its own folder.

@@ -141,7 +141,8 @@ GOOD: Final = [
 ]  # fmt: skip
 GOOD_ELSEWHERE: Final = {
     "serve": "test_main.py", "template": "test_template.py", "demo": "tests/spark",
-    "bench": "test_commands.py", "log": "test_log_command.py", "audit": "tests/spark",
+    "bench": "test_commands.py", "console": "test_console_command.py",
+    "log": "test_log_command.py", "audit": "tests/spark",
     "fault": "tests/lab/test_shell.py", "clock": "tests/lab/test_shell.py",
     "torture": "torturing/test_torture.py", "diff": "diff/test_diff.py",
     "trace start": "tests/lab/test_shell.py", "trace stop": "tests/lab/test_shell.py",

@@ -11,7 +11,7 @@ import pytest
 from ..project_files import ROOT
 
 WEB = ROOT / "picture" / "web"
-PAGES = {"trace": ROOT / "picture" / "page.html", "live": ROOT / "picture" / "live.html"}
+PAGES = {"trace": ROOT / "picture" / "page.html", "live": ROOT / "browse" / "page.html"}
 BUILT = [name for name in PAGES if (WEB / name / "main.tsx").exists()]
 
 
