@@ -11,7 +11,7 @@ from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
 from . import group_tables
 from .offset_resets import TARGETS, print_reset, reset
-from .options import Options, RepeatedOption, WrongOptions, forbid, has
+from .options import Options, RepeatedOption, WrongOptions, forbid, has, values_as_options
 from .session import Failure, failure_of, properties_in
 from .texts import error_line, line
 from .tool import Tool
@@ -94,10 +94,8 @@ def _read_settings(given: argparse.Namespace) -> dict[str, str]:
 
 
 def _run(client: Client, given: argparse.Namespace) -> None:
-    try:
+    with values_as_options():
         _RUN[given.action](client, given)
-    except ValueError as wrong:
-        raise WrongOptions(str(wrong)) from None
 
 
 def _print_failure(failure: Failure, _: argparse.Namespace) -> None:

@@ -7,9 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from .options import WrongOptions, has
+from .session import properties_in
 
 ALL: Final = ""
 """The value of --state without a text."""
+
+
+def settings_of(given: argparse.Namespace) -> dict[str, str]:
+    """The settings of the client: those of --command-config, and --timeout unless they have it."""
+    return {"default.api.timeout.ms": str(given.timeout)} | properties_in(given.command_config)
 
 
 def bracketed(*names: str) -> str:

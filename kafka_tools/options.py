@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 VERSION: Final = "4.4.0"
@@ -27,6 +28,15 @@ class RepeatedOption(WrongOptions):
     def __init__(self, name: str) -> None:
         super().__init__(f"Found multiple arguments for option {name}, but you asked for only one")
         self.name = name
+
+
+@contextmanager
+def values_as_options() -> Iterator[None]:
+    """Raise WrongOptions for a ValueError of the body, with its text."""
+    try:
+        yield
+    except ValueError as wrong:
+        raise WrongOptions(str(wrong)) from None
 
 
 class Options(argparse.ArgumentParser):

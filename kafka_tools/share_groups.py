@@ -20,10 +20,11 @@ from .group_options import (
     check_reset_is_chosen,
     forbid_second,
     forbid_with,
+    settings_of,
     states_in,
     was_given,
 )
-from .options import Options, RepeatedOption, WrongOptions, has
+from .options import Options, RepeatedOption, WrongOptions, has, values_as_options
 from .reset_plans import (
     TARGETS,
     check_partitions,
@@ -32,7 +33,7 @@ from .reset_plans import (
     print_csv,
     print_plan,
 )
-from .session import Failure, exception_name, failure_of, properties_in
+from .session import Failure, exception_name, failure_of
 from .texts import error_line, line
 from .tool import Tool
 
@@ -149,22 +150,14 @@ def _check_reset(given: argparse.Namespace) -> None:
                           "from-file"))  # fmt: skip
 
 
-def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    return {"default.api.timeout.ms": str(given.timeout)} | properties_in(given.command_config)
-
-
 def _find_action(given: argparse.Namespace) -> None:
-    try:
+    with values_as_options():
         _check(given)
-    except ValueError as wrong:
-        raise WrongOptions(str(wrong)) from None
 
 
 def _run(client: Client, given: argparse.Namespace) -> None:
-    try:
+    with values_as_options():
         _RUN[given.action](client, given)
-    except ValueError as wrong:
-        raise WrongOptions(str(wrong)) from None
 
 
 def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
@@ -294,7 +287,7 @@ TOOL: Final = Tool(
     _run,
     "listGroups",
     check=_find_action,
-    settings=_read_settings,
+    settings=settings_of,
     print_failure=_print_failure,
     failed_status=0,  # as Kafka's tool
 )

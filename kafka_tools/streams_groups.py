@@ -23,9 +23,10 @@ from .group_options import (
     check_reset_is_chosen,
     forbid_second,
     forbid_with,
+    settings_of,
     states_in,
 )
-from .options import Options, WrongOptions, has
+from .options import Options, WrongOptions, has, values_as_options
 from .reset_plans import (
     NOT_SHARE,
     TARGETS,
@@ -35,7 +36,7 @@ from .reset_plans import (
     print_csv,
     print_plan,
 )
-from .session import Failure, exception_message, exception_name, failure_of, properties_in
+from .session import Failure, exception_message, exception_name, failure_of
 from .streams_topics import delete_topics, internal_topics_of
 from .texts import error_line, line
 from .tool import Tool
@@ -173,22 +174,14 @@ def _check_internal_topics(given: argparse.Namespace) -> None:
         )
 
 
-def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    return {"default.api.timeout.ms": str(given.timeout)} | properties_in(given.command_config)
-
-
 def _find_action(given: argparse.Namespace) -> None:
-    try:
+    with values_as_options():
         _check(given)
-    except ValueError as wrong:
-        raise WrongOptions(str(wrong)) from None
 
 
 def _run(client: Client, given: argparse.Namespace) -> int:
-    try:
+    with values_as_options():
         return _RUN[given.action](client, given)
-    except ValueError as wrong:
-        raise WrongOptions(str(wrong)) from None
 
 
 def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
@@ -428,6 +421,6 @@ TOOL: Final = Tool(
     _run,
     "listGroups",
     check=_find_action,
-    settings=_read_settings,
+    settings=settings_of,
     print_failure=_print_failure,
 )

@@ -14,18 +14,17 @@ from ....coordinator.consumer.member import NOTHING, Assignment, ConsumerMember
 from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ...requests.api import CHECKED_BY_HANDLER, serves
-from ...requests.authorization import AclResource, Operation, authorized_operations, may, must
+from ...requests.authorization import AclResource, Operation, must
 from ...requests.context import Context
+from ...requests.described_groups import check_topics, named_partitions, operation_bits
 from .consumer_group_heartbeat import check_enabled
 
 if TYPE_CHECKING:
-    from ....protocol.api_types.consumer_group_describe import Assignment as AssignmentAnswer
     from ....protocol.api_types.consumer_group_describe import (
         ConsumerGroupDescribeRequest,
         ConsumerGroupDescribeResponse,
         DescribedGroup,
         Member,
-        TopicPartitions,
     )
     from ...node import Node
 
@@ -56,8 +55,7 @@ async def consumer_group_describe(
             }
         else:
             if request.include_authorized_operations:
-                allowed = authorized_operations(node, context, AclResource.GROUP, group_id)
-                answer["authorized_operations"] = sum(1 << operation for operation in allowed)
+                answer["authorized_operations"] = operation_bits(node, context, group_id)
         groups.append(answer)
     return {"groups": groups}
 
@@ -71,13 +69,9 @@ async def _described(node: Node, context: Context, group_id: str) -> DescribedGr
         async for member in context.turns.each(group.members)
     ]
     if node.authorizer is not None:
-        for name in {name for member in members for name in _topics_in(member)}:
-            if not may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name):
-                raise Refused(
-                    Code.TOPIC_AUTHORIZATION_FAILED,
-                    "The group has described topic(s) that the client is not authorized to "
-                    "describe.",
-                )
+        named = {name for member in members for name in _topics_in(member)}
+        why = "The group has described topic(s) that the client is not authorized to describe."
+        await check_topics(node, context, named, why)
     return {
         "group_id": group_id,
         "error_code": Code.NONE,
@@ -99,22 +93,10 @@ def _member(node: Node, member: ConsumerMember, target: Assignment) -> Member:
         "client_host": member.client_host,
         "subscribed_topic_names": sorted(member.subscribed_topic_names),
         "subscribed_topic_regex": member.subscribed_topic_regex,
-        "assignment": _assignment(node, member.assigned),
-        "target_assignment": _assignment(node, target),
+        "assignment": {"topic_partitions": named_partitions(node, member.assigned)},
+        "target_assignment": {"topic_partitions": named_partitions(node, target)},
         "member_type": _CONSUMER if member.classic is None else _CLASSIC,
     }
-
-
-def _assignment(node: Node, assignment: Assignment) -> AssignmentAnswer:
-    """An assignment without deleted topics, which have no name any more."""
-    topics: list[TopicPartitions] = []
-    for topic_id, indexes in assignment.items():
-        topic = node.catalog.topic_by_id(topic_id)
-        if topic is not None:
-            topics.append(
-                {"topic_id": topic_id, "topic_name": topic.name, "partitions": sorted(indexes)}
-            )
-    return {"topic_partitions": topics}
 
 
 def _topics_in(member: Member) -> set[str]:

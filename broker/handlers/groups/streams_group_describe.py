@@ -20,8 +20,9 @@ from ....coordinator.streams.topology import TopicInfo
 from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ...requests.api import CHECKED_BY_HANDLER, serves
-from ...requests.authorization import AclResource, Operation, authorized_operations, may, must
+from ...requests.authorization import AclResource, Operation, must
 from ...requests.context import Context
+from ...requests.described_groups import check_topics, operation_bits
 from .streams_group_heartbeat import check_enabled
 
 if TYPE_CHECKING:
@@ -59,8 +60,7 @@ async def streams_group_describe(
             groups.append(_refused(group_id, refused))
             continue
         if request.include_authorized_operations:
-            allowed = authorized_operations(node, context, AclResource.GROUP, group_id)
-            answer["authorized_operations"] = sum(1 << operation for operation in allowed)
+            answer["authorized_operations"] = operation_bits(node, context, group_id)
         if request.include_topology_description:
             answer["topology_description_status"] = _NOT_STORED
         groups.append(answer)
@@ -87,13 +87,8 @@ async def _describe(node: Node, context: Context, group_id: str) -> DescribedGro
     members = [_member(group, each) async for each in context.turns.each(group.members)]
     topology = await _topology(context, group)
     if node.authorizer is not None and topology is not None:
-        async for name in context.turns.each(_topics_in(topology)):
-            if not may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name):
-                raise Refused(
-                    Code.TOPIC_AUTHORIZATION_FAILED,
-                    "The described group uses topics that the client is not authorized to "
-                    "describe.",
-                )
+        why = "The described group uses topics that the client is not authorized to describe."
+        await check_topics(node, context, _topics_in(topology), why)
     return {
         "group_id": group_id,
         "error_code": Code.NONE,

@@ -12,8 +12,9 @@ from ....coordinator.share.requests import SIMPLE
 from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ...requests.api import CHECKED_BY_HANDLER, serves
-from ...requests.authorization import AclResource, Operation, authorized_operations, may, must
+from ...requests.authorization import AclResource, Operation, must
 from ...requests.context import Context
+from ...requests.described_groups import check_topics, named_partitions, operation_bits
 from ...requests.share.share_feature import check_share_groups
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         Member,
         ShareGroupDescribeRequest,
         ShareGroupDescribeResponse,
-        TopicPartitions,
     )
     from ...node import Node
 
@@ -51,8 +51,7 @@ async def share_group_describe(
             }
         else:
             if request.include_authorized_operations:
-                allowed = authorized_operations(node, context, AclResource.GROUP, group_id)
-                answer["authorized_operations"] = sum(1 << operation for operation in allowed)
+                answer["authorized_operations"] = operation_bits(node, context, group_id)
         groups.append(answer)
     return {"groups": groups}
 
@@ -68,13 +67,8 @@ async def _described(node: Node, context: Context, group_id: str) -> DescribedGr
             for member in members
             for topic in member["assignment"]["topic_partitions"]
         }
-        for name in named:
-            if not may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name):
-                raise Refused(
-                    Code.TOPIC_AUTHORIZATION_FAILED,
-                    "The group has described topic(s) that the client is not authorized to "
-                    "describe.",
-                )
+        why = "The group has described topic(s) that the client is not authorized to describe."
+        await check_topics(node, context, named, why)
     return {
         "group_id": group_id,
         "error_code": Code.NONE,
@@ -87,14 +81,6 @@ async def _described(node: Node, context: Context, group_id: str) -> DescribedGr
 
 
 def _member(node: Node, member: ShareMember) -> Member:
-    """A member with its assignment, without deleted topics, which have no name any more."""
-    assigned: list[TopicPartitions] = []
-    for topic_id, indexes in member.assigned.items():
-        topic = node.catalog.topic_by_id(topic_id)
-        if topic is not None:
-            assigned.append(
-                {"topic_id": topic_id, "topic_name": topic.name, "partitions": sorted(indexes)}
-            )
     return {
         "member_id": member.member_id,
         "rack_id": member.rack_id,
@@ -102,5 +88,5 @@ def _member(node: Node, member: ShareMember) -> Member:
         "client_id": member.client_id,
         "client_host": member.client_host,
         "subscribed_topic_names": sorted(member.subscribed_topic_names),
-        "assignment": {"topic_partitions": assigned},
+        "assignment": {"topic_partitions": named_partitions(node, member.assigned)},
     }

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -303,7 +304,7 @@ def answers(address: Address) -> dict[str, dict[str, Any]]:
         topic = {"name": TOPIC, "num_partitions": 1, "replication_factor": 1}
         connection.call("CreateTopics", 5, {"topics": [topic], "timeout_ms": 5000})
         for api, body in (("FindCoordinator", {"key": GROUP}), ("Heartbeat", _of_a_stranger(0))):
-            retrying(lambda: _told(connection.call(api, 0, body))["error_code"])  # noqa: B023
+            retrying(partial(_error_code, connection, api, body))
     return {
         question: {
             str(version): _answer(address, api_key, version, body(version))
@@ -329,6 +330,10 @@ def _answer(address: Address, api_key: ApiKey, version: int, body: Body) -> Any:
             return "an answer of another version"
         except (ValueError, KeyError, AttributeError, TypeError) as unknown:
             return f"not asked: {type(unknown).__name__}"
+
+
+def _error_code(connection: Connection, api: str, body: Body) -> Any:
+    return _told(connection.call(api, 0, body))["error_code"]
 
 
 def _told(answer: Any) -> Any:
