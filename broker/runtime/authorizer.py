@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from ...metadata.acl_hosts import is_of_host
 from ...metadata.acls import WILDCARD, Acl, Acls
 from ...protocol.acls import AclResource, Operation, PatternType, Permission
 from ..principals import NODE
@@ -103,7 +104,7 @@ class Authorizer:
 
 
 def _is_about(acl: Acl, principal: str, host: str) -> bool:
-    return acl.principal in (principal, EVERYBODY) and acl.host in (host, WILDCARD)
+    return acl.principal in (principal, EVERYBODY) and is_of_host(acl.host, host)
 
 
 def _covers(acl: Acl, operation: int) -> bool:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ....metadata.acl_hosts import RANGES_SINCE, is_range, range_of
 from ....metadata.acls import Acl
 from ....protocol.acls import CLUSTER_NAME, AclResource, Operation, PatternType, Permission
 from ....protocol.api_keys import ApiKey
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     )
     from ...node import Node
 
+_NO_RANGES: Final = "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher."
+
 
 @serves(ApiKey.CREATE_ACLS, versions=(1, 3), guard=CHECKED_BY_HANDLER)
 async def create_acls(
@@ -47,7 +50,8 @@ async def create_acls(
                 raise Refused(Code.UNKNOWN_SERVER_ERROR)
     except Refused as refused:
         return {"results": [_result(refused)] * len(wanted)}
-    errors = [_error_of(acl) async for acl in context.turns.each(wanted)]
+    has_ranges = node.catalog.features.get("metadata.version", 0) >= RANGES_SINCE
+    errors = [_error_of(acl, has_ranges) async for acl in context.turns.each(wanted)]
     valid = [acl for acl, refused in zip(wanted, errors, strict=True) if refused is None]
     results = await _create(node, context, valid)
     next_results = iter(results)
@@ -89,7 +93,7 @@ def _is_a_filter(acl: Acl) -> bool:
     )
 
 
-def _error_of(acl: Acl) -> Refused | None:
+def _error_of(acl: Acl, has_ranges: bool) -> Refused | None:
     if acl.resource_type == AclResource.CLUSTER and acl.resource_name != CLUSTER_NAME:
         why = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
         return Refused(Code.INVALID_REQUEST, why)
@@ -97,6 +101,15 @@ def _error_of(acl: Acl) -> Refused | None:
         return Refused(Code.INVALID_REQUEST, "Invalid empty resource name")
     if not acl.host:
         return Refused(Code.INVALID_REQUEST, "Host pattern cannot be null or empty")
+    if not is_range(acl.host):
+        return None
+    if not has_ranges:
+        return Refused(Code.UNSUPPORTED_VERSION, _NO_RANGES)
+    try:
+        range_of(acl.host)
+    except ValueError as wrong:
+        why = f"Invalid CIDR notation '{acl.host}': {wrong}"
+        return Refused(Code.INVALID_REQUEST, why)
     return None
 
 

@@ -63,6 +63,10 @@ def allows(decides: Authorizer, question: str) -> bool:
         (["allow bob ALL orders"], "bob ALTER_CONFIGS orders", True),
         (["allow bob@10.0.0.1 READ orders"], "bob READ orders", True),
         (["allow bob@10.0.0.2 READ orders"], "bob READ orders", False),
+        (["allow bob@10.0.0.0/24 READ orders"], "bob READ orders", True),
+        (["allow bob@10.0.1.0/24 READ orders"], "bob READ orders", False),
+        (["allow bob READ orders", "deny bob@10.0.0.0/31 READ orders"], "bob READ orders", False),
+        (["allow bob READ orders", "deny bob@10.0.0.2/31 READ orders"], "bob READ orders", True),
         # DENY wins, whatever else there is, and wherever it is written.
         (["allow bob ALL orders", "deny bob READ ord+"], "bob READ orders", False),
         (["allow bob ALL orders", "deny * READ *"], "bob READ orders", False),
