@@ -1,4 +1,4 @@
-"""Metrics of requests, connections, partitions and groups, under Kafka's names where it has one.
+"""Metrics of requests, connections and partitions, under Kafka's names where it has one.
 
 The names are those that Prometheus' JMX exporter makes of Kafka's MBeans, so that dashboards for
 Kafka work. All but the counts of requests are read when the page is, in slices beside requests:
@@ -19,12 +19,13 @@ from prometheus_client.core import (
 )
 
 from ..protocol.api_keys import ApiKey
+from .coordinator_metrics import collect_coordinators
+from .quota_metrics import collect_quotas
 from .runtime.metrics.transaction_metrics import BUCKETS_S, Histogram
 from .scheduling.turns import Turns
 from .share_metrics import collect_shares
 
 if TYPE_CHECKING:
-    from ..coordinator.groups import Groups
     from ..storage.log import PartitionLog
     from .node import Node
 
@@ -43,8 +44,6 @@ _OF_TOPICS: Final = {
     "totalshareacknowledgementrequests": "Partitions of acknowledgements by share groups",
     "failedshareacknowledgementrequests": "Partitions whose acknowledgements were refused",
 }
-_GROUP_STATES = ("empty", "assigning", "reconciling", "stable", "dead")
-_SHARE_GROUP_STATES = ("empty", "stable", "dead")
 
 
 class Sockets(Protocol):
@@ -69,7 +68,8 @@ async def collect_kafka(nodes: Iterable[Node], sockets: Mapping[int, Sockets]) -
         *_connections(sockets),
         *await _partitions(listed, turns),
         *await _logs(listed[0].log_directory.logs(), turns),
-        *await _groups(listed, turns),
+        *await collect_coordinators(listed, turns),
+        *await collect_quotas(listed, turns),
         *await collect_shares(listed, turns),
     ]
 
@@ -187,51 +187,3 @@ async def _logs(logs: Iterable[PartitionLog], turns: Turns) -> Iterable[Metric]:
         segments.add_metric(named, len(log.segments))
         await turns.pause()
     return size, start, end, segments
-
-
-async def _groups(nodes: list[Node], turns: Turns) -> Iterable[Metric]:
-    name = "kafka_server_group_coordinator_metrics"
-    groups = GaugeMetricFamily(f"{name}_group_count", "Groups", labels=["node", "protocol"])
-    states = GaugeMetricFamily(
-        f"{name}_consumer_group_count", "Groups of the consumer protocol", labels=["node", "state"]
-    )
-    share_states = GaugeMetricFamily(
-        f"{name}_share_group_count", "Share groups", labels=["node", "state"]
-    )
-    labels = ["consumergroup", "topic", "partition"]
-    committed = GaugeMetricFamily(
-        "kafka_consumergroup_current_offset", "Committed offset", labels=labels
-    )
-    lag = GaugeMetricFamily(
-        "kafka_consumergroup_lag", "Records behind the committed offset", labels=labels
-    )
-    for node in nodes:
-        kinds: Counter[str] = Counter({"classic": 0, "consumer": 0, "share": 0})
-        found: Counter[str] = Counter(dict.fromkeys(_GROUP_STATES, 0))
-        shared: Counter[str] = Counter(dict.fromkeys(_SHARE_GROUP_STATES, 0))
-        for shard in [each for each in node.groups.shards() if not each.is_loading]:
-            for group in [each for kind in shard.machine.kinds.all for each in kind.listed()]:
-                kinds[group.group_type] += 1
-                if group.group_type == "consumer":
-                    found[group.state.lower()] += 1
-                elif group.group_type == "share":
-                    shared[group.state.lower()] += 1
-                for topic, partition, offset in _offsets(shard.machine, group.group_id):
-                    named = [group.group_id, topic, str(partition)]
-                    committed.add_metric(named, offset)
-                    log = node.log_directory.log_of(topic, partition)
-                    if log is not None:
-                        lag.add_metric(named, max(0, log.high_watermark - offset))
-                await turns.pause()
-        for family, counts in ((groups, kinds), (states, found), (share_states, shared)):
-            for label, count in counts.items():
-                family.add_metric([str(node.node_id), label], count)
-    return groups, states, share_states, committed, lag
-
-
-def _offsets(machine: Groups, group_id: str) -> Iterable[tuple[str, int, int]]:
-    """Topic, partition and committed offset of a group."""
-    for topic, partitions in machine.committed_partitions(group_id).items():
-        for partition in partitions:
-            fetched = machine.fetch_offset(group_id, topic, partition, require_stable=False)
-            yield topic, partition, fetched.offset

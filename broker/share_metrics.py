@@ -24,6 +24,10 @@ async def collect_shares(nodes: list[Node], turns: Turns) -> list[Metric]:
     lost = CounterMetricFamily(
         f"{cache}_sharesessionevictions", "Sessions lost with a connection", labels=of_node
     )
+    expired = CounterMetricFamily(
+        "kafka_server_delayedsharefetchmetrics_expires",
+        "ShareFetch requests whose time was over before there were records", labels=of_node,
+    )  # fmt: skip
     acknowledged = CounterMetricFamily(
         "kafka_server_sharegroupmetrics_recordacknowledgements",
         "Acknowledged records", labels=["node", "acktype"],
@@ -49,6 +53,7 @@ async def collect_shares(nodes: list[Node], turns: Turns) -> list[Metric]:
         sessions.add_metric([label], len(shares.sessions))
         fetched.add_metric([label], shares.sessions.partitions)
         lost.add_metric([label], shares.counts.lost_sessions)
+        expired.add_metric([label], shares.counts.expired_fetches)
         timeouts.add_metric([label], shares.counts.lock_timeouts)
         for kind in AcknowledgeType:
             count = shares.counts.acknowledged[kind]
@@ -58,7 +63,7 @@ async def collect_shares(nodes: list[Node], turns: Turns) -> list[Metric]:
             records.add_metric(named, led.machine.records_in_flight)
             batches.add_metric(named, len(led.machine.in_flight.batches))
     letters = _dead_letters(nodes[0].cluster.loaded_dead_letters)
-    return [sessions, fetched, lost, acknowledged, timeouts, records, batches, *letters]
+    return [sessions, fetched, lost, expired, acknowledged, timeouts, records, batches, *letters]
 
 
 def _dead_letters(queues: DeadLetterQueues | None) -> list[Metric]:

@@ -8,7 +8,14 @@ from pathlib import Path
 from ottla.broker.kafka_metrics import collect_kafka
 from ottla.broker.metrics import Metrics
 from tests.broker.fakes import in_virtual_time
-from tests.broker.handlers.share_delivery import ACCEPT, RELEASE, Member, a_node, with_records
+from tests.broker.handlers.share_delivery import (
+    ACCEPT,
+    RELEASE,
+    Member,
+    a_node,
+    set_byte_rate,
+    with_records,
+)
 from tests.broker.one_node import OneNode
 
 NAME = "kafka_server_"
@@ -20,6 +27,11 @@ async def samples(it: OneNode) -> dict[tuple[str, tuple[str, ...]], float]:
         for family in await collect_kafka([it.node], {})
         for sample in family.samples
     }
+
+
+def of(found: dict[tuple[str, tuple[str, ...]], float], name: str) -> list[float]:
+    """The values of a metric, whatever its labels are."""
+    return [value for (each, _), value in found.items() if each == name]
 
 
 @in_virtual_time
@@ -47,3 +59,29 @@ async def test_the_requests_of_members_are_counted(tmp_path: Path) -> None:
     assert found[f"{topics}_failedsharefetchrequests_total", ("1", "orders")] == 0
     assert found[f"{topics}_totalshareacknowledgementrequests_total", ("1", "orders")] == 2
     assert found[f"{topics}_failedshareacknowledgementrequests_total", ("1", "orders")] == 1
+    assert found["share_coordinator_metrics_num_partitions", ("1", "active")] == 1
+    assert found["share_coordinator_metrics_write_total", ()] == 3
+
+
+@in_virtual_time
+async def test_a_fetch_that_finds_nothing_in_its_time_is_counted(tmp_path: Path) -> None:
+    async with a_node(tmp_path) as it:
+        member = Member(it, await with_records(it, count=0))
+        await member.fetch(max_wait_ms=100)
+        found = await samples(it)
+    assert found["delayedsharefetchmetrics_expires_total", ("1",)] == 1
+
+
+@in_virtual_time
+async def test_the_use_of_a_quota_and_the_wait_of_its_client_are_shown(tmp_path: Path) -> None:
+    async with a_node(tmp_path) as it:
+        member = Member(it, await with_records(it, count=0))
+        it.append("orders", bytes(1000))
+        await set_byte_rate(it, 2000.0)
+        assert len(await member.get()) == 1
+        (rate,) = of(await samples(it), "fetch_byte_rate")
+        await set_byte_rate(it, 10.0)
+        answer = await member.fetch()
+        found = await samples(it)
+    assert 100 < rate < 2000
+    assert of(found, "ottla_throttled_seconds") == [answer["throttle_time_ms"] / 1000]

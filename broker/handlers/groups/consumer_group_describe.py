@@ -41,7 +41,7 @@ async def consumer_group_describe(
         try:
             check_enabled(node)
             must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
-            answer = await _described(node, context, group_id)
+            answer = await _describe(node, context, group_id)
         except Refused as refused:
             answer = {
                 "group_id": group_id,
@@ -60,7 +60,7 @@ async def consumer_group_describe(
     return {"groups": groups}
 
 
-async def _described(node: Node, context: Context, group_id: str) -> DescribedGroup:
+async def _describe(node: Node, context: Context, group_id: str) -> DescribedGroup:
     group = node.groups.shard_of(group_id).ask(
         lambda machine: machine.kind_for(ConsumerKind, group_id).describe(group_id)
     )

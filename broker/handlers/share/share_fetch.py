@@ -285,6 +285,7 @@ async def _fetch(
         if fetching.is_over or is_late:
             return fetching.parts
         if not await _wait(node, context, fetching, deadline_ms):
+            node.share_partitions.counts.expired_fetches += 1
             await fetching.read(context)
             return fetching.parts
 

@@ -37,7 +37,7 @@ async def share_group_describe(
         try:
             check_share_groups(node)
             must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
-            answer = await _described(node, context, group_id)
+            answer = await _describe(node, context, group_id)
         except Refused as refused:
             answer = {
                 "group_id": group_id,
@@ -56,7 +56,7 @@ async def share_group_describe(
     return {"groups": groups}
 
 
-async def _described(node: Node, context: Context, group_id: str) -> DescribedGroup:
+async def _describe(node: Node, context: Context, group_id: str) -> DescribedGroup:
     group = node.groups.shard_of(group_id).ask(
         lambda machine: machine.kind_for(ShareKind, group_id).describe(group_id)
     )

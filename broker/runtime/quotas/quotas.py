@@ -166,6 +166,11 @@ class Quotas:
             if until_ms > now_ms:
                 yield user, client_id, until_ms - now_ms
 
+    def rates(self, now_ms: int) -> Iterator[tuple[str, str, str, float]]:
+        """Kind of quota, user and client id of each use, and the use per second."""
+        for (kind, user, client_id), used in self._used.items():
+            yield kind, user, client_id, used.rate.measure(now_ms)
+
     def take_back(self, kind: str, who: tuple[str, str], value: float, now_ms: int) -> None:
         """Take a counted use back."""
         limit = self.limit(kind, *who)

@@ -72,14 +72,16 @@ class ShareCounts:
 
     Attributes:
         acknowledged: records by the type of their acknowledgement.
+        expired_fetches: ShareFetch requests that found nothing until their time was over.
         lock_timeouts: records whose lock has ended.
         lost_sessions: sessions that have ended with a connection.
     """
 
-    __slots__ = ("acknowledged", "lock_timeouts", "lost_sessions")
+    __slots__ = ("acknowledged", "expired_fetches", "lock_timeouts", "lost_sessions")
 
     def __init__(self) -> None:
         self.acknowledged: Counter[int] = Counter()
+        self.expired_fetches = 0
         self.lock_timeouts = 0
         self.lost_sessions = 0
 

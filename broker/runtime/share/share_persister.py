@@ -79,6 +79,9 @@ class SharePersister:
         controller: makes `__share_group_state` at the first use.
         log_directory: of the cluster.
         clock: the time.
+
+    Attributes:
+        writes: how many changes `write` has stored.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class SharePersister:
         self._controller = controller
         self._log_directory = log_directory
         self._clock = clock
+        self.writes = 0
 
     async def initialize(
         self,
@@ -155,6 +159,7 @@ class SharePersister:
                 now_ms=now.wall_ms,
             ),
         )
+        self.writes += 1
 
     async def summarize(
         self, group_id: str, topic_id: UUID, partition: int, *, leader_epoch: int = -1

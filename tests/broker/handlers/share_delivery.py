@@ -40,6 +40,14 @@ async def with_records(it: OneNode, topic: str = "orders", count: int = 3, **con
     return topic_id
 
 
+async def set_byte_rate(it: OneNode, rate: float | None) -> None:
+    """Set or remove the quota of all clients for bytes per second of Fetch and ShareFetch."""
+    change = {"key": "consumer_byte_rate", "value": rate or 0.0, "remove": rate is None}
+    entity = [{"entity_type": "client-id", "entity_name": None}]
+    entries = [{"entity": entity, "ops": [change]}]
+    await it.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=entries, validate_only=False)
+
+
 class Member:
     """One member with a share session.
 

@@ -9,9 +9,12 @@ import pytest
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.handlers.test_delete_acls import AUTHORIZED
 from tests.broker.one_node import OneNode, one_node
 
+AUTHORIZED = {
+    "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super_users": "User:ANONYMOUS",
+}
 TOO_OLD = "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher."
 WRONG = "Invalid CIDR notation '10.0.0.0/99': Value [99] not in range [0,32]"
 

@@ -28,10 +28,11 @@ from tests.broker.handlers.share_delivery import (
     a_node,
     offsets,
     parts,
+    set_byte_rate,
     state,
     with_records,
 )
-from tests.broker.one_node import OneNode, read
+from tests.broker.one_node import read
 
 
 @in_virtual_time
@@ -188,14 +189,6 @@ async def test_max_bytes_is_for_whole_batches(tmp_path: Path) -> None:
         member = Member(it, topic_id)
         assert await member.get(max_bytes=100) == [(0, 0, 1)]
         assert await member.get(max_bytes=2_500) == [(1, 2, 1)]
-
-
-async def set_byte_rate(it: OneNode, rate: float | None) -> None:
-    """Set or remove the quota of all clients for bytes per second of Fetch and ShareFetch."""
-    change = {"key": "consumer_byte_rate", "value": rate or 0.0, "remove": rate is None}
-    entity = [{"entity_type": "client-id", "entity_name": None}]
-    entries = [{"entity": entity, "ops": [change]}]
-    await it.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=entries, validate_only=False)
 
 
 @in_virtual_time
