@@ -117,7 +117,7 @@ class Lab:
         else:
             file = None if settings.file is None else Path(settings.file)
             try:
-                self.tracer.start(ring=settings.ring, file=file)
+                self.tracer.start(ring=settings.ring, file=file, file_bytes=settings.file_bytes)
             except (OSError, ValueError) as failed:  # a path with a null character
                 raise NotNow(f"{file} cannot be opened: {failed}") from None
         return self.trace_state()

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ..serving.defaults_of_tests import DEFAULTS_OF_TESTS
 from ..serving.scratch import Scratch
+from . import story_mode
 from .clock import Clock
 from .data import BrokerData
 from .ports import HeldPorts
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .lab import Faults, LabClient, Trace
     from .secured import BrokerSecurity
     from .share_groups import RecordsUnderWay
+    from .stories import StoryFiles
 
 START_TIMEOUT_S: Final = 20.0
 STOP_TIMEOUT_S: Final = 20.0
@@ -45,6 +47,7 @@ _FIRST_PAUSE_S: Final = 0.002
 _LONGEST_PAUSE_S: Final = 0.1
 _SOCKET_PATH_BYTES: Final = 100  # the most that all systems take
 _LOG_BYTES: Final = 1 << 16
+_RING: Final = 10_000
 _NOT_STARTED: Final = "the broker was not started: call `start`, or use it in a `with`"
 
 _T = TypeVar("_T")
@@ -116,6 +119,9 @@ class Ottla(BrokerData):
     Attributes:
         nodes: the nodes by id.
         clock: the broker's time.
+        tells_stories: whether the next start traces into files; set by the tests of the process.
+        stories: the trace in files, for reports of failing tests (docs/how-to/testing.md); None
+            unless the tests of the process want them.
     """
 
     def __init__(
@@ -161,6 +167,8 @@ class Ottla(BrokerData):
         self._ports = HeldPorts()
         self._process: BrokerProcess | None = None
         self._last_log = (0, b"")  # position and content
+        self.tells_stories = story_mode.is_on
+        self.stories: StoryFiles | None = None
         self._snapshots = 0
 
     @property
@@ -220,8 +228,23 @@ class Ottla(BrokerData):
         for node, bootstrap in zip(self.nodes.values(), answers.split(","), strict=True):
             node.bootstrap = bootstrap
         self._ports.release()
+        self._begin_story()
         if self._security is not None:
             self._security.make_credentials(self.bootstrap_servers, self._directory())
+
+    def _begin_story(self) -> None:
+        """Trace into a file of its own, if the tests of this process want stories."""
+        if not self.tells_stories or not self._takes_orders:
+            return
+        if self.stories is None:
+            from .stories import StoryFiles
+
+            self.stories = StoryFiles(self._directory())
+        self.stories.begin()
+        from .lab import LabRefused
+
+        with suppress(OSError, LabRefused):  # a test without its story is better than none
+            self.trace.start(ring=_RING)
 
     def kill(self) -> None:
         """Send SIGKILL: data not yet passed to the operating system is lost."""
@@ -403,7 +426,7 @@ class Ottla(BrokerData):
         """Requests, answers and what they change (docs/reference/lab)."""
         from .lab import Trace
 
-        return Trace(self.lab())
+        return Trace(self.lab(), None if self.stories is None else self.stories.file)
 
     def share_records(self, group: str) -> list[RecordsUnderWay]:
         """The records that a share group has under way, which no Kafka shows: who has them, how

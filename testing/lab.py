@@ -23,6 +23,7 @@ _PATIENCE_S: Final = 30.0
 _FIRST_PAUSE_S: Final = 0.001
 _LONGEST_PAUSE_S: Final = 0.05
 _AT_ONCE: Final = 10_000
+_KEPT: Final = 100_000
 Event = dict[str, Any]
 
 
@@ -219,19 +220,35 @@ class Faults:
 
 
 class Trace:
-    """The trace of a broker: requests and answers, and what they changed."""
+    """The trace of a broker: requests and answers, and what they changed.
 
-    def __init__(self, client: LabClient) -> None:
+    Args:
+        client: of its control.
+        story: the file of a broker that tells stories: its trace goes on into this file, whatever
+            a test starts or stops, unless the test names a file of its own.
+    """
+
+    def __init__(self, client: LabClient, story: Path | None = None) -> None:
         self._client = client
+        self._story = story
 
-    def start(self, *, ring: int = 100_000, file: Path | str | None = None) -> Event:
+    def start(self, *, ring: int = _KEPT, file: Path | str | None = None) -> Event:
         """Trace from now on; return whether it is on, and the last sequence number.
 
         Args:
             ring: the number of events in memory.
             file: gets all events, a line of JSON each.
         """
+        if self._story is not None:
+            self.clear()  # what was kept for the story alone is no event of the test
+        return self._on(ring, file)
+
+    def _on(self, ring: int, file: Path | str | None) -> Event:
         body: dict[str, object] = {"ring": ring}
+        if file is None and self._story is not None:
+            from .stories import FILE_BYTES
+
+            file, body["file_bytes"] = self._story, FILE_BYTES
         if file is not None:
             body["file"] = str(file)
         state: Event = self._client.call("POST", "/trace", body)
@@ -239,6 +256,8 @@ class Trace:
 
     def stop(self) -> Event:
         """Trace no more; events in memory stay. Returns as `start` does."""
+        if self._story is not None:
+            return self._on(_KEPT, None)
         state: Event = self._client.call("POST", "/trace", {"on": False})
         return state
 

@@ -15,16 +15,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from . import story_mode
+
 # Every pytest run of every project loads this plugin, so it imports the rest when it is needed.
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from .broker import Ottla
     from .pytest_support import SessionBroker
+    from .stories import Mark
 
 pytest_plugins = ["ottla.testing.pytest_spark"]
 
 _SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
+_WAS_ON: Final[pytest.StashKey[bool]] = pytest.StashKey()
+_MARKS: Final[pytest.StashKey[Mapping[Ottla, Mark]]] = pytest.StashKey()
 _LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
 _USED: Final[pytest.StashKey[set[str]]] = pytest.StashKey()
 _TOPIC_NAME_LENGTH: Final = 80
@@ -66,6 +72,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="releases of Kafka, as 3.9,4.1,4.4: each test with a broker of a fixture runs once for"
         " each, and the broker answers as that release (default: ottla_as of the ini file)",
     )
+    group.addoption(
+        "--ottla-trace",
+        metavar="WHEN",
+        help="on-failure: a failing test leaves its story, a page and a trace, in ottla-report;"
+        " always: each test does; off (default: ottla_trace of the ini file, or off)",
+    )
+    group.addoption(
+        "--ottla-report",
+        metavar="DIR",
+        help="the folder of the stories (default: ottla_report of the ini file, or ottla-report)",
+    )
+    parser.addini(
+        "ottla_trace", "which tests leave their story: on-failure, always, off", default="off"
+    )
+    parser.addini("ottla_report", "the folder of the stories", default="ottla-report")
     parser.addini("ottla_as", "releases of Kafka to answer as, as 3.9,4.1", default="")
     parser.addini("ottla_log_level", "what the fixtures' brokers log: debug", default="")
     parser.addini("ottla_settings", "broker settings of Kafka, one NAME=VALUE a line", "linelist")
@@ -85,9 +106,29 @@ def pytest_configure(config: pytest.Config) -> None:
     _settings(config)
     _nodes(config)
     _releases(config)
+    config.stash[_WAS_ON] = story_mode.is_on
+    story_mode.is_on = _trace(config) != "off"
     scope = config.getini("ottla_broker_scope")
     if scope not in _SCOPES:
         raise pytest.UsageError(f"ottla_broker_scope={scope}: one of {', '.join(_SCOPES)}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave the process as it was, in which another run of pytest may go on."""
+    story_mode.is_on = config.stash.get(_WAS_ON, False)
+
+
+def _trace(config: pytest.Config) -> str:
+    given = str(config.getoption("--ottla-trace") or config.getini("ottla_trace"))
+    if given not in story_mode.MODES:
+        raise pytest.UsageError(f"ottla_trace={given}: one of {', '.join(story_mode.MODES)}")
+    return given
+
+
+def _report_folder(config: pytest.Config) -> Path:
+    """The folder of the stories, below the directory in which pytest was called."""
+    given = str(config.getoption("--ottla-report") or config.getini("ottla_report"))
+    return config.invocation_params.dir / given
 
 
 def _settings(config: pytest.Config) -> Mapping[str, str]:
@@ -263,6 +304,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     testing = sys.modules.get("ottla.testing.broker")
     brokers = () if testing is None else tuple(testing.brokers)
     item.stash[_LOG_SIZES] = {each: each.log_size() for each in brokers}
+    if story_mode.is_on:
+        from .stories import marks_of
+
+        item.stash[_MARKS] = marks_of(brokers)
     try:
         return (yield)
     finally:
@@ -286,7 +331,32 @@ def pytest_runtest_makereport(
                 title = f"Ottla's log ({broker.bootstrap_servers})"
                 report.sections.append((title, as_on_a_terminal(text)))
             sizes[broker] = broker.log_size()
+    if story_mode.is_on and testing is not None and _MARKS in item.stash:
+        _tell(item, report)
     return report
+
+
+def _tell(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Leave the story of a test, if it failed or is over and stories are always wanted."""
+    is_last = report.when == "call" and _trace(item.config) == "always"
+    if not (report.failed or is_last):
+        return
+    from .broker import brokers
+    from .stories import marks_of, stories_since, write_stories
+
+    known = sorted(brokers, key=lambda each: each.bootstrap_servers)
+    failure = report.longreprtext if report.failed else None
+    stories = stories_since(known, item.stash[_MARKS])
+    told = write_stories(stories, _report_folder(item.config), item.nodeid, failure=failure)
+    if report.failed:
+        report.sections += told.sections
+    # The last report of the test has them for JUnit's XML.
+    found = [("ottla_report", str(path)) for path in told.paths]
+    item.user_properties += [each for each in found if each not in item.user_properties]
+    report.user_properties = list(item.user_properties)
+    if report.when == "call":
+        return
+    item.stash[_MARKS] = marks_of(known)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,14 +15,18 @@ if TYPE_CHECKING:
     from ..why.facts import Subject
     from .lab import LabClient
 
-DEADLINE_S: Final = 2.0
-"""For the sentences in the text of a time-out."""
 _QUESTION_S: Final = 10.0
 _SHOWN: Final = 5
 
 
 class BrokerReasons:
-    """The part of a broker of a test that says why something waits."""
+    """The part of a broker of a test that says why something waits.
+
+    Attributes:
+        reasons_deadline_s: the time for the sentences in the text of a time-out.
+    """
+
+    reasons_deadline_s: float = 2.0
 
     def _client(self) -> Client:
         raise NotImplementedError
@@ -77,13 +81,13 @@ class BrokerReasons:
 
         def ask() -> None:
             try:
-                found.append(self._explained(Subject(topic), 0.0, DEADLINE_S))
+                found.append(self._explained(Subject(topic), 0.0, self.reasons_deadline_s))
             except Exception:  # the error of the test is what matters
                 return
 
         asking = threading.Thread(target=ask, name="ottla-why", daemon=True)
         asking.start()
-        asking.join(DEADLINE_S)
+        asking.join(self.reasons_deadline_s)
         return "\n".join(["", *lines_of(found[0])]) if found else ""
 
 

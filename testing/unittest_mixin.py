@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from unittest import TestResult
 
     from .broker import Ottla
+    from .stories import Mark
 
 
 class OttlaTestMixin:
@@ -21,11 +22,14 @@ class OttlaTestMixin:
         ottla: the broker of the class.
         ottla_settings: Kafka's broker settings by name, for all brokers of the class.
         ottla_nodes: the number of nodes of each broker.
+        ottla_trace: `on-failure`: a failing test leaves its story, a page and a trace, in the
+            folder ottla-report; `off`.
     """
 
     ottla: ClassVar[Ottla]
     ottla_settings: ClassVar[Mapping[str, str]] = {}
     ottla_nodes: ClassVar[int] = 1
+    ottla_trace: ClassVar[str] = "off"
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -44,8 +48,10 @@ class OttlaTestMixin:
 
         from .broker import brokers
         from .log_text import logs_since
+        from .stories import marks_of
 
         sizes = {each: each.log_size() for each in list(brokers)}
+        marks = marks_of(list(brokers))
         # Under pytest the result is none of unittest's, and the plugin adds the log.
         lists = [result.failures, result.errors] if isinstance(result, TestResult) else []
         known = [(each, len(each)) for each in lists]
@@ -53,11 +59,26 @@ class OttlaTestMixin:
         for found, count in known:
             if len(found) > count:
                 test, text = found[-1]
-                found[-1] = (test, "".join([text, *logs_since(sizes)]))
+                told = [*logs_since(sizes), *self._story_since(marks, text)]
+                found[-1] = (test, "".join([text, *told]))
         return done
+
+    def _story_since(self, marks: Mapping[Ottla, Mark], failure: str) -> Iterator[str]:
+        from pathlib import Path
+
+        from .broker import brokers
+        from .stories import stories_since, write_stories
+
+        stories = stories_since(list(brokers), marks)
+        name: str = self.id()  # type: ignore[attr-defined]  # TestCase has it
+        told = write_stories(stories, Path("ottla-report").absolute(), name, failure=failure)
+        for title, text in told.sections:
+            yield f"\n{title}:\n{text}\n"
 
     @classmethod
     def _new_ottla(cls) -> Ottla:
         from .broker import Ottla
 
-        return Ottla(settings=cls.ottla_settings, nodes=cls.ottla_nodes)
+        made = Ottla(settings=cls.ottla_settings, nodes=cls.ottla_nodes)
+        made.tells_stories = made.tells_stories or cls.ottla_trace != "off"
+        return made

@@ -279,11 +279,14 @@ class TraceSettings(Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
         on: False to switch it off.
         ring: the number of events in memory.
         file: a path that gets all events, a line of JSON each.
+        file_bytes: a larger file becomes FILE.before, in place of the last one, and a new one
+            begins; None for no limit.
     """
 
     on: bool = True
     ring: Annotated[int, Meta(ge=1, le=MOST_RING)] = RING
     file: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
+    file_bytes: Annotated[int, Meta(ge=4096)] | None = None
 
 
 class ClockAdvance(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):

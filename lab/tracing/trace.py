@@ -68,6 +68,8 @@ class Tracer:
         self._clock = clock
         self._ring: deque[Event] = deque(maxlen=RING)
         self._file: IO[str] | None = None
+        self._file_bytes: int | None = None
+        self._file_size = 0  # in characters, since it was opened
         self._written: set[Path] = set()
         self._last = 0
         self._states: OrderedDict[str, str] = OrderedDict()
@@ -81,13 +83,16 @@ class Tracer:
         """The sequence number of the newest event; 0 before the first."""
         return self._last
 
-    def start(self, *, ring: int = RING, file: Path | None = None) -> None:
+    def start(
+        self, *, ring: int = RING, file: Path | None = None, file_bytes: int | None = None
+    ) -> None:
         """Trace from now on; events that are in memory stay, as far as the ring has room.
 
         Args:
             ring: the number of events in memory.
             file: gets all further events, a line of JSON each. One of this broker grows; the
                 trace of an earlier broker becomes FILE.before.
+            file_bytes: a larger file becomes FILE.before, and a new one begins; None for no limit.
 
         Raises:
             OSError: the file cannot be opened, or is no trace.
@@ -96,6 +101,8 @@ class Tracer:
         self._ring = deque(self._ring, maxlen=ring)
         self._close_file()
         self._file, self.path = opened, file
+        self._file_bytes = file_bytes
+        self._file_size = 0 if file is None else file.stat().st_size
         if not self.is_on:
             self.is_on = self.was_on = True
             self._stream.add(self._observe)
@@ -153,7 +160,8 @@ class Tracer:
         self._ring.append(event)
         if self._file is not None:
             try:
-                self._file.write(_as_json(fields_of(event)) + "\n")
+                self._file_size += self._file.write(_as_json(fields_of(event)) + "\n")
+                self._turn_over()
             except OSError as failed:
                 _log.error(
                     "the file of the trace cannot be written and is given up",
@@ -161,6 +169,16 @@ class Tracer:
                 )  # fmt: skip
                 self._close_file()
         return self._last
+
+    def _turn_over(self) -> None:
+        """Begin a new file if this one is as large as it may be. Raises OSError."""
+        if self._file is None or self.path is None or self._file_bytes is None:
+            return
+        if self._file_size >= self._file_bytes:
+            self._file_size = 0
+            self._file.close()
+            self.path.replace(self.path.with_name(f"{self.path.name}.before"))
+            self._file = self._opened(self.path)
 
     def request(self, node: Node, context: Context, request: object) -> int:
         """Add a decoded request; return its number."""

@@ -484,7 +484,8 @@ def test_a_run_without_brokers_imports_nothing_for_them() -> None:
     command = [sys.executable, "-P", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = {name for name in done.stdout.split() if name.partition(".")[0] == "ottla"}
-    assert loaded == {"ottla", "ottla.testing", "ottla.testing.pytest_plugin"}
+    mode = "ottla.testing.story_mode"  # a name and a flag
+    assert loaded == {"ottla", "ottla.testing", "ottla.testing.pytest_plugin", mode}
 
 
 class TestMixin(OttlaTestMixin, unittest.TestCase):

@@ -7,17 +7,16 @@ import signal
 
 import pytest
 
-from ottla.testing import Ottla, reasons
+from ottla.testing import Ottla
+
+BUSY_S = 60.0
+"""Time for the sentences on a busy machine, too."""
 
 
-@pytest.fixture
-def long_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time for the sentences on a busy machine, too."""
-    monkeypatch.setattr(reasons, "DEADLINE_S", 60.0)
-
-
-@pytest.mark.usefixtures("long_deadline")
-def test_a_read_that_waits_behind_a_transaction_says_so(ottla: Ottla, ottla_topic: str) -> None:
+def test_a_read_that_waits_behind_a_transaction_says_so(
+    ottla: Ottla, ottla_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ottla, "reasons_deadline_s", BUSY_S)
     ottla.given("ongoing_transaction", topic=ottla_topic, transactional_id=ottla_topic)
     with pytest.raises(TimeoutError) as failed:
         ottla.read(ottla_topic, until=1, timeout_s=0.1)
@@ -27,10 +26,11 @@ def test_a_read_that_waits_behind_a_transaction_says_so(ottla: Ottla, ottla_topi
     assert others[1].startswith(f"- A read_committed reader of {ottla_topic}-0 waits at offset 0")
 
 
-@pytest.mark.usefixtures("long_deadline")
 def test_a_wait_for_something_else_says_that_nothing_is_stuck() -> None:
-    with Ottla() as broker, pytest.raises(TimeoutError) as failed:
-        broker.wait_for(lambda: False, timeout_s=0.01)
+    with Ottla() as broker:
+        broker.reasons_deadline_s = BUSY_S
+        with pytest.raises(TimeoutError) as failed:
+            broker.wait_for(lambda: False, timeout_s=0.01)
     assert str(failed.value).splitlines() == [
         "it was not true within 0.01 s, but False",
         "Ottla sees nothing that is stuck.",
