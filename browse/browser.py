@@ -40,6 +40,7 @@ class Browser:
         monotonic_s: for the age of answers.
         may_change: whether viewers may abort transactions.
         has_lab: whether the page may show faults, clock and trace.
+        control: of an Ottla: sends GET to a path, and returns the decoded answer.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Browser:
         monotonic_s: Callable[[], float],
         may_change: bool,
         has_lab: bool,
+        control: Callable[[str], Any] | None = None,
     ) -> None:
         self._connects = connects
         self._monotonic_s = monotonic_s
@@ -59,6 +61,7 @@ class Browser:
         self.now_ms = now_ms
         self.may_change = may_change
         self.has_lab = has_lab
+        self.control = control
 
     def answered(self, question: object, asks: Callable[[Client], _Answer]) -> _Answer:
         """The answer to a question: a fresh one that is known, or a new one.

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from ..client.admin.offsets import Place
 from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ..protocol.errors import Code
+from ..why import Explanation, Subject, collect
 from . import groups, records, transactions
 from .browser import Browser, Busy
 from .catalog import Catalog, Topic, cluster_view, partition_rows, topic_rows
@@ -21,6 +23,7 @@ from .offsets import NO_LEADER
 
 MOST_ON_PAGE: Final = 200
 _ON_PAGE: Final = 50
+_WHY_S: Final = 5.0
 _MISSING: Final = frozenset({Code.UNKNOWN_TOPIC_OR_PARTITION, Code.GROUP_ID_NOT_FOUND})
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
@@ -169,6 +172,26 @@ def _group(browser: Browser, client: Client, given: Query) -> object:
         raise ErrorAnswer(Code.GROUP_ID_NOT_FOUND, name)
     first = _number(given, "first", 0)
     return groups.group_view(client, catalog, name, kind, first=first, size=_size(given))
+
+
+@_question(
+    "/browse/why", "browseWhy", "Why is it stuck? What waits for what, and what to do.",
+    topic=str, partition=int, group=str, transactional_id=str,
+)  # fmt: skip
+def _why(browser: Browser, client: Client, given: Query) -> object:
+    subject = Subject(
+        topic=given.get("topic"),
+        partition=_number(given, "partition") if "partition" in given else None,
+        group=given.get("group"),
+        transactional_id=given.get("transactional_id"),
+    )
+    facts = collect(client, subject, control=browser.control, deadline_s=_WHY_S)
+    found = Explanation.of(facts)
+    return {
+        "is_stuck": found.is_stuck,
+        "findings": [asdict(each) for each in found.findings],
+        "unasked": list(facts.unasked),
+    }
 
 
 def _abort(browser: Browser, given: Query, body: Body) -> object:

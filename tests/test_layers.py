@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "verdict": ({"audit", "protocol", "trace"}, set()),
     "client": ({"protocol", "security"}, set()),
     "why": ({"protocol", "client"}, set()),
-    "browse": ({"protocol", "client"}, set()),
+    "browse": ({"protocol", "client", "why"}, set()),
     # Markers go to other nodes as requests of a client.
     "broker": (
         {"protocol", "metadata", "security", "storage", "coordinator", "client"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...broker.principals import NODE
@@ -35,11 +35,14 @@ _SIZE_BYTES: Final = 4
 _ANSWER_S: Final = 10.0
 
 
-def browser_of(lab: Lab, loop: asyncio.AbstractEventLoop) -> Browser:
+def browser_of(
+    lab: Lab, loop: asyncio.AbstractEventLoop, control: Callable[[str], object]
+) -> Browser:
     """The questions of the viewers of a control.
 
     Args:
         loop: of the broker; the questions come from other threads.
+        control: what GET of a path of the control answers.
     """
     return Browser(
         lambda: NodeClient(lab.served, loop),
@@ -47,6 +50,7 @@ def browser_of(lab: Lab, loop: asyncio.AbstractEventLoop) -> Browser:
         monotonic_s=time.monotonic,
         may_change=True,
         has_lab=True,
+        control=control,
     )
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
 from ...broker.log_output import Log
 from ...browse.local_http import Answered, Asked, Failure, LocalServer
@@ -69,9 +71,19 @@ class HttpControl:
             answer = ask(self._browser(), operation.question, asked.query, body)
             return Answered.of(operation.status, answer)
         running = operation.run(self._lab, values, asked.query, body)
+        return Answered.of(operation.status, self._run(running))
+
+    def _read(self, path: str) -> object:
+        """What GET of a path answers, for a thread. Raises Failure."""
+        parts = urlsplit(path)
+        operation, values = operation_for("GET", parts.path)
+        return self._run(operation.run(self._lab, values, dict(parse_qsl(parts.query)), None))
+
+    def _run(self, running: Coroutine[Any, Any, object]) -> object:  # Any: what asyncio sends it
+        """The result of an operation, from a thread. Raises Failure."""
         later = asyncio.run_coroutine_threadsafe(running, self._loop)
         try:
-            return Answered.of(operation.status, later.result(ANSWER_S))
+            return later.result(ANSWER_S)
         except TimeoutError:
             later.cancel()
             raise Failure(503, f"no answer within {ANSWER_S:.0f} s") from None
@@ -82,7 +94,7 @@ class HttpControl:
             if self._asking is None:
                 from .browsing import browser_of
 
-                self._asking = browser_of(self._lab, self._loop)
+                self._asking = browser_of(self._lab, self._loop, self._read)
             return self._asking
 
 

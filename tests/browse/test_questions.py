@@ -169,6 +169,16 @@ def test_a_wrong_question_is_refused_with_a_sentence(
     assert str(refused.value)
 
 
+def test_the_page_says_why_a_partition_is_held(
+    broker: Ottla, client: Client, viewer: Viewer
+) -> None:
+    broker.create_topic("stuck")
+    transaction(client, "stuck", "holder", "x", commit=None)
+    found = viewer.see("why", topic="stuck", partition=0)
+    assert [each for each in found["findings"] if "holder" in each["sentence"]]
+    assert found["unasked"] == []
+
+
 def test_a_question_is_not_asked_twice_within_two_seconds(broker: Ottla, client: Client) -> None:
     broker.create_topic("fresh")
     with Viewer(broker.bootstrap_servers) as viewer:

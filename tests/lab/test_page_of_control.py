@@ -58,6 +58,12 @@ def test_a_viewer_is_not_disturbed_counted_or_traced(broker: Ottla, lab: LabClie
         broker.trace.stop()
 
 
+def test_the_page_says_why_and_the_control_tells_what_no_protocol_shows(lab: LabClient) -> None:
+    """What the control refuses would be a line of `unasked`."""
+    found = lab.call("GET", "/browse/why")
+    assert (found["is_stuck"], found["unasked"]) == (False, [])
+
+
 def test_a_stopped_node_is_said(broker: Ottla, lab: LabClient) -> None:
     broker.nodes[1].stop()
     try:

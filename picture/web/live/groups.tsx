@@ -5,6 +5,7 @@ import { Answer, Facts, hash, Mark, ON_PAGE, Pages, Search, Table, type Tone } f
 import { count, several, shown } from "./text";
 import type { Rows } from "./topics";
 import { Places, Problems } from "./transactions";
+import { Why } from "./why";
 
 interface Listed {
   group_id: string;
@@ -124,6 +125,7 @@ export function GroupView({ id }: { id: string }) {
                   : ([["epoch", `${group.group_epoch}, assigned for ${group.target_epoch}`]] as [string, string][])),
               ]}
             />
+            <Why about={{ group: id }} />
             <Lags group={group} />
             <Pages first={first} total={group.partition_count} go={setFirst} />
             <Table

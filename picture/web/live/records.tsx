@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { pathOf, send, useAnswer } from "./asking";
 import { Answer, Facts, Failed, hash, Mark, ON_PAGE, Producer, Table, Time, type Tone } from "./parts";
+import { Why } from "./why";
 import { type Content, count, hexOf, isText, jsonOf, preview, shown, shownLines, size, textOf } from "./text";
 
 interface Row {
@@ -76,6 +77,7 @@ export function Records({ topic, partition }: { topic: string; partition: number
                 ["high watermark", count(page.high_watermark)],
               ]}
             />
+            <Why about={{ topic, partition }} />
             <nav class="pages" aria-label="Pages">
               <button disabled={page.older === null} onClick={() => go({ start: page.log_start })}>Oldest</button>
               <button disabled={page.older === null} onClick={() => go({ before: page.older ?? 0 })}>Older</button>

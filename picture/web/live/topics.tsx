@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { pathOf, useAnswer } from "./asking";
 import { Answer, Facts, hash, Mark, ON_PAGE, Pages, Search, Table } from "./parts";
 import { count, several, shown } from "./text";
+import { Why } from "./why";
 
 export interface Cluster {
   cluster_id: string;
@@ -67,6 +68,7 @@ export function Overview({ cluster }: { cluster: Cluster }) {
           ["with replicas out of sync", warned(cluster.under_replicated)],
         ]}
       />
+      <Why about={{}} />
       <Table
         caption="Nodes"
         rows={cluster.nodes}
@@ -149,6 +151,7 @@ export function TopicView({ name }: { name: string }) {
         {({ total, rows, topic_id }) => (
           <>
             <Facts facts={[["id", shown(topic_id)], ["partitions", count(total)]]} />
+            <Why about={{ topic: name }} />
             <Table
               caption="Partitions"
               rows={rows}
