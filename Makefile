@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -227,6 +227,14 @@ bench-memory: .venv/.installed ## measure: memory of a connection, a partition, 
 # A stale build/lib would add deleted modules to the wheel.
 wheel: ## run: dist/ottla-VERSION-py3-none-any.whl; needs Python with pip alone
 	@rm -rf build dist && $(PYTHON) -m pip wheel -q --no-deps -w dist .
+
+# Needs git and openssl; a minute. It tries the last commit, not what is changed since.
+release-check: .venv/.installed-release ## test: build wheel and sdist, try, list, sum and sign them (ARGS="--keep DIR")
+	@$(PY) -m tools.release check $(ARGS)
+
+.venv/.installed-release: .venv/.installed
+	@$(PY) -m pip install -q -c constraints.txt -e '.[release]'
+	@touch $@
 
 clean: ## run: delete everything that setup and the tests created
 	@rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
