@@ -54,6 +54,14 @@ def test_any_other_path_is_not_found(page: tuple[Page, int], path: str) -> None:
         assert b"/metrics" in answer.read()
 
 
+def test_a_scraper_that_asks_for_openmetrics_gets_them(page: tuple[Page, int]) -> None:
+    wanted = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    request = urllib.request.Request(f"http://127.0.0.1:{page[1]}/metrics", headers=wanted)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        assert answer.read().endswith(b"# EOF\n")
+
+
 def test_silent_connections_take_a_bounded_number_of_threads_and_no_scrape(
     page: tuple[Page, int],
 ) -> None:
