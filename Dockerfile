@@ -5,20 +5,28 @@
 # other containers. Settings are variables, as in those images (KAFKA_NUM_PARTITIONS=3).
 FROM python:3.12-slim AS build
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends binutils busybox-static \
+    && apt-get install -y --no-install-recommends binutils busybox-static ca-certificates tzdata \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
 RUN python3 docker/make_root.py /image
 
 FROM scratch
+ARG VERSION=0.1.0
+ARG REVISION=
+LABEL org.opencontainers.image.title="Ottla" \
+      org.opencontainers.image.description="A broker that speaks Kafka's protocol, for tests" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.documentation="/usr/share/doc/ottla" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="docker.io/library/python:3.12-slim"
 COPY --from=build /image /
 ENV PATH=/usr/bin:/usr/sbin:/opt/kafka/bin:/usr/local/bin PYTHONUNBUFFERED=1 LANG=C.UTF-8
 USER 1000
 WORKDIR /var/lib/kafka
-VOLUME ["/var/lib/kafka/data"]
 EXPOSE 9092
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=5s --timeout=4s --start-period=5s CMD ["ottla", "health", "127.0.0.1:9092"]
+HEALTHCHECK --interval=5s --timeout=4s --start-period=5s CMD ["ottla", "health", "--here"]
 ENTRYPOINT ["ottla-entrypoint"]
 CMD ["serve"]

@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -66,6 +66,9 @@ test-kafka: setup-spark ## test: the tests that compare with a real Apache Kafka
 # `podman build`. Every check runs, or the target fails.
 test-image: .venv/.installed ## campaign: build the container image, test it in podman, print size and start time
 	@$(PY) -m tests.image $(ARGS)
+
+test-testcontainers: .venv/.installed ## campaign: start the image by the testcontainers modules of Java, Python, Node, Go and Rust
+	@$(PY) -m tests.testcontainers $(ARGS)
 
 crash-campaign: .venv/.installed ## campaign: stop the storage at every file operation, flip every bit (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \

@@ -265,8 +265,9 @@ class Cluster:
             self._background.start()
             self.directory_watch.start()
             self._snapshots.start()
-            if len(self.nodes) > 1 and self.config["auto.leader.rebalance.enable"]:
-                self._balance_later()
+        has_others = len(self.nodes) > 1
+        if has_others and self._balancing is None and self.config["auto.leader.rebalance.enable"]:
+            self._balance_later()
 
     def _balance_later(self) -> None:
         interval_s = self.config["leader.imbalance.check.interval.seconds"]

@@ -31,6 +31,7 @@ from .runtime.metrics.transaction_metrics import BUCKETS_S, Histogram, Transacti
 from .scheduling.holds import BUCKETS_S as HOLD_BUCKETS_S
 
 if TYPE_CHECKING:
+    from .clock import Clock
     from .net.sockets import NodeSockets
     from .node import Node
     from .scheduling.holds import Holds
@@ -44,22 +45,40 @@ class Metrics:
     Args:
         nodes: the nodes of this process.
         sockets: of each node, by its id.
+        clock: the time; None: that of the first node.
     """
 
     def __init__(
-        self, nodes: Iterable[Node], sockets: Mapping[int, NodeSockets] | None = None
+        self,
+        nodes: Iterable[Node],
+        sockets: Mapping[int, NodeSockets] | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        self._nodes = tuple(nodes)
-        self._sockets = sockets or {}
-        for node in self._nodes:
-            node.request_metrics = RequestMetrics(node.clock.live.monotonic_s)
-            counts = TopicMetrics(node.catalog.topics.__contains__)
-            node.topic_metrics = counts
-            node.controller.on_topic_deleted.append(counts.forget)
-            metrics = TransactionMetrics(node.node_id, node.clock.live.monotonic_s)
-            node.transaction_metrics = metrics
-            node.events.add(metrics.observe)
+        own = tuple(nodes)
+        self._nodes: list[Node] = []
+        self._sockets = dict(sockets or {})
+        self._clock = clock or own[0].clock
+        for node in own:
+            self._measure(node)
+        self._own = own
         self._close: Callable[[], None] = lambda: None
+
+    def _measure(self, node: Node) -> None:
+        node.request_metrics = RequestMetrics(node.clock.live.monotonic_s)
+        counts = TopicMetrics(node.catalog.topics.__contains__)
+        node.topic_metrics = counts
+        node.controller.on_topic_deleted.append(counts.forget)
+        metrics = TransactionMetrics(node.node_id, node.clock.live.monotonic_s)
+        node.transaction_metrics = metrics
+        node.events.add(metrics.observe)
+        self._nodes.append(node)
+
+    def add(self, node: Node, door: NodeSockets) -> None:
+        """Show another node, which takes the place of one with its id; probes do not ask it."""
+        for known in [each for each in self._nodes if each.node_id == node.node_id]:
+            self._nodes.remove(known)
+        self._sockets[node.node_id] = door
+        self._measure(node)
 
     def open(self, host: str, port: int) -> int:
         """Serve the page; return the bound port. Raises OSError."""
@@ -69,8 +88,8 @@ class Metrics:
         """Serve the page on a socket, which `close` closes; return its port."""
         registry, loop = CollectorRegistry(), asyncio.get_running_loop()
         registry.register(_InLoop(loop, self._nodes, self._sockets))
-        probes = probes_of(loop, self._nodes, self._sockets)
-        page = Page(registry, self._nodes[0].clock.live.monotonic_s, probes)
+        probes = probes_of(loop, self._own, self._sockets)
+        page = Page(registry, self._clock.live.monotonic_s, probes)
         self._close = page.close
         return page.serve(listening)
 
@@ -85,7 +104,7 @@ class _InLoop(Collector):
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        nodes: tuple[Node, ...],
+        nodes: list[Node],
         sockets: Mapping[int, NodeSockets],
     ) -> None:
         self._loop = loop

@@ -19,18 +19,26 @@ class NodeOrders:
     """Carries out orders, one after the other.
 
     Args:
-        served: the nodes and their sockets.
+        served: the nodes and their sockets; others may be added to it.
 
     Attributes:
         on_killed: called with the id of a node whose connections were cut, before others take over.
     """
 
     def __init__(self, served: Mapping[Node, NodeSockets]) -> None:
-        self.nodes = {node.node_id: node for node in served}
-        self._sockets = {node.node_id: door for node, door in served.items()}
+        self._served = served
         self._one_at_a_time = asyncio.Lock()
         self._taking_over: set[asyncio.Task[None]] = set()
         self.on_killed: Callable[[int], None] = lambda node_id: None
+
+    @property
+    def nodes(self) -> dict[int, Node]:
+        """The nodes by id: also those that other processes have joined with meanwhile."""
+        return {node.node_id: node for node in self._served}
+
+    @property
+    def _sockets(self) -> dict[int, NodeSockets]:
+        return {node.node_id: door for node, door in self._served.items()}
 
     def node_id(self, text: str) -> int:
         """The id of a node. Raises WrongOrder if there is none."""

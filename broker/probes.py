@@ -1,13 +1,13 @@
-"""The probes of the metrics port: `/health` and `/ready`.
+"""The probes of the metrics port: `/livez` and `/readyz`, by other names `/health` and `/ready`.
 
-`/health`: the event loop answers within a few seconds. If not, only a restart helps. `/ready`: each
+`/livez`: the event loop answers within a few seconds. If not, only a restart helps. `/readyz`: each
 node of the process is registered and listens, and no coordinator is loading: clients get answers.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -48,13 +48,17 @@ def probes_of(
             waiting.cancel()
             return [NO_ANSWER]
 
-    return {
-        "/health": lambda: asked(list),
-        "/ready": lambda: asked(lambda: [*_why_not_ready(nodes, sockets)]),
-    }
+    def live() -> list[str]:
+        return asked(list)
+
+    def ready() -> list[str]:
+        return asked(lambda: why_not_ready(nodes, sockets))
+
+    return {"/livez": live, "/readyz": ready, "/health": live, "/ready": ready}
 
 
-def _why_not_ready(nodes: tuple[Node, ...], sockets: Mapping[int, NodeSockets]) -> list[str]:
+def why_not_ready(nodes: Iterable[Node], sockets: Mapping[int, NodeSockets]) -> list[str]:
+    """Why clients would have to wait, a sentence for each reason; call it in the event loop."""
     reasons = []
     for node in nodes:
         broker, door = node.catalog.brokers.get(node.node_id), sockets.get(node.node_id)

@@ -28,16 +28,20 @@ from .node import Node
 from .scheduling.garbage import Garbage
 from .settings.config import BrokerConfig
 from .settings.fates import is_tiered, lines_at_start
+from .settings.quorum import Part, Place, with_kafkas_replication
 from .variants import USUAL, Variants
 
 if TYPE_CHECKING:
     import socket
 
     from ..storage.disk.files import Files
+    from .health_socket import HealthSocket
     from .metrics import Metrics
+    from .quorum.leader import QuorumListener
 
 _log = Log("nodes")
 _ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ALONE: Final = Place(Part.ALONE)
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -95,15 +99,19 @@ def print_ready(ready: Ready) -> None:
 
 
 class Stage(NamedTuple):
-    """What tests replace.
+    """The surroundings of the process, and what tests replace.
 
     Attributes:
         clock: the time; None: the machine's.
         variants: parts of the broker.
+        place: alone, or with processes that join (broker/quorum).
+        health_name: the name of a socket for the health check of a container (health_socket.py).
     """
 
     clock: Clock | None = None
     variants: Variants = USUAL
+    place: Place = ALONE
+    health_name: str | None = None
 
 
 _USUAL_STAGE: Final = Stage()
@@ -134,7 +142,7 @@ def serve(
         metrics: host and port of the page for Prometheus (metrics.py).
         cluster_id: the id for the cluster of a new directory; a directory with another id is
             refused.
-        stage: the time, and parts of the broker, that tests replace.
+        stage: the surroundings of the process, and what tests replace.
         on_ready: called when the nodes answer, before the file is written.
     """
     import uvloop
@@ -145,6 +153,8 @@ def serve(
         # DescribeConfigs shows this path; a comma would make it two.
         given_now = {**config.given, "log.dirs": str(directory)}
         config = BrokerConfig(given_now, config.source, config.login_sections)
+    if stage.place.part is Part.LEADS:
+        config = with_kafkas_replication(config)
     try:
         server = _Server(
             config, directory, is_temporary, cluster_id, stage=stage, on_ready=on_ready
@@ -225,6 +235,10 @@ class _Server:
         stage: Stage = _USUAL_STAGE,
         on_ready: Callable[[Ready], None] = print_ready,
     ) -> None:
+        self._place = stage.place
+        self._quorum: QuorumListener | None = None
+        self._health: HealthSocket | None = None
+        self._health_name = stage.health_name
         self._config = config
         self._cluster_id = cluster_id
         self._directory = directory
@@ -256,8 +270,8 @@ class _Server:
         clock = self._clock
         log_loop_faults(loop, clock)
         # Whatever can fail outside of the data directory comes first: such a start changes nothing.
-        doors = [NodeSockets(config, clock) for config in configs]
-        listening = page = None
+        doors = [NodeSockets(config, clock) for config in configs if self._place.is_broker]
+        listening = page = joins = None
         garbage = Garbage(clock.live)  # modules and settings stay: no collection visits them
         try:
             listening = None if metrics is None else listen_on(*metrics, "metrics")
@@ -265,6 +279,9 @@ class _Server:
                 _check_place(ready_file)
             if control is not None:
                 control.listen()
+            if self._place.part is Part.LEADS:
+                host, port = self._place.address
+                joins = listen_on(host or "0.0.0.0", port, "the controller")
             files = None if control is None else control.files
             path, cluster_id = self._directory, self._cluster_id
             self._cluster = cluster = Cluster(
@@ -273,9 +290,11 @@ class _Server:
                 on_directory_gone=_halt,
             )  # fmt: skip
             first, *others = [Node(each, path, clock, cluster=cluster) for each in configs]
-            served = dict(zip([first, *others], doors, strict=True))
-            page = None if listening is None else _metrics_page(served, listening)
+            served = dict(zip([first, *others], doors, strict=False))  # a controller has no door
+            page = None if listening is None else _metrics_page(first, served, listening)
             await self._begin(served, control)
+            if joins is not None:
+                await self._let_others_join(first, served, joins, page)
             garbage.start()
             self._say_what_does_nothing(first)
             self._announce(served, ready_file, control)
@@ -285,6 +304,10 @@ class _Server:
                 page.close()
             elif listening is not None:
                 listening.close()
+            if self._quorum is not None:
+                await self._quorum.close()
+            elif joins is not None:
+                joins.close()
             await self._give_up(doors, control)
             raise
         await stopped.wait()
@@ -294,7 +317,11 @@ class _Server:
             await asyncio.to_thread(page.close)
         if control is not None:
             await control.close()
+        if self._quorum is not None:
+            await self._quorum.close()
         await self._stop(served)
+        if self._health is not None:
+            self._health.close()
         first.close(clean=not self._is_temporary)  # a temporary directory needs no flush
         _log.info("the broker has stopped")
         return 0
@@ -308,6 +335,33 @@ class _Server:
             await door.open(node)
         if control is not None:
             await control.open(served)
+        if self._health_name is not None:
+            from .health_socket import HealthSocket
+
+            # Its own nodes: those of other processes answer for themselves.
+            self._health = HealthSocket(self._health_name, partial(_health, {**served}))
+            await self._health.open()
+
+    async def _let_others_join(
+        self,
+        first: Node,
+        served: dict[Node, NodeSockets],
+        joins: socket.socket,
+        page: Metrics | None,
+    ) -> None:
+        from .quorum.leader import QuorumListener
+        from .quorum.members import Members
+
+        cluster = first.cluster
+        cluster.controller.awaits_replicas = True
+        cluster.start()
+        members = Members(
+            cluster, served, self._directory, self._clock,
+            on_added=(lambda node, door: None) if page is None else page.add,
+        )  # fmt: skip
+        timeout_ms = self._config["broker.session.timeout.ms"]
+        self._quorum = QuorumListener(joins, members, self._clock, timeout_ms)
+        await self._quorum.open()
 
     async def _give_up(self, doors: list[NodeSockets], control: Control | None) -> None:
         """End a start that fails, so that the next one finds a directory that was closed."""
@@ -354,7 +408,8 @@ class _Server:
         for name in self._variants.names:
             write_error(f"ottla: rehearses a bug of Kafka: {name}\n")
         addresses = {node.node_id: door.address for node, door in served.items()}
-        cluster_id = next(iter(served)).cluster_id
+        assert self._cluster is not None
+        cluster_id = self._cluster.log_directory.cluster_id
         ready = Ready(
             addresses, self._directory, self._is_temporary, cluster_id,
             control=None if control is None else control.address,
@@ -365,6 +420,21 @@ class _Server:
             unfinished = _unfinished(ready_file)
             unfinished.write_text(ready.bootstrap_servers + "\n")
             os.replace(unfinished, ready_file)
+
+
+def _health(served: Mapping[Node, NodeSockets]) -> dict[str, object]:
+    """What the health check of a container gets."""
+    from .probes import why_not_ready
+
+    reasons = why_not_ready(served, {node.node_id: door for node, door in served.items()})
+    return {
+        "status": "failing" if reasons else "ok",
+        "reasons": reasons,
+        "nodes": [
+            {"node_id": node.node_id, "host": door.address[0], "port": door.address[1]}
+            for node, door in served.items()
+        ],
+    }
 
 
 def _check_place(file: Path) -> None:
@@ -379,9 +449,12 @@ def _unfinished(ready_file: Path) -> Path:
     return ready_file.with_name(ready_file.name + ".tmp")
 
 
-def _metrics_page(served: dict[Node, NodeSockets], listening: socket.socket) -> Metrics:
+def _metrics_page(
+    first: Node, served: dict[Node, NodeSockets], listening: socket.socket
+) -> Metrics:
     from .metrics import Metrics
 
-    page = Metrics(served, {node.node_id: door for node, door in served.items()})
+    sockets = {node.node_id: door for node, door in served.items()}
+    page = Metrics(served, sockets, first.clock)
     page.serve(listening)
     return page

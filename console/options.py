@@ -95,13 +95,14 @@ SERVE_OPTIONS = (
     Option("--as", "the release of Kafka to answer as: 3.9", "RELEASE", name="as_kafka"),
     Option("--emulate", "bugs of Kafka to rehearse: KAFKA-19999,KAFKA-20357", "NAMES"),
     Option("--control-anywhere", "let --control listen on an address that others reach"),
-    Option("--metrics", "serve /metrics for Prometheus, /health and /ready", "HOST:PORT"),
+    Option("--metrics", "serve /metrics for Prometheus, /livez and /readyz", "HOST:PORT"),
     Option(
         "--log-level", "default info; or of a logger: kafka.request.logger=trace; repeatable",
         "LEVEL", default=(), name="log_levels",
     ),
     Option("--log-format", "console or json (default: json unless on a terminal)", "FORMAT"),
     Option("--until-stdin-ends", ""),
+    Option("--answer-health", "", "NAME"),
 )  # fmt: skip
 TEMPLATE_OPTIONS = (
     Option("--socket", "in a directory of your own", "PATH", Path, is_required=True),
@@ -114,6 +115,7 @@ TEMPLATE_OPTIONS = (
 )  # fmt: skip
 HEALTH_OPTIONS = (
     Option("--bootstrap", "brokers of the cluster", "HOST:PORT,...", other_flag="-b"),
+    Option("--here", "ask the broker of this container, wherever it listens"),
     Option("--json", "print the findings as JSON", name="as_json"),
 )
 

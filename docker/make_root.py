@@ -1,7 +1,8 @@
 """Copies what the image needs into a directory: Python, Ottla, bash and BusyBox, stripped.
 
 Run in the first stage of the Dockerfile: `python3 docker/make_root.py DIRECTORY`. It needs pip,
-binutils, busybox-static and network access. The second stage is that directory over nothing.
+binutils, busybox-static, ca-certificates, tzdata and network access. The second stage is that
+directory over nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+
+from package_records import write_records
 
 SOURCE = Path(__file__).parent.parent
 SCRIPTS = SOURCE / "docker"
@@ -36,11 +39,26 @@ TOOLS = (
 # Any user may write here, as compose files choose the user of the container.
 WRITABLE = (
     *("data", "bitnami", "bitnami/kafka", "var/lib/kafka/data", "etc/kafka/secrets"),
+    *("kafka", "kafka/data", "tmp/kraft-combined-logs", "tmp/kafka-logs", "opt/kafka/data"),
     # Testcontainers write their starter to /opt/kafka, as in the image apache/kafka.
     *("mnt/shared/config", "etc/kafka", "etc/confluent/docker", "opt/kafka"),
     *("opt/kafka/config", "opt/kafka/logs"),
     *("var/log/kafka", "var/lib/kafka"),
 )
+# Programs of Kafka's images that are not here.
+NOT_HERE = (
+    *("connect-distributed", "connect-mirror-maker", "connect-standalone", "kafka-mirror-maker"),
+    *("kafka-rest-start", "ksql-server-start", "schema-registry-start", "trogdor"),
+    "zookeeper-shell",
+)
+# Scripts of Bitnami's image: compose files name them as command or entrypoint.
+BITNAMI = {
+    "entrypoint.sh": "/usr/bin/ottla-entrypoint",
+    "run.sh": "/etc/confluent/docker/launch",
+    "setup.sh": "/etc/confluent/docker/ensure",
+}
+# Copied as they are: certificates of public authorities, time zones, what OpenSSL reads.
+COPIED = ("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/openssl.cnf", "/usr/share/zoneinfo")
 FILES = {
     "etc/passwd": "root:x:0:0::/root:/bin/bash\nappuser:x:1000:1000::/var/lib/kafka:/bin/bash\n",
     "etc/group": "root:x:0:\nappuser:x:1000:\n",
@@ -52,14 +70,22 @@ FILES = {
 def main() -> None:
     root = Path(sys.argv[1])
     _make_directories(root)
-    binaries = [_copy_python(root), _copy(Path(shutil.which("bash") or "/bin/bash"), root)]
+    bash = Path(os.path.realpath(shutil.which("bash") or "/bin/bash"))
+    python = Path(os.path.realpath(sys.executable))
+    binaries = [_copy_python(root), _copy(bash, root)]
     _install_ottla(root)
     binaries += root.rglob("*.so*")
-    for library in sorted(set().union(*map(_libraries, binaries))):
+    libraries = sorted(set().union(*map(_libraries, binaries)))
+    for library in libraries:
         _copy(library, root)
     _add_busybox(root)
     _add_scripts(root)
+    others = _add_others(root)
     _strip(root)
+    standard = Path(sysconfig.get_path("stdlib"))
+    links = [Path(os.path.realpath(library)) for library in libraries]
+    copied = [bash, python, standard / "os.py", Path("/bin/busybox"), *libraries, *links, *others]
+    _write_notice(root, write_records(root, copied))
     compile_all = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode"]
     subprocess.run([*compile_all, "unchecked-hash", "-s", root, root], check=False)
     for each in WRITABLE:
@@ -151,6 +177,14 @@ def _add_scripts(root: Path) -> None:
     (root / "opt/bitnami").mkdir()
     (root / "opt/bitnami/kafka").symlink_to("/opt/kafka")
     starters = ("kafka-server-start", "kafka-server-stop", "zookeeper-server-start")
+    _install(SCRIPTS / "not-here", root / "usr/bin/not-here")
+    for name in NOT_HERE:
+        for path in (root / "usr/bin" / name, root / "opt/kafka/bin" / f"{name}.sh"):
+            path.symlink_to("/usr/bin/not-here")
+    bitnami = root / "opt/bitnami/scripts/kafka"
+    bitnami.mkdir(parents=True)
+    for name, target in BITNAMI.items():
+        (bitnami / name).symlink_to(target)
     for name in starters:
         _install(SCRIPTS / name, root / "usr/bin" / name)
     _install(SCRIPTS / "kafka-tool", root / "usr/bin/kafka-tool")
@@ -158,6 +192,43 @@ def _add_scripts(root: Path) -> None:
         (root / "usr/bin" / name).symlink_to("kafka-tool")
     for name in (*starters, *(f"kafka-{tool}" for tool in TOOLS)):
         (root / "opt/kafka/bin" / f"{name}.sh").symlink_to(f"/usr/bin/{name}")
+
+
+def _add_others(root: Path) -> list[Path]:
+    """Copy certificates, time zones and OpenSSL's settings; return what was copied."""
+    found = [Path(each) for each in COPIED if Path(each).exists()]
+    for path in found:
+        target = root / str(path).lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            others = shutil.ignore_patterns("right", "posix")
+            shutil.copytree(path, target, symlinks=True, ignore=others)
+        else:
+            shutil.copy2(path, target)
+    openssl = root / "usr/lib/ssl"
+    openssl.mkdir(parents=True)
+    (openssl / "cert.pem").symlink_to(COPIED[0])
+    (openssl / "certs").symlink_to("/etc/ssl/certs")
+    (openssl / "openssl.cnf").symlink_to(COPIED[1])
+    return [*found, Path("/usr/share/ca-certificates")]
+
+
+def _write_notice(root: Path, packages: list[str]) -> None:
+    """Ottla's licence, and what else is in the image, with its licences and sources."""
+    place = root / "usr/share/doc/ottla"
+    place.mkdir(parents=True)
+    shutil.copy(SOURCE / "LICENSE", place / "LICENSE")
+    python = Path(sysconfig.get_path("stdlib")) / "LICENSE.txt"
+    if python.exists():
+        shutil.copy(python, place / "LICENSE.python")
+    debian = "".join(f"  {line}\n" for line in packages)
+    (place / "NOTICE").write_text(
+        "This image has Ottla (LICENSE), Python, Python packages (the dist-info of each has its"
+        " licence), and\nfiles of these packages of Debian: package, version, source. Their"
+        " licences are in\n/usr/share/doc/PACKAGE/copyright, the texts these name in"
+        " /usr/share/common-licenses. Debian keeps the\nsources of every version at"
+        f" snapshot.debian.org.\n\n{debian}"
+    )
 
 
 def _install(script: Path, path: Path) -> None:

@@ -3,9 +3,11 @@
 `python -m ottla.serving.container [OPTIONS]` runs `ottla serve` with OPTIONS and these settings, as
 the images apache/kafka, apache/kafka-native, confluentinc/cp-kafka and bitnami/kafka would:
 
+- options of `ottla serve` by variables (OTTLA_METRICS: container_options.py);
 - variables (KAFKA_..., CLUSTER_ID), above those of /mnt/shared/config/server.properties;
 - the key stores and passwords of KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka;
 - without listeners: those of `advertised.listeners` on every address, or port 9092;
+- users and topics by the variables of other images (container_users.py, container_topics.py);
 - without a directory: the one that is mounted, or else /var/lib/kafka/data.
 
 When the broker answers, it prints the log lines of Kafka that tools wait for.
@@ -16,26 +18,49 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..__main__ import main as ottla
+from ..broker.health_socket import name_here
+from ..broker.settings.definitions import BadSetting
 from ..broker.settings.properties import CLUSTER_ID, read_properties, settings_from_environment
 from ..console.standard_streams import fill_closed_streams
+from .container_options import WrongVariable, options_from_variables
+from .container_topics import SEPARATOR, WantedTopic, WrongTopics, create_topics, topics_of
+from .container_topics import VARIABLES as TOPICS
+from .container_users import VARIABLES as USER_VARIABLES
+from .container_users import WrongUsers, users_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOUNTED_FILE = Path("/mnt/shared/config/server.properties")
 SECRETS = Path("/etc/kafka/secrets")
-# The last one is the default; the others are used if something is mounted there (`_is_mounted`).
-DATA_DIRECTORIES = (Path("/data"), Path("/bitnami/kafka"), Path("/var/lib/kafka/data"))
+# Where images of Kafka keep their data: the first line counts at one of whose paths something is
+# mounted. Its first path is used. The first line is the default.
+DATA_DIRECTORIES = (
+    (Path("/var/lib/kafka/data"), Path("/var/lib/kafka")),
+    (Path("/data"),),
+    (Path("/bitnami/kafka"), Path("/bitnami")),
+    (Path("/kafka/data"), Path("/kafka")),
+    (Path("/tmp/kraft-combined-logs"),),
+    (Path("/tmp/kafka-logs"),),
+    (Path("/opt/kafka/data"),),
+)
 DEFAULT_LISTENERS = "PLAINTEXT://0.0.0.0:9092"
 STORE_VARIABLES = (
     *("KAFKA_SSL_KEYSTORE_FILENAME", "KAFKA_SSL_TRUSTSTORE_FILENAME"),
     *("KAFKA_SSL_KEYSTORE_CREDENTIALS", "KAFKA_SSL_TRUSTSTORE_CREDENTIALS"),
     "KAFKA_SSL_KEY_CREDENTIALS",
 )
+TOPIC_VARIABLES = (
+    *(*TOPICS, SEPARATOR),
+    *("KAFKA_ADVERTISED_HOST_NAME", "KAFKA_ADVERTISED_PORT"),
+)
+DEFAULT_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+"""That of the image apache/kafka."""
 OWN_ZOOKEEPER = ("localhost:", "127.0.0.1:")
 
 
@@ -50,11 +75,17 @@ class Plan(NamedTuple):
         arguments: of `ottla serve`.
         cluster_id: the value of CLUSTER_ID for the start; None: as it is.
         notes: lines for standard error.
+        directory: of the data.
+        credentials: of users of a new cluster, for `kafka-storage format --add-scram`.
+        topics: to create when the broker answers.
     """
 
     arguments: list[str]
     cluster_id: str | None
     notes: list[str]
+    directory: Path
+    credentials: list[str]
+    topics: list[WantedTopic]
 
 
 def plan(
@@ -63,7 +94,7 @@ def plan(
     *,
     file: Path = MOUNTED_FILE,
     secrets: Path = SECRETS,
-    directories: Sequence[Path] = DATA_DIRECTORIES,
+    directories: Sequence[Sequence[Path]] = DATA_DIRECTORIES,
 ) -> Plan:
     """Decide the arguments of `ottla serve`.
 
@@ -72,11 +103,15 @@ def plan(
         environ: the environment's variables.
         file: the settings that the user may have mounted.
         secrets: the directory for keys and passwords, which only settings make Ottla read.
-        directories: candidates for the data; the last one is the default.
+        directories: candidates for the data, each with its places; the first is the default.
 
     Raises:
-        CannotStart: the file is wrong, or the data directory is not writable.
+        CannotStart: the file or a variable is wrong, or the data directory is not writable.
     """
+    try:
+        options = [*options_from_variables(environ, options), *options]
+    except WrongVariable as wrong:
+        raise CannotStart(str(wrong)) from None
     settings, arguments = {}, ["serve", "--environment"]
     if given := _values(options, "--config"):
         settings = _settings_of(Path(given[-1]))
@@ -87,21 +122,34 @@ def plan(
     for pair in _values(options, "--set"):
         name, _, value = pair.partition("=")
         settings[name.strip()] = value.strip()
+    if (advertised := _advertised_host(environ, settings)) is not None:
+        settings["advertised.listeners"] = advertised
+        arguments += ["--set", f"advertised.listeners={advertised}"]
     if not (_values(options, "--listen") or settings.get("listeners")):
-        arguments += ["--set", f"listeners={_listeners(settings)}"]
+        settings["listeners"] = _listeners(settings) if advertised is None else DEFAULT_LISTENERS
+        arguments += ["--set", f"listeners={settings['listeners']}"]
     if "controller.listener.names" not in settings and "CONTROLLER://" in settings.get(
         "listeners", ""
     ):
         arguments += ["--set", "controller.listener.names=CONTROLLER"]  # as in confluent-local
     for name, value in _stores(settings, secrets).items():
         arguments += ["--set", f"{name}={value}"]
+    try:
+        users, topics = users_of(environ, settings), topics_of(environ)
+    except (WrongUsers, WrongTopics, BadSetting) as wrong:
+        raise CannotStart(str(wrong)) from None
+    for name, value in users.settings.items():
+        arguments += ["--set", f"{name}={value}"]
     directory = _named_directory(options, settings)
     if directory is None:
-        directory = next(filter(_is_mounted, directories[:-1]), directories[-1])
+        mounted = (each[0] for each in directories if any(place.is_mount() for place in each))
+        directory = next(mounted, directories[0][0])
         arguments += ["--data-dir", str(directory)]
     _check_writable(directory)
+    arguments += ["--answer-health", name_here()]
     cluster_id, notes = _cluster_id(environ, directory)
-    return Plan([*arguments, *options], cluster_id, notes + _notes(settings, secrets))
+    notes += _notes(settings, secrets)
+    return Plan([*arguments, *options], cluster_id, notes, directory, users.credentials, topics)
 
 
 def log_lines(node_id: int, now: str) -> list[str]:
@@ -132,9 +180,38 @@ def main() -> int:
         sys.stderr.write(f"ottla: {note}\n")
     if planned.cluster_id is not None:
         os.environ[CLUSTER_ID] = planned.cluster_id
-    for name in STORE_VARIABLES:  # `serve` would call them unknown
-        os.environ.pop(name, None)
-    return ottla(planned.arguments, _print_log_lines)
+    for name in (*STORE_VARIABLES, *USER_VARIABLES, *TOPIC_VARIABLES):
+        os.environ.pop(name, None)  # `serve` would call them unknown
+    if planned.credentials and not (planned.directory / "meta.properties").exists():
+        _format(planned)
+    return ottla(planned.arguments, partial(_announce, planned.topics))
+
+
+def _format(planned: Plan) -> None:
+    """Make the directory of a new cluster that has users. The tool says what is wrong."""
+    import subprocess
+    import tempfile
+
+    cluster_id = planned.cluster_id or DEFAULT_CLUSTER_ID
+    words = [word for each in planned.credentials for word in ("--add-scram", each)]
+    with tempfile.NamedTemporaryFile("w", suffix=".properties") as settings:
+        settings.write(f"process.roles=broker,controller\nlog.dirs={planned.directory}\n")
+        settings.flush()
+        tool = [sys.executable, "-P", "-m", "ottla.kafka_tools", "kafka-storage", "format"]
+        command = [*tool, "-t", cluster_id, "-c", settings.name, *words]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+
+
+def _announce(topics: Sequence[WantedTopic], ready: Mapping[str, object]) -> None:
+    _print_log_lines(ready)
+    if topics:
+        import threading
+
+        nodes = ready["nodes"]
+        assert isinstance(nodes, list)
+        place = (nodes[0]["host"], nodes[0]["port"]) if nodes else ("127.0.0.1", 9092)
+        # The broker answers in this thread.
+        threading.Thread(target=create_topics, args=(*place, topics), daemon=True).start()
 
 
 def _print_log_lines(ready: Mapping[str, object]) -> None:
@@ -172,7 +249,6 @@ def _listeners(settings: Mapping[str, str]) -> str:
     advertised = settings.get("advertised.listeners")
     if not advertised:
         return DEFAULT_LISTENERS
-    from ..broker.settings.definitions import BadSetting
     from ..broker.settings.listeners import parse_listeners
 
     try:
@@ -180,6 +256,17 @@ def _listeners(settings: Mapping[str, str]) -> str:
     except BadSetting as error:
         raise CannotStart(str(error)) from None
     return ",".join(f"{each.name}://0.0.0.0:{each.port}" for each in found)
+
+
+def _advertised_host(environ: Mapping[str, str], settings: Mapping[str, str]) -> str | None:
+    """The advertised listener of images before listeners: KAFKA_ADVERTISED_HOST_NAME and _PORT."""
+    host = environ.get("KAFKA_ADVERTISED_HOST_NAME") or environ.get("ADVERTISED_HOST_NAME")
+    if not host or settings.get("advertised.listeners"):
+        return None
+    port = environ.get("KAFKA_ADVERTISED_PORT") or environ.get("ADVERTISED_PORT") or "9092"
+    if not port.isdecimal():
+        raise CannotStart(f"KAFKA_ADVERTISED_PORT={port}: must be a port")
+    return f"PLAINTEXT://{host}:{port}"
 
 
 def _stores(settings: Mapping[str, str], secrets: Path) -> dict[str, str]:
@@ -208,12 +295,6 @@ def _named_directory(options: Sequence[str], settings: Mapping[str, str]) -> Pat
     named = _values(options, "--data-dir")
     text = named[-1] if named else settings.get("log.dirs") or settings.get("log.dir")
     return None if not text else Path(text.partition(",")[0].strip())
-
-
-def _is_mounted(directory: Path) -> bool:
-    """Whether something is mounted there, or at its parent: Bitnami's volume is at /bitnami."""
-    parent = directory.parent
-    return directory.is_mount() or (parent != parent.parent and parent.is_mount())
 
 
 def _check_writable(directory: Path) -> None:

@@ -95,6 +95,12 @@ def health(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     if given.address and given.bootstrap:
         raise CannotRun("health: HOST:PORT is given twice, also by --bootstrap")
+    if given.here:
+        if given.address or given.bootstrap:
+            raise CannotRun(
+                "health: --here takes no HOST:PORT: it asks the broker where it listens"
+            )
+        return _health_here(as_json=given.as_json)
     default = os.environ.get("OTTLA_BOOTSTRAP") or DEFAULT_LISTEN
     places = [each.strip() for each in (given.address or given.bootstrap or default).split(",")]
     known = [address(each) for each in places]
@@ -112,6 +118,34 @@ def health(words: Sequence[str]) -> int:
 
     sys.stderr.write(f"ottla: {shown('; '.join(failures))}\n")
     return 1
+
+
+def _health_here(*, as_json: bool) -> int:
+    """Ask the broker of this container by its socket; print and return as `health` does."""
+    import json
+    import socket
+
+    from ..broker.health_socket import address_of, name_here
+
+    try:
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(_TIMEOUT_S)
+            asking.connect(address_of(name_here()))
+            with asking.makefile() as answer:
+                found = json.loads(answer.read())
+    except (OSError, ValueError):
+        found = {"status": "failing", "reasons": ["no broker of this container answers"]}
+    is_healthy = found["status"] == "ok"
+    trouble = "; ".join(found["reasons"])
+    if as_json:
+        nodes = {"nodes": found.get("nodes", [])} if is_healthy else {"trouble": trouble}
+        _print_json({"healthy": is_healthy, **nodes})
+    elif is_healthy:
+        places = ", ".join(f"{each['host']}:{each['port']}" for each in found["nodes"])
+        sys.stdout.write(f"{places} is healthy\n")
+    if not is_healthy:
+        sys.stderr.write(f"ottla: {trouble}\n")
+    return 0 if is_healthy else 1
 
 
 def _show(place: str, cluster: Cluster | None, *, as_json: bool) -> None:

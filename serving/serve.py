@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..broker.releases.release import Release
     from ..broker.server import Ready
     from ..broker.settings.config import BrokerConfig, LoginSections
+    from ..broker.settings.quorum import Place
     from ..broker.variants import Variants
     from ..lab.control.control import Control
 
@@ -191,18 +192,25 @@ def _set_up_log(given: argparse.Namespace) -> None:
 
 def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
     from ..broker.settings.config import BadSetting
+    from ..broker.settings.quorum import Part
 
     release = _release(given.as_kafka)
     clock = _clock(given.clock)
     is_of_tests = clock is not None or on_ready is not None
     config = broker_config(given, DEFAULTS_OF_TESTS if is_of_tests else {})
     _set_up_log(given)
+    place = _place(config, given.nodes)
     metrics = None if given.metrics is None else address(given.metrics)
     control = _control(given.control, anywhere=given.control_anywhere)
     if given.until_stdin_ends:
         from .lifeline import end_with_stdin
 
         end_with_stdin()
+    if place.part is Part.JOINS:
+        from .member import join_cluster
+
+        cluster_id = _cluster_id() if given.environment else None
+        return join_cluster(given, config, place, cluster_id=cluster_id, on_ready=on_ready)
     from ..broker.server import Stage, print_ready
     from ..broker.server import serve as run_until_stopped
 
@@ -224,11 +232,28 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
             control=control,
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
-            stage=Stage(clock, _variants(given.emulate, release)),
+            stage=Stage(clock, _variants(given.emulate, release), place, given.answer_health),
             on_ready=announce,
         )
     except BadSetting as error:
         raise CannotRun(str(error)) from None
+
+
+def _place(config: BrokerConfig, nodes: int) -> Place:
+    """The place of this process in its cluster. Raises CannotRun."""
+    from ..broker.settings.definitions import BadSetting
+    from ..broker.settings.quorum import Part, place_of
+
+    try:
+        place = place_of(config)
+    except BadSetting as error:
+        raise CannotRun(str(error)) from None
+    if nodes > 1 and place.part is not Part.ALONE:
+        raise CannotRun(
+            f"--nodes {nodes}: the settings describe a cluster of several processes; leave out"
+            " --nodes, or controller.quorum.voters"
+        )
+    return place
 
 
 def _clock(given: str | None) -> Clock | None:

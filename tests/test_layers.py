@@ -175,6 +175,11 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("storage/disk", "storage/kraft", "storage/log_directory", "storage/producer_state"),
         *("storage/records", "storage/recovery", "storage/segments", "storage/steps"),
     },
+    "broker/quorum": {
+        *("broker/net", "broker/settings", "broker/cluster", "broker/health_socket"),
+        *("broker/node", "broker/node_orders"),
+        *BASE,
+    },
     "coordinator/transactions": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/partitioning", "coordinator/volatile"),

@@ -39,6 +39,27 @@ def listen_on(host: str, port: int, purpose: str = "") -> socket.socket:
     return listening
 
 
+def bind_to(host: str, port: int) -> socket.socket:
+    """A socket that is bound to an address and does not listen yet.
+
+    Args:
+        host: empty for every address.
+
+    Raises:
+        OSError: it cannot be bound; the text has the address.
+    """
+    host = host or "0.0.0.0"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as trouble:
+        bound.close()
+        raise OSError(f"cannot listen on {host}:{port}: {trouble.strerror}") from None
+    return bound
+
+
 class PrivateSocket:
     """A Unix socket that listens, and that only this user can connect to, whatever the umask.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +31,7 @@ from .connection_limits import Admission, ConnectionLimits, WaitingConnections
 from .connection_rates import CreationRates
 from .fair_turns import FairTurns
 from .held_memory import UNLIMITED_REQUESTS_BYTES, AnswerMemory, RequestMemory
+from .listening import bind_to
 
 if TYPE_CHECKING:
     import ssl
@@ -54,6 +55,10 @@ _log = Log("server")
 class NodeSockets:
     """The sockets, bound by the constructor.
 
+    Args:
+        passed_on: the ports of the listeners, by name, if another process has them and passes
+            connections on (broker/quorum); the sockets here are for the other nodes then.
+
     Attributes:
         listeners: the listeners for clients, with their bound ports.
         advertised: the advertised listeners, in the order of their setting.
@@ -67,7 +72,12 @@ class NodeSockets:
     """
 
     def __init__(
-        self, config: BrokerConfig, clock: Clock, open_files: OpenFiles = OPEN_FILES
+        self,
+        config: BrokerConfig,
+        clock: Clock,
+        open_files: OpenFiles = OPEN_FILES,
+        *,
+        passed_on: Mapping[str, int] | None = None,
     ) -> None:
         self._config = config
         self._open_files = open_files
@@ -75,13 +85,17 @@ class NodeSockets:
         self._tls = _tls_of(config)
         self._handshakes: Handshakes | None = None
         self._received = bytearray()  # TLS records of all connections
-        self._bound = [self._sized(_bound(listener)) for listener in config.listeners]
+        listeners = config.listeners
+        if passed_on is not None:
+            listeners = [each._replace(host="127.0.0.1", port=0) for each in listeners]
+        self._bound = [self._sized(bind_to(each.host, each.port)) for each in listeners]
         self.listeners: list[Listener] = [
             listener._replace(port=bound.getsockname()[1])
-            for listener, bound in zip(config.listeners, self._bound, strict=True)
+            for listener, bound in zip(listeners, self._bound, strict=True)
         ]
         self.address: tuple[str, int] = self._bound[0].getsockname()[:2]
-        self.advertised = config.advertised({each.name: each.port for each in self.listeners})
+        ports = {each.name: each.port for each in self.listeners}
+        self.advertised = config.advertised(ports if passed_on is None else passed_on)
         self.between_nodes = self._between_nodes()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
@@ -137,7 +151,7 @@ class NodeSockets:
         """
         if self._bound:
             return
-        self._bound = [self._sized(_bound(listener)) for listener in self.listeners]
+        self._bound = [self._sized(bind_to(each.host, each.port)) for each in self.listeners]
 
     def _sized(self, bound: socket.socket) -> socket.socket:
         """Set the buffer sizes of its connections, if configured: the system's are better."""
@@ -168,6 +182,18 @@ class NodeSockets:
             for listener, each in zip(self._advertised_of_each(), bound, strict=True)
         ]
         self._close_idle()
+
+    def new_connection(self, name: str) -> asyncio.BaseProtocol:
+        """What serves a connection that was not accepted here.
+
+        Args:
+            name: of the listener.
+
+        Raises:
+            KeyError: there is no such listener.
+        """
+        listeners = {each.name: each for each in self._advertised_of_each()}
+        return self._factory(listeners[name])()
 
     def _logins_of(self, node: Node) -> dict[str, Logins]:
         """The logins of the SASL listeners, by name."""
@@ -406,21 +432,3 @@ def _request_memory_bytes(config: BrokerConfig) -> int:
 
 def _logs_requests() -> bool:
     return LEVELS[level_of(REQUESTS)] <= LEVELS["DEBUG"]
-
-
-def _bound(listener: Listener) -> socket.socket:
-    """A socket bound to a listener's address.
-
-    Raises:
-        OSError: it cannot be bound; the text has the address.
-    """
-    host = listener.host or "0.0.0.0"
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, listener.port))
-    except OSError as trouble:
-        bound.close()
-        raise OSError(f"cannot listen on {host}:{listener.port}: {trouble.strerror}") from None
-    return bound

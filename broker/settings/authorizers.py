@@ -6,6 +6,10 @@ from typing import Final
 
 from .definitions import BadSetting
 
+_OF_ZOOKEEPER: Final = (
+    "kafka.security.authorizer.AclAuthorizer",
+    "kafka.security.auth.SimpleAclAuthorizer",
+)
 STANDARD: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
@@ -17,6 +21,8 @@ def check_settings(class_name: str, text: str) -> None:
     """
     if class_name not in ("", STANDARD):
         allowed = f"must be empty or {STANDARD}: Ottla has no other"
+        if class_name in _OF_ZOOKEEPER:
+            allowed = f"ended with ZooKeeper in Kafka 4.0; its successor is {STANDARD}"
         raise BadSetting("authorizer.class.name", class_name, allowed)
     for principal in super_users(text):
         if not is_principal(principal):

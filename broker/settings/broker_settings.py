@@ -52,10 +52,10 @@ authorizer.class.name string "" - static ruled
 auto.create.topics.enable boolean true - static works
 auto.leader.rebalance.enable boolean true - static works
 background.threads int 10 1.. cluster harmless
-broker.heartbeat.interval.ms int 2000 - static harmless
+broker.heartbeat.interval.ms int 2000 - static works
 broker.id int -1 - static works
 broker.rack string null - static works
-broker.session.timeout.ms int 9000 - static harmless
+broker.session.timeout.ms int 9000 - static works
 client.quota.callback.class class null - static refused
 compression.gzip.level int -1 1..9|-1 cluster works
 compression.lz4.level int 9 1..17 cluster works

@@ -78,8 +78,14 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "auto.leader.rebalance.enable": (
         "Whether preferred replicas become leaders again once their node is back."
     ),
+    "broker.heartbeat.interval.ms": (
+        "The interval of the signs of life of a process that has joined the one with the cluster."
+    ),
     "broker.id": "The older name of node.id.",
     "broker.rack": "The rack of the broker, for clients that choose replicas by rack.",
+    "broker.session.timeout.ms": (
+        "The time after which a joined process that is silent has lost its node."
+    ),
     "compression.gzip.level": (
         "The gzip level the broker compresses with; -1 is gzip's own default."
     ),
@@ -96,14 +102,13 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The time after which a SASL session must be authenticated again; 0 for no limit."
     ),
     "controller.listener.names": (
-        "The names of the controllers' listeners; Ottla does not open them."
+        "The names of the controllers' listeners; other processes of the cluster connect to it."
     ),
     "controller.quorum.bootstrap.servers": (
-        "The addresses of the controllers, at most one: Ottla is the only controller of its "
-        "cluster."
+        "The address of the process that runs the cluster, for one that only is a broker."
     ),
     "controller.quorum.voters": (
-        "The voting controllers as ID@HOST:PORT, at most one, whose id is node.id."
+        "The controllers as ID@HOST:PORT; the process with the lowest id runs the cluster."
     ),
     "controller.quota.window.num": (
         "The number of samples for the quotas of topics created and deleted."
@@ -254,7 +259,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "offsets.topic.num.partitions": "The number of partitions of the offsets topic.",
     "offsets.topic.replication.factor": "The replication factor of the offsets topic.",
     "offsets.topic.segment.bytes": "The maximum size of a segment of the offsets topic.",
-    "process.roles": "The roles of the process: broker,controller, because Ottla is both.",
+    "process.roles": "The roles of the process: broker, controller, or both.",
     "producer.id.expiration.check.interval.ms": "The interval of the check for expired producers.",
     "producer.id.expiration.ms": (
         "The time a partition keeps the state of a producer that does not write."

@@ -6,7 +6,6 @@ BadSetting with the name of the wrong setting.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +15,7 @@ from .definitions import BadSetting, Value, Wrong
 from .internal_topics import INTERNAL_TOPIC_SETTINGS
 from .listeners import EVERY_ADDRESS, Listener, check_ports, parse_listeners, parse_protocols
 from .topic_settings import TOPIC_SETTINGS
+from .voters import SERVERS, VOTERS, read_voters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,32 +122,30 @@ def _ids(config: Settings) -> None:
         raise BadSetting("node.id", config.text("node.id"), "must be at least 0")
 
 
-# The remedy for a cluster of several processes or containers.
-SEVERAL_NODES = "one `ottla serve --nodes 3` runs three brokers"
-
-
 def _roles(config: Settings) -> None:
-    if {*config["process.roles"]} != {"broker", "controller"}:
+    if not config["process.roles"]:
         text = config.text("process.roles")
-        why = f"must be broker and controller: a node of Ottla is both; {SEVERAL_NODES}"
-        raise BadSetting("process.roles", text, why)
+        raise BadSetting("process.roles", text, "must be broker, controller or both")
 
 
 def _quorum(config: Settings) -> None:
-    """The cluster is this process: there is no other controller to vote or to connect to."""
-    name, voters = "controller.quorum.voters", config["controller.quorum.voters"]
-    if voters:
-        voter = re.fullmatch(r"([0-9]+)@.+:[0-9]+", voters[0])
-        if voter is None:
-            raise BadSetting(name, config.text(name), "must be ID@HOST:PORT")
-        if len(voters) > 1 or int(voter[1]) != config.node_id:
-            why = f"must have only node.id, which is {config.node_id}: Ottla has one voter"
-            why += f"; {SEVERAL_NODES}"
-            raise BadSetting(name, config.text(name), why)
-    name = "controller.quorum.bootstrap.servers"
-    if len(config[name]) > 1:
-        why = f"must have only one server: Ottla has one controller; {SEVERAL_NODES}"
-        raise BadSetting(name, config.text(name), why)
+    """The ids of the voters, as in Kafka (KafkaConfig.validateValues)."""
+    try:
+        voters = [each.node_id for each in read_voters(config[VOTERS] or ())]
+    except ValueError as wrong:
+        raise BadSetting(VOTERS, config.text(VOTERS), str(wrong)) from None
+    if len(set(voters)) < len(voters):
+        raise BadSetting(VOTERS, config.text(VOTERS), "must have each node id once")
+    votes = "controller" in config["process.roles"]
+    if voters and votes and config.node_id not in voters:
+        why = f"must have node.id, which is {config.node_id}, because process.roles has controller"
+        raise BadSetting(VOTERS, config.text(VOTERS), why)
+    if config.node_id in voters and not votes:
+        why = f"must not have node.id, which is {config.node_id}: process.roles is broker alone"
+        raise BadSetting(VOTERS, config.text(VOTERS), why)
+    if len(config[SERVERS] or ()) > 1 and not voters:
+        why = f"must have only one server, unless {VOTERS} says which of several runs the cluster"
+        raise BadSetting(SERVERS, config.text(SERVERS), why)
 
 
 def _directories(config: Settings) -> None:
@@ -190,7 +188,7 @@ def _at_least(config: Settings, name: str, least: int, also: int | None = None) 
 def _listeners(config: Settings) -> None:
     text = config.text("listeners") or ""
     every = parse_listeners("listeners", text)
-    if not config.listeners:
+    if not config.listeners and "broker" in config["process.roles"]:
         raise BadSetting("listeners", text, _FOR_CLIENTS)
     check_ports(text, every)
     _protocols(config)
@@ -230,12 +228,14 @@ def _advertised(config: Settings, names: set[str]) -> None:
             raise BadSetting(name, text, f"{listener.name} must be one of listeners: {known}")
         if listener.host in EVERY_ADDRESS[1:]:
             raise BadSetting(name, text, f"{listener.host} must be an address to connect to")
-    if not config.advertised():
+    if not config.advertised() and "broker" in config["process.roles"]:
         raise BadSetting(name, text, _FOR_CLIENTS)
 
 
 def _between_brokers(config: Settings) -> None:
     name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
+    if not config.listeners:
+        return  # of a controller alone
     wanted, known = config[name], [listener.name for listener in config.advertised()]
     if wanted is None:
         if config.is_given(protocol) and config.inter_broker_listener not in known:
@@ -342,7 +342,13 @@ _PARTITIONS = (
 RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
     (("node.id", "broker.id"), _ids),
     (("process.roles",), _roles),
-    (("controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id"), _quorum),
+    (
+        (
+            *("controller.quorum.bootstrap.servers", "controller.quorum.voters"),
+            *("node.id", "process.roles"),
+        ),
+        _quorum,
+    ),
     (("log.dirs", "log.dir"), _directories),
     (("cordoned.log.dirs",), _cordoned),
     (tuple(name for name, _ in SYNONYMS["log.retention.ms"]), _retention),

@@ -1,4 +1,4 @@
-"""`/health` and `/ready` on the metrics port."""
+"""`/livez` and `/readyz` on the metrics port, also by their names `/health` and `/ready`."""
 
 from __future__ import annotations
 

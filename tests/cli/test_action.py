@@ -96,5 +96,31 @@ def test_each_step_is_a_script_that_reads_the_inputs() -> None:
     assert [ROOT / each for each in scripts] == [START.with_name("install-ottla"), START]
     texts = "".join((ROOT / each).read_text() for each in scripts)
     inputs = re.findall(r"^        (OTTLA_\w+): \$\{\{ inputs\.(\w+) \}\}$", ACTION, re.MULTILINE)
-    assert {name for _, name in inputs} == {"listen", "nodes", "settings", "python"}
+    assert {name for _, name in inputs} == {"listen", "nodes", "settings", "python", "extras"}
     assert [variable for variable, _ in inputs if f"{{{variable}:" not in texts] == []
+
+
+def test_the_action_installs_the_versions_of_the_constraints_and_its_extras(tmp_path: Path) -> None:
+    """The Python of this test only writes down what it is asked."""
+    python = tmp_path / "python"
+    python.write_text(
+        '#!/bin/sh\nif [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi\n'
+        f'echo "$@" >> {tmp_path}/asked\n'
+    )
+    python.chmod(0o755)
+    ottla = tmp_path / "ottla/venv/bin/ottla"
+    ottla.parent.mkdir(parents=True)
+    ottla.write_text("#!/bin/sh\n")
+    ottla.chmod(0o755)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_PATH": str(tmp_path / "path"),
+        "OTTLA_PYTHON": str(python),
+        "OTTLA_EXTRAS": "pytest,tls",
+    }
+    script = START.with_name("install-ottla")
+    subprocess.run(["bash", str(script)], env=environment, check=True, timeout=60)
+    asked = (tmp_path / "asked").read_text()
+    assert f"--constraint {ROOT}/constraints.txt {ROOT}[pytest,tls]" in asked
+    assert (tmp_path / "path").read_text() == f"{tmp_path}/ottla/bin\n"

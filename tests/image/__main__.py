@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from . import commands, compose_files, documented, starters
+from . import commands, compose_files, contents, documented, starters
 from .engine import (
     IMAGE,
     Failed,
@@ -24,7 +24,7 @@ from .engine import (
     wait_for_log,
 )
 
-LIMIT_BYTES = 60_000_000
+LIMIT_BYTES = 45_000_000
 LIMIT_START_S = 0.3
 READY = "Kafka Server started"
 
@@ -56,6 +56,7 @@ def _checks() -> list[tuple[str, Callable[[], None]]]:
         ("size of the image", _check_size),
         ("time until the broker answers", _measure_start),
         *((f"command: {name}", check) for name, check in commands.CHECKS.items()),
+        *((f"contents: {name}", check) for name, check in contents.CHECKS.items()),
         *((f"documented: {name}", check) for name, check in documented.CHECKS.items()),
     ]
     checks += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import uuid4
 
 from confluent_kafka import Consumer, Producer
@@ -10,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from .engine import IMAGE, Failed, call
 
 TIMEOUT_S = 20.0
+RECORDS = 150
 INSIDE = """
 servers=$0 topic=$1 value=$2
 ottla topics create "$topic" -b "$servers"
@@ -43,6 +45,54 @@ def use_from_outside(bootstrap_servers: str) -> AdminClient:
     if message is None or message.error() is not None or message.value() != value:
         raise Failed(f"a client outside at {bootstrap_servers} reads {message}")
     return admin
+
+
+def lose_nothing(
+    servers: str, topic: str, stop: Callable[[], None], start: Callable[[], None]
+) -> None:
+    """Write and read in a group while a broker stops and returns.
+
+    Args:
+        servers: bootstrap servers.
+        topic: a new one, with three partitions and three replicas.
+        stop, start: called after a third of the records each.
+
+    Raises:
+        Failed: a record is lost, or comes twice.
+    """
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, 3, 3)], operation_timeout=TIMEOUT_S)[topic].result()
+    producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0})
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    seen: list[bytes | None] = []
+
+    def read(timeout_s: float) -> bool:
+        message = consumer.poll(timeout_s)
+        if message is None or message.error() is not None:
+            return False
+        seen.append(message.value())
+        return True
+
+    try:
+        for number in range(RECORDS):
+            if number == RECORDS // 3:
+                stop()
+            if number == 2 * RECORDS // 3:
+                start()
+            producer.produce(topic, str(number), partition=number % 3)
+            producer.poll(0)
+            read(0.01)
+        if left := producer.flush(TIMEOUT_S):
+            raise Failed(f"{left} records are not acknowledged")
+        while len(set(seen)) < RECORDS and read(TIMEOUT_S):
+            pass
+    finally:
+        consumer.close()
+    if sorted(seen, key=str) != sorted((str(each).encode() for each in range(RECORDS)), key=str):
+        raise Failed(f"{RECORDS} records were written, and these read: {seen}")
 
 
 def use_from_inside(bootstrap_servers: str, options: list[str]) -> None:

@@ -11,6 +11,7 @@ The first lines of a file say what it must do:
     # topics: topics that must exist
     # partitions: partitions of a new topic
     # brokers: number of brokers
+    # returns: a service that is stopped and started again under a producer and a group
 
 All services use the host's network, because nested and rootless engines have no other; the names of
 the services are names for 127.0.0.1.
@@ -28,12 +29,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .clients import use_from_inside, use_from_outside
-from .engine import IMAGE, PATIENCE_S, Failed, call, try_call, wait_for_log
+from .clients import lose_nothing, use_from_inside, use_from_outside
+from .engine import IMAGE, PATIENCE_S, Failed, call, try_call, wait_for_log, wait_for_log_again
 
 HEALTH_S = 20.0
+RETURNS_TOPIC = "kept"
 FILES = Path(__file__).parent / "compose"
-IMAGE_LINE = re.compile(r"(image: )(apache/|confluentinc/|bitnami/)\S+")
+IMAGE_LINE = re.compile(
+    r"(image: )(apache/|confluentinc/|bitnami/|debezium/kafka|wurstmeister/)\S+"
+)
 
 
 class ComposeFile:
@@ -91,13 +95,16 @@ def check(file: ComposeFile, compose: str) -> None:
             _ends(file, service, 0)
         if outside := file.wanted.get("outside"):
             _use(file, outside)
+            if returns := file.wanted.get("returns"):
+                _return(file, returns, outside)
         for service in file.wanted.get("healthy", "").split():
             _is_healthy(file.container_of(service))
 
 
 def _use(file: ComposeFile, outside: str) -> None:
-    broker = next(name for name in file.services if name in ("kafka", "broker"))
-    wait_for_log(file.container_of(broker), "Kafka Server started")
+    for name in file.services:
+        if name in ("kafka", "broker") or name.startswith("kafka-"):
+            wait_for_log(file.container_of(name), "Kafka Server started")
     admin = use_from_outside(outside)
     seen = admin.list_topics(timeout=10)
     missing = set(file.wanted.get("topics", "").split()) - seen.topics.keys()
@@ -111,6 +118,30 @@ def _use(file: ComposeFile, outside: str) -> None:
         counts = {len(each.partitions) for name, each in made.items() if name.startswith("inside-")}
         if counts != {int(partitions)}:
             raise Failed(f"a topic that is created by its use has {counts} partitions")
+
+
+def _return(file: ComposeFile, service: str, servers: str) -> None:
+    """Stop a service and start it again; a topic with three replicas keeps all records."""
+    name = file.container_of(service)
+
+    def describe(isr: str) -> None:
+        tool = "/opt/kafka/bin/kafka-topics.sh --bootstrap-server localhost:19092"
+        other = file.container_of("kafka-1")
+        said = call("exec", other, "sh", "-c", f"{tool} --describe --topic {RETURNS_TOPIC}")
+        found = re.findall(r"Isr: ([0-9,]+)", said)
+        if not found or any(sorted(each.split(",")) != isr.split(",") for each in found):
+            raise Failed(f"the ISR is not {isr}:\n{said}")
+
+    def stop() -> None:
+        call("stop", "-t", "10", name)
+        describe("1,3")
+
+    def start() -> None:
+        call("start", name)
+        wait_for_log_again(name, "Kafka Server started")
+        describe("1,2,3")
+
+    lose_nothing(servers, RETURNS_TOPIC, stop, start)
 
 
 @contextmanager

@@ -129,6 +129,19 @@ def wait_for_log(name: str, text: str, *, timeout_s: float = PATIENCE_S) -> str:
         time.sleep(0.05)
 
 
+def wait_for_log_again(name: str, text: str, *, timeout_s: float = PATIENCE_S) -> None:
+    """Wait until a container that was started again prints a text once more.
+
+    Raises:
+        Failed: it does not within the time.
+    """
+    deadline = time.monotonic() + timeout_s
+    while (log := call("logs", name)).count(text) < 2:
+        if time.monotonic() > deadline:
+            raise Failed(f"{name} does not print {text!r} again; its log:\n{log}")
+        time.sleep(0.05)
+
+
 def say(line: str) -> None:
     """Write a line to standard output at once."""
     sys.stdout.write(line + "\n")

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.health_socket import name_here
 from ottla.broker.settings.properties import settings_from_environment
 from ottla.serving.container import CannotStart, Plan, log_lines, plan
+
+HEALTH = ("--answer-health", name_here())
 
 
 @pytest.fixture
@@ -21,18 +24,18 @@ def data(tmp_path: Path) -> Path:
 
 def planned(data: Path, *options: str, **environ: str) -> Plan:
     nothing = data / "nothing"
-    return plan(options, environ, file=nothing, secrets=nothing, directories=[data])
+    return plan(options, environ, file=nothing, secrets=nothing, directories=[(data,)])
 
 
 def planned_with(file: Path, data: Path, *options: str) -> Plan:
-    return plan(options, {}, file=file, secrets=data / "nothing", directories=[data])
+    return plan(options, {}, file=file, secrets=data / "nothing", directories=[(data,)])
 
 
 def test_without_anything_the_broker_listens_on_every_address(data: Path) -> None:
     arguments = planned(data).arguments
     assert arguments == [
         *("serve", "--environment", "--set", "listeners=PLAINTEXT://0.0.0.0:9092"),
-        *("--data-dir", str(data)),
+        *("--data-dir", str(data), *HEALTH),
     ]
 
 
@@ -83,7 +86,7 @@ def test_the_mounted_file_counts_and_variables_stand_above_it(data: Path, tmp_pa
     file = tmp_path / "server.properties"
     file.write_text(f"listeners=PLAINTEXT://:7\nlog.dirs={data}\n")
     arguments = planned_with(file, data).arguments
-    assert arguments == ["serve", "--environment", "--config", str(file)]
+    assert arguments == ["serve", "--environment", "--config", str(file), *HEALTH]
 
 
 def test_a_file_among_the_options_replaces_the_mounted_one(data: Path, tmp_path: Path) -> None:
@@ -129,7 +132,7 @@ def test_a_zookeeper_of_others_and_secrets_are_noted(data: Path, tmp_path: Path)
     (tmp_path / "keystore.jks").touch()
     environ = {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}
     nothing = tmp_path / "nothing"
-    notes = plan([], environ, file=nothing, secrets=tmp_path, directories=[data]).notes
+    notes = plan([], environ, file=nothing, secrets=tmp_path, directories=[(data,)]).notes
     assert ["zookeeper:2181" in notes[0], "a setting names" in notes[1]] == [True, True]
     assert planned(data, KAFKA_ZOOKEEPER_CONNECT="localhost:2181").notes == []
 
@@ -183,23 +186,29 @@ def test_the_broker_starts_and_prints_the_lines_once(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "environ",
+    ("environ", "setting"),
     [
-        {"KAFKA_PROCESS_ROLES": "controller"},
-        {"KAFKA_PROCESS_ROLES": "broker"},
-        {"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@a:9093,2@b:9093,3@c:9093"},
-        {"KAFKA_NODE_ID": "2", "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@a:9093"},
-        {"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "a:9093,b:9093"},
+        ({"KAFKA_PROCESS_ROLES": "controller"}, "listeners"),
+        ({"KAFKA_PROCESS_ROLES": "broker"}, "controller.quorum.voters"),
+        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@a:9093,2@b:9093,3@c:9093"}, "listeners"),
+        (
+            {"KAFKA_NODE_ID": "2", "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@a:9093"},
+            "controller.quorum.voters",
+        ),
+        (
+            {"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "a:9093,b:9093"},
+            "controller.quorum.bootstrap.servers",
+        ),
     ],
 )
-def test_one_of_several_containers_stops_with_the_remedy(
-    data: Path, environ: dict[str, str]
+def test_a_container_that_the_others_cannot_find_stops_with_a_line(
+    data: Path, environ: dict[str, str], setting: str
 ) -> None:
     with served(data, **environ) as broker:
         told = broker.communicate()[1]
     assert broker.returncode == 2
     assert told.count("\n") == 1
-    assert "`ottla serve --nodes 3` runs three brokers" in told
+    assert told.startswith(f"ottla: {setting}=")
 
 
 def test_a_mistake_is_one_line(data: Path) -> None:
@@ -229,8 +238,9 @@ def test_a_mounted_directory_is_chosen_for_the_data(
             return str(self) in {str(tmp_path / each) for each in mounted}
 
     first = Path("/data") if mounted == ["/"] else tmp_path / "data"
-    places = (first, tmp_path / "bitnami/kafka", tmp_path / "kafka/data")
+    bitnami, default = tmp_path / "bitnami/kafka", tmp_path / "kafka/data"
     nothing = tmp_path / "nothing"
-    candidates = [Mountable(each) for each in places]
+    places = ((default, default.parent), (first,), (bitnami, bitnami.parent))
+    candidates = [[Mountable(each) for each in them] for them in places]
     arguments = plan([], {}, file=nothing, secrets=nothing, directories=candidates).arguments
     assert arguments[arguments.index("--data-dir") + 1] == str(tmp_path / chosen)

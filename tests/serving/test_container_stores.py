@@ -25,7 +25,7 @@ VARIABLES = {
 def sets(tmp_path: Path, **more: str) -> set[str]:
     environ = {**VARIABLES, **more}
     planned = plan(
-        [], environ, file=tmp_path / "none", secrets=tmp_path / "secrets", directories=[tmp_path]
+        [], environ, file=tmp_path / "none", secrets=tmp_path / "secrets", directories=[(tmp_path,)]
     )
     return set(planned.arguments)
 
@@ -53,7 +53,7 @@ def test_the_documented_compose_files_have_a_listener_of_logins(
     secrets = tmp_path / "secrets"
     write_certificates(secrets, Names())
     environ = environment_of(protocol)
-    planned = plan([], environ, file=tmp_path / "none", secrets=secrets, directories=[tmp_path])
+    planned = plan([], environ, file=tmp_path / "none", secrets=secrets, directories=[(tmp_path,)])
     for name, text in environ.items():
         monkeypatch.setenv(name, text)
     config = broker_config(parser().parse_args(planned.arguments[1:]))

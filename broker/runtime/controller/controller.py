@@ -80,13 +80,13 @@ class Controller:
     """Makes all changes of the catalog.
 
     Args:
-        config: of the node whose dynamic settings count.
-        new_id: creates topic ids.
+        config: of the node whose dynamic settings count; new_id: creates topic ids.
         events: the stream of events, for decisions; None: without observers.
         on_decided: called after a decision is appended and replayed.
 
     Attributes:
         features: those of the release of Kafka that the brokers answer as.
+        awaits_replicas: whether internal topics wait for other processes, as in Kafka.
         topic_logs: the logs of the topics, kept in line with the catalog.
         on_topic_created, on_topic_deleted: called after the logs are created or deleted.
         on_partitions_created: called with the changed topic and the first new index.
@@ -114,7 +114,7 @@ class Controller:
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
         self.on_configs_changed: list[Callable[[int, str], None]] = []
         self.on_leaders_changed: list[Callable[[Topic], None]] = []
-        self.features = OTTLAS
+        self.features, self.awaits_replicas = OTTLAS, False
         self._on_decided = on_decided
         self._events = Events() if events is None else events
         self._metadata_log = metadata_log
@@ -431,15 +431,15 @@ class Controller:
             return present
         internal = INTERNAL_TOPIC_SETTINGS[name]
         wanted: int = self._config[internal.replication_factor]
-        replication_factor = min(wanted, len(self.catalog.brokers))
+        factor = wanted if self.awaits_replicas else min(wanted, len(self.catalog.brokers))
         configs = {**internal.configs, "segment.bytes": str(self._config[internal.segment_bytes])}
         if internal.min_isr is not None:
-            min_isr = min(self._config[internal.min_isr], replication_factor)
+            min_isr = min(self._config[internal.min_isr], factor)
             configs["min.insync.replicas"] = str(min_isr)
         return self.create_topic(
             name,
             partitions=self._config[internal.partitions],
-            replication_factor=replication_factor,
+            replication_factor=factor,
             configs=configs,
         )
 

@@ -44,10 +44,13 @@ log.dirs=                      | log.dirs | one directory
 node.id=-1                     | node.id | at least 0
 node.id=1;broker.id=3          | broker.id | must be node.id, which is 1
 num.partitions=0               | num.partitions | at least 1
-process.roles=controller       | process.roles | must be broker and controller
-process.roles=                 | process.roles | must be broker and controller
+process.roles=                 | process.roles | must be broker, controller or both
 controller.quorum.voters=localhost:9093 | controller.quorum.voters | must be ID@HOST:PORT
 controller.quorum.voters=2@localhost:9093 | controller.quorum.voters | node.id, which is 1
+controller.quorum.voters=1@a:1,1@b:1 | controller.quorum.voters | each node id once
+process.roles=broker;controller.quorum.voters=1@a:1 \
+| controller.quorum.voters | must not have node.id
+process.roles=broker;controller.listener.names=PLAINTEXT | listeners | a listener for clients
 process.roles=zookeeper        | process.roles | a list with only broker, controller
 listeners=                     | listeners | a listener for clients
 listeners=127.0.0.1:9092       | listeners | must be NAME://HOST:PORT
@@ -99,9 +102,9 @@ segment.bytes=1                | segment.bytes | did you mean log.segment.bytes?
 no.such.thing.at.all=1         | no.such.thing.at.all | is no broker setting of Kafka 4.4
 zookeeper.connect=localhost    | zookeeper.connect | ended with Kafka 4.0
 log.dirs=/a,/b                 | log.dirs | one directory
-process.roles=broker           | process.roles | broker and controller: a node of Ottla is both
-controller.quorum.voters=1@a:1,2@b:1,3@c:1 | controller.quorum.voters | Ottla has one voter
 controller.quorum.bootstrap.servers=a:1,b:1 | controller.quorum.bootstrap.servers | only one server
+authorizer.class.name=kafka.security.authorizer.AclAuthorizer | authorizer.class.name \
+| ended with ZooKeeper in Kafka 4.0; its successor is
 create.topic.policy.class.name=a.B | create.topic.policy.class.name | left out: Ottla runs no plug
 alter.config.policy.class.name=a.B | alter.config.policy.class.name | left out: Ottla runs no plug
 client.quota.callback.class=a.B | client.quota.callback.class | left out: Ottla runs no plug-ins

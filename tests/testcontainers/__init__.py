@@ -1,0 +1,1 @@
+"""The image, started by testcontainers of several languages: `make test-testcontainers`."""
