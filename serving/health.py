@@ -100,7 +100,9 @@ def health(words: Sequence[str]) -> int:
             raise CannotRun(
                 "health: --here takes no HOST:PORT: it asks the broker where it listens"
             )
-        return _health_here(as_json=given.as_json)
+        from ..broker.health_socket import name_here
+
+        return health_of(name_here(), as_json=given.as_json)
     default = os.environ.get("OTTLA_BOOTSTRAP") or DEFAULT_LISTEN
     places = [each.strip() for each in (given.address or given.bootstrap or default).split(",")]
     known = [address(each) for each in places]
@@ -120,17 +122,22 @@ def health(words: Sequence[str]) -> int:
     return 1
 
 
-def _health_here(*, as_json: bool) -> int:
-    """Ask the broker of this container by its socket; print and return as `health` does."""
+def health_of(name: str, *, as_json: bool) -> int:
+    """Ask the broker of a container by its socket; print and return as `health` does.
+
+    Args:
+        name: of the socket (broker/health_socket.py).
+        as_json: print JSON.
+    """
     import json
     import socket
 
-    from ..broker.health_socket import address_of, name_here
+    from ..broker.health_socket import address_of
 
     try:
         with socket.socket(socket.AF_UNIX) as asking:
             asking.settimeout(_TIMEOUT_S)
-            asking.connect(address_of(name_here()))
+            asking.connect(address_of(name))
             with asking.makefile() as answer:
                 found = json.loads(answer.read())
     except (OSError, ValueError):

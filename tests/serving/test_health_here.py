@@ -14,24 +14,22 @@ from typing import Any
 import pytest
 
 from ottla.__main__ import main
-from ottla.broker import health_socket
 from ottla.broker.health_socket import HealthSocket, address_of
+from ottla.serving.health import health_of
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+@pytest.fixture
+def here(tmp_path: Path) -> str:
     """A name of this test's own, because all tests of a machine are in one container."""
-    name = f"ottla-{tmp_path.name}-{os.getpid()}"
-    monkeypatch.setattr(health_socket, "name_here", lambda: name)
-    return name
+    return f"ottla-{tmp_path.name}-{os.getpid()}"
 
 
-async def told(report: dict[str, Any], *words: str) -> int:
+async def health_while(name: str, report: dict[str, Any], *, as_json: bool = False) -> int:
     """The exit status of the command while a broker answers so."""
-    health = HealthSocket(health_socket.name_here(), lambda: report)
+    health = HealthSocket(name, lambda: report)
     await health.open()
     try:
-        return await asyncio.to_thread(main, ["health", "--here", *words])
+        return await asyncio.to_thread(health_of, name, as_json=as_json)
     finally:
         health.close()
 
@@ -44,22 +42,24 @@ OK: dict[str, Any] = {
 FAILING = {"status": "failing", "reasons": ["node 1 is stopped or stops"], "nodes": []}
 
 
-def test_a_broker_that_is_ready_is_healthy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert asyncio.run(told(OK)) == 0
+def test_a_broker_that_is_ready_is_healthy(here: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert asyncio.run(health_while(here, OK)) == 0
     assert capsys.readouterr().out == "0.0.0.0:29092 is healthy\n"
-    assert asyncio.run(told(OK, "--json")) == 0
+    assert asyncio.run(health_while(here, OK, as_json=True)) == 0
     assert json.loads(capsys.readouterr().out) == {"healthy": True, "nodes": OK["nodes"]}
 
 
-def test_a_broker_that_is_not_ready_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    assert asyncio.run(told(FAILING, "--json")) == 1
+def test_a_broker_that_is_not_ready_says_why(here: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert asyncio.run(health_while(here, FAILING, as_json=True)) == 1
     printed = capsys.readouterr()
     assert printed.err == "ottla: node 1 is stopped or stops\n"
     assert json.loads(printed.out)["healthy"] is False
 
 
-def test_a_container_without_a_broker_is_not_healthy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["health", "--here"]) == 1
+def test_a_container_without_a_broker_is_not_healthy(
+    here: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert health_of(here, as_json=False) == 1
     assert capsys.readouterr().err == "ottla: no broker of this container answers\n"
 
 
