@@ -45,8 +45,8 @@ def _print(client: Client, given: argparse.Namespace) -> None:
 
 def _print_endpoints(client: Client, *, fenced: bool) -> None:
     nodes = admin_cluster.describe_cluster(client, include_fenced=fenced).nodes
-    host_width = max([20, *(len(each.host) for each in nodes)])
-    rack_width = max([10, *(len(each.rack or "") for each in nodes)])
+    host_width = max((len(each.host) for each in nodes), default=100)
+    rack_width = max((len(each.rack) for each in nodes if each.rack is not None), default=10)
     rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]
     for each in nodes:
         state = "fenced" if each.is_fenced else "unfenced"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Callable
 from typing import Final
@@ -11,8 +12,10 @@ from ..client.admin.transactions import (
     Owner,
     abort_on_partition,
     describe_producers,
+    describe_transactions,
     fence,
     find_transaction,
+    list_transactional_ids,
     list_transactions,
 )
 from ..client.cluster_client import Client, ErrorAnswer
@@ -52,6 +55,12 @@ def options() -> CommandParser:
     for each in (producers, abort):
         each.add_argument("--topic", required=True, metavar="TEXT", help="the topic")
         each.add_argument("--partition", required=True, type=int, metavar="N", help="its index")
+    hanging = commands.add_parser("find-hanging", help="find transactions without an owner")
+    hanging.add_argument("--broker-id", type=int, metavar="N", help="of partitions on this broker")
+    hanging.add_argument("--topic", metavar="TEXT", help="of a topic's partitions")
+    hanging.add_argument("--partition", type=int, metavar="N", help="of one partition")
+    hanging.add_argument("--max-transaction-timeout", type=int, default=15, metavar="MINUTES",
+                         help="open longer")  # fmt: skip
     forced = commands.add_parser("forceTerminateTransaction", help="abort a transactional id")
     forced.add_argument(
         *("--transactionalId", "--transactional-id"),
@@ -61,9 +70,13 @@ def options() -> CommandParser:
 
 
 def _list(client: Client, given: argparse.Namespace) -> None:
-    found = list_transactions(
-        client, longer_than_ms=given.duration_filter, pattern=given.transactional_id_pattern
-    )
+    pattern = re.compile(given.transactional_id_pattern or ".*")
+    found = []
+    listed = list_transactional_ids(client, begun_before_ms=given.duration_filter)
+    for node_id, ids in listed.items():
+        wanted = [each for each in ids if pattern.fullmatch(each)]
+        found += describe_transactions(client, wanted, node_id) if wanted else []
+    found.sort(key=lambda each: each.transactional_id)
     heads = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
     table(
         heads,
@@ -117,6 +130,46 @@ def _describe_producers(client: Client, given: argparse.Namespace) -> None:
     table(heads, rows)
 
 
+def _find_hanging(client: Client, given: argparse.Namespace) -> int:
+    """Open transactions of partitions that no coordinator knows (FindHangingTransactions)."""
+    if given.topic is None and given.broker_id is None:
+        error_line(
+            "The `find-hanging` command requires either --topic or --broker-id to limit the scope"
+            " of the search"
+        )
+        return 1
+    now_ms = time.time_ns() // 1_000_000
+    suspects = []
+    for topic in client.metadata(None if given.topic is None else [given.topic]):
+        for each in topic.partitions:
+            if given.partition not in (None, each.partition_index) or (
+                given.broker_id is not None and given.broker_id not in each.replica_nodes
+            ):
+                continue
+            for producer in describe_producers(client, topic.name, each.partition_index):
+                is_open = producer.current_txn_start_offset >= 0
+                open_ms = now_ms - producer.last_timestamp
+                if is_open and open_ms > given.max_transaction_timeout * 60_000:
+                    suspects.append((topic.name, each.partition_index, producer, open_ms))
+    known = list_transactions(client) if suspects else []
+    owned = {(each.producer_id, place) for each in known for place in each.partitions}
+    rows = []
+    for name, index, producer, open_ms in suspects:
+        if (producer.producer_id, f"{name}-{index}") in owned:
+            continue
+        numbers = (
+            *(index, producer.producer_id, producer.producer_epoch, producer.coordinator_epoch),
+            *(producer.current_txn_start_offset, producer.last_timestamp, open_ms // 60_000),
+        )
+        rows.append((name, *map(str, numbers)))
+    heads = (
+        *("Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset"),
+        *("LastTimestamp", "Duration(min)"),
+    )
+    table(heads, rows)
+    return 0
+
+
 def _abort(client: Client, given: argparse.Namespace) -> int:
     topic, index = given.topic, given.partition
     producer_id, epoch = given.producer_id, given.producer_epoch
@@ -156,6 +209,7 @@ _ACTIONS: Final[dict[str, Callable[[Client, argparse.Namespace], int | None]]] =
     "abort": _abort,
     "describe": _describe,
     "describe-producers": _describe_producers,
+    "find-hanging": _find_hanging,
     "forceTerminateTransaction": _force,
     "list": _list,
 }

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from enum import IntEnum
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Code
+from ...protocol.errors import Code, code_name
 from ..cluster_client import Client, ErrorAnswer, check
 
-_UPGRADE: Final = 1
-_SAFE_DOWNGRADE: Final = 2
+
+class Change(IntEnum):
+    """How a level of a feature changes (FeatureUpdate.UpgradeType)."""
+
+    UPGRADE = 1
+    SAFE = 2
+    UNSAFE = 3
 
 
 class Node(NamedTuple):
@@ -103,7 +109,7 @@ def change_features(client: Client, levels: Mapping[str, int]) -> dict[str, int]
         {
             "feature": name,
             "max_version_level": level,
-            "upgrade_type": _UPGRADE if level > before[name] else _SAFE_DOWNGRADE,
+            "upgrade_type": Change.UPGRADE if level > before[name] else Change.SAFE,
         }
         for name, level in levels.items()
         if level != before[name]
@@ -114,6 +120,26 @@ def change_features(client: Client, levels: Mapping[str, int]) -> dict[str, int]
         if answer.error_code != Code.NONE:
             raise ErrorAnswer(answer.error_code, answer.error_message or "the features")
     return before
+
+
+def update_features(
+    client: Client, levels: Mapping[str, int], kind: Change, *, validate_only: bool = False
+) -> dict[str, str]:
+    """Finalize levels, all or none of them (UpdateFeatures); return why features are refused.
+
+    Args:
+        levels: 0 disables a feature.
+        validate_only: only ask whether it is possible.
+    """
+    updates = [
+        {"feature": name, "max_version_level": level, "upgrade_type": kind}
+        for name, level in levels.items()
+    ]
+    body = {"timeout_ms": 60_000, "feature_updates": updates, "validate_only": validate_only}
+    answer = client.ask(ApiKey.UPDATE_FEATURES, body, version=2)
+    if answer.error_code == Code.NONE:
+        return {}
+    return dict.fromkeys(levels, answer.error_message or code_name(answer.error_code))
 
 
 def describe_quorum(client: Client) -> Quorum:

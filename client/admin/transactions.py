@@ -78,19 +78,25 @@ def list_transactions(
     return sorted(every, key=lambda each: each.transactional_id)
 
 
-def list_transactional_ids(client: Client, states: Sequence[str] = ()) -> dict[int, list[str]]:
+def list_transactional_ids(
+    client: Client, states: Sequence[str] = (), *, begun_before_ms: int = -1
+) -> dict[int, list[str]]:
     """The transactional ids of each node that coordinates them.
 
     Args:
         states: only ids in these states; empty: all.
+        begun_before_ms: only those whose last transaction began longer ago, also if it has ended
+            (DurationFilter, KIP-994); -1: all.
 
     Raises:
         ErrorAnswer: there is no such state, or a coordinator loads or moves.
     """
     found = {}
     for node_id in client.brokers:
-        body = {"state_filters": list(states), "producer_id_filters": []}
-        answer = client.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
+        body: dict[str, Any] = {"state_filters": list(states), "producer_id_filters": []}
+        body |= {"duration_filter": begun_before_ms} if begun_before_ms >= 0 else {}
+        version = 1 if begun_before_ms >= 0 else None
+        answer = client.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id, version=version)
         check(answer.error_code, f"node {node_id}")
         if answer.unknown_state_filters:
             raise ErrorAnswer(Code.INVALID_REQUEST, f"no state {answer.unknown_state_filters[0]}")

@@ -130,7 +130,7 @@ def test_brokers_are_ready_and_describe_themselves(
         (("kafka-broker-api-versions", *at), "Produce(0): 0 to "),
         (("kafka-cluster", "cluster-id", *at), "Cluster ID: "),
         (("kafka-metadata-quorum", *at, "describe", "--status"), "LeaderId:               1"),
-        (("kafka-features", *at, "describe"), "Feature: transaction.version\t"),
+        (("kafka-features", *at, "describe"), "Feature: transaction.version  "),
         (("kafka-log-dirs", *at, "--describe"), '"version":1}'),
         (("kafka-transactions", *at, "list"), "TransactionalId\tCoordinator\t"),
     ):

@@ -27,6 +27,9 @@ WORDS = [
         (r'(?<="commitTimestamp":)\d+', "TIME"),
         (r'(?<="topicId":")[^"]{22}', "ID"),
         (r"(?<=Cluster ID: )\S+", "ID"),
+        (r"(?<=Epoch: )\d+", "N"),
+        (r"(?<=Local controller )\d+", "N"),
+        (r"127\.0\.0\.1 \d+", "HOST PORT"),
         (r"TopicId: \S{22}", "TopicId: ID"),
         (r"^((joptsimple|java|org\.apache)\.[\w.]+: )+", ""),
     )

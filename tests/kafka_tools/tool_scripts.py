@@ -79,6 +79,10 @@ def tokens(line: str) -> Command:
     return run("delegation-tokens", f"{AT} --command-config {{client.properties}} {line}")
 
 
+def features(line: str, **how: Any) -> Command:
+    return run("features", f"{AT} {line}", **how)
+
+
 def topics(line: str) -> Command:
     return run("topics", f"{AT} {line}")
 
@@ -241,6 +245,42 @@ SCRIPTS: Final[dict[str, list[Command]]] = {
             " --timeout-ms 2000"
             " --formatter org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
             only="{t}"),
+    ],
+    "features": [
+        features("version-mapping"),
+        features("version-mapping --release-version 4.0"),
+        features("version-mapping --release-version 3.3-IV3"),
+        features("version-mapping --release-version 9.9"),
+        features("feature-dependencies --feature kraft.version=1"),
+        features("feature-dependencies --feature eligible.leader.replicas.version=1"),
+        features("feature-dependencies --feature metadata.version=33"),
+        features("feature-dependencies --feature metadata.version=99"),
+        features("feature-dependencies --feature share.version=3"),
+        features("feature-dependencies --feature nope=1"),
+        features("describe", only="metadata.version"),
+        features("describe", only="transaction.version"),
+        features("upgrade --feature group.version=1"),
+        features("upgrade --feature group.version=1 --dry-run"),
+        features("upgrade --feature group.version"),
+        features("upgrade --feature transaction.version=9"),
+        features("upgrade --feature nonsense.version=1"),
+        features("upgrade --release-version 9.9"),
+        features("upgrade"),
+        features("downgrade"),
+        features("disable"),
+    ],
+    "hanging transactions": [
+        topics("--create --topic {t} --partitions 1"),
+        run("transactions", f"{AT} find-hanging"),
+        run("transactions", f"{AT} find-hanging --partition 1"),
+        run("transactions", f"{AT} find-hanging --topic {{t}}"),
+        run("transactions", f"{AT} find-hanging --topic {{t}} --partition 0"),
+        run("transactions", f"{AT} find-hanging --broker-id 9"),
+        run("transactions", f"{AT} list --transactional-id-pattern x"),
+    ],
+    "endpoints": [
+        run("cluster", "list-endpoints --bootstrap-server {bootstrap}"),
+        run("cluster", "list-endpoints --bootstrap-server {bootstrap} --include-fenced-brokers"),
     ],
     "names of options": [
         run("topics", f"{AT} -list -topic {{t}}.no"),
