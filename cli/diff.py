@@ -31,6 +31,10 @@ def _diff(
         str,
         typer.Option("--ottla", metavar="HOST:PORT", help="A running Ottla; else one is started."),
     ] = "",
+    release: Annotated[
+        str,
+        typer.Option("--as", metavar="RELEASE", help="The started Ottla is this Kafka, as 3.9."),
+    ] = "",
     answers: Annotated[
         str, typer.Option("--answers", metavar="SIDE", help="Whose clients get: kafka or ottla.")
     ] = "kafka",
@@ -63,6 +67,10 @@ def _diff(
         raise CannotRun("diff: expected --with HOST:PORT, the address of a real Kafka")
     if sum(map(bool, (command, replay, trace))) > 1:
         raise CannotRun("diff: expected one of --replay, --trace, and a command")
+    if release and ottla:
+        raise CannotRun("diff: expected one of --as and --ottla: a running Ottla is what it is")
+    if release:
+        _check_release(release)
     check_writable("diff --out", out)
     from ..trials.diff.mirror import side_named
     from ..trials.diff.mirror_run import Plan, run
@@ -80,11 +88,22 @@ def _diff(
         command or (),
         timeout,
         values,
+        release or None,
     )
     with ending_with_command():
         found = _sent_again(plan, replay, trace) if replay or trace else run(plan)
     _write(found, out, as_json=as_json)
     return 1 if found.journal.unique() else 0
+
+
+def _check_release(name: str) -> None:
+    """Raises CannotRun if there is no such release."""
+    from ..broker.releases.release import UnknownRelease, find_release
+
+    try:
+        find_release(name)
+    except UnknownRelease as unknown:
+        raise CannotRun(f"diff --as {name}: {unknown}") from None
 
 
 def _sent_again(plan: Plan, replay: Path | None, trace: Path | None) -> Compared:

@@ -16,11 +16,12 @@ from .records import FeatureLevelRecord, FeatureRange
 
 METADATA_VERSION: Final = "metadata.version"
 KRAFT_VERSION: Final = "kraft.version"
+ELR_VERSION: Final = "eligible.leader.replicas.version"
 
 # The features that `kafka-storage format` of Kafka 4.4 finalizes for a new cluster.
 FEATURES: Final = {
     METADATA_VERSION: 33,
-    "eligible.leader.replicas.version": 1,
+    ELR_VERSION: 1,
     "group.version": 1,
     "share.version": 2,
     "streams.version": 1,
@@ -34,12 +35,12 @@ SUPPORTED_FEATURES: Final = (
     FeatureRange("share.version", 0, 2),
     FeatureRange("streams.version", 0, 1),
     FeatureRange("transaction.version", 0, 2),
-    FeatureRange("eligible.leader.replicas.version", 0, 1),
+    FeatureRange(ELR_VERSION, 0, 1),
 )
 # Levels at which the metadata format changed (MetadataVersion).
 _METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23, 30, 32, 33)
 _NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
-    ("eligible.leader.replicas.version", 1): (METADATA_VERSION, 23),
+    (ELR_VERSION, 1): (METADATA_VERSION, 23),
 }
 _LOWEST_METADATA_VERSION: Final = 7
 

@@ -12,13 +12,12 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from ...metadata.catalog import ResourceType
-from ...metadata.features import KRAFT_VERSION, METADATA_VERSION, FeatureSet
+from ...metadata.features import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION, FeatureSet
 from ...metadata.records import FeatureRange
 from .api_rows import COLUMNS, ROWS
 
-_ELR: Final = "eligible.leader.replicas.version"
 _KRAFT: Final = FeatureRange(KRAFT_VERSION, 0, 1)
-_OF_4: Final = {_ELR: 1, "group.version": 1, "transaction.version": 2}
+_OF_4: Final = {ELR_VERSION: 1, "group.version": 1, "transaction.version": 2}
 
 
 class UnknownRelease(ValueError):
@@ -112,7 +111,7 @@ def _of_4(metadata_version: int, *, share: int, streams: int = 1) -> FeatureSet:
         FeatureRange("share.version", 0, share),
         *([FeatureRange("streams.version", 0, streams)] if streams else []),
         FeatureRange("transaction.version", 0, 2),
-        FeatureRange(_ELR, 0, 1),
+        FeatureRange(ELR_VERSION, 0, 1),
     ]
     levels = {"share.version": share, "streams.version": streams} if streams else {}
     return _features(supported, metadata_version, **_OF_4, **levels)

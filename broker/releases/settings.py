@@ -31,6 +31,11 @@ _ENDED: Final = {
     )
 }
 
+# The next assignment of a group waits for nothing before Kafka 4.3 (KIP-1263).
+_INTERVALS: Final = tuple(
+    f"group.{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams")
+)
+
 
 def use_settings(release: Release) -> None:
     """Change the tables of this process: a broker that answers as a release runs alone in it."""
@@ -46,6 +51,16 @@ def use_settings(release: Release) -> None:
                 _put(table, row)
     if _is_before(release, "4.1"):
         _use_older_limits()
+    if _is_before(release, "4.3"):
+        for name in _INTERVALS:
+            BROKER_SETTINGS.put(_row(name)._replace(default="0"))
+
+
+def _row(name: str) -> Setting:
+    """The row of a setting that clients may not see."""
+    row = BROKER_SETTINGS.row(name)
+    assert row is not None
+    return row
 
 
 def _is_before(release: Release, name: str) -> bool:

@@ -7,6 +7,7 @@ authorizer, which is the default, everything is allowed; handlers on hot paths c
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import CLUSTER_NAME, OPERATIONS_OF, AclResource, Operation
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AclResource", "Operation", "authorized_operations", "may", "may_cluster", "may_some",
-    "may_topic", "must", "must_cluster",
+    "may_topic", "must", "must_cluster", "operations_of",
 ]  # fmt: skip
 
 _log = Log("authorization")
+_OF_SETTINGS: Final = frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS})
 _CODES: Final = {
     AclResource.TOPIC: Code.TOPIC_AUTHORIZATION_FAILED,
     AclResource.GROUP: Code.GROUP_AUTHORIZATION_FAILED,
@@ -97,12 +99,20 @@ def may_some(node: Node, context: Context, operation: Operation, resource: AclRe
     )
 
 
+def operations_of(node: Node, resource: AclResource) -> Collection[Operation]:
+    """The operations that exist for a resource; groups have no settings before Kafka 4.1."""
+    known = OPERATIONS_OF[resource]
+    if resource is AclResource.GROUP and node.release is not None and node.release.is_before("4.1"):
+        return [each for each in known if each not in _OF_SETTINGS]
+    return known
+
+
 def authorized_operations(
     node: Node, context: Context, resource: AclResource, name: str
 ) -> frozenset[int]:
     """The operations that the client may perform on a resource, for responses."""
     return frozenset(
         int(operation)
-        for operation in OPERATIONS_OF[resource]
+        for operation in operations_of(node, resource)
         if may(node, context, operation, resource, name)
     )

@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ...metadata.catalog import ResourceType
+from ...metadata.features import ELR_VERSION
 from ...metadata.topic_names import check_topic_name
 from ...protocol.errors import Code, Refused
 from ...protocol.limits import MAX_TEXT_BYTES
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 Resource = TypeVar("Resource", bound="AlterConfigsResource | IncrementalAlterConfigsResource")
 
-ELR_FEATURE = "eligible.leader.replicas.version"
 MIN_INSYNC = "min.insync.replicas"
 
 # Settable only for one listener, with the prefix `listener.name.NAME.` (DynamicBrokerConfig).
@@ -388,7 +388,7 @@ def _invalid(why: str) -> Refused:
 
 def _check_elr(node: Node, name: str, wanted: Mapping[str, str], named: Collection[str]) -> None:
     """Raise Refused for a broker's own min.insync.replicas while ELR is enabled (KIP-966)."""
-    if not node.catalog.features.get(ELR_FEATURE, 0):
+    if not node.catalog.features.get(ELR_VERSION, 0):
         return
     present = node.catalog.overrides(ResourceType.BROKER, name)
     if name and (MIN_INSYNC in named or wanted.get(MIN_INSYNC) != present.get(MIN_INSYNC)):

@@ -30,7 +30,7 @@ class Side(NamedTuple):
         features: the finalized level of each feature.
         versions: the lowest and highest version of each API, by its key.
         names: of topics, groups and transactional ids.
-        settings: those that are not defaults, of Kafka only.
+        settings: those that are not defaults, and those that Ottla has other defaults of.
         is_kafka: whether it has what only an Apache Kafka has.
     """
 
@@ -122,10 +122,7 @@ def notes_on(sides: tuple[Side, Side]) -> list[str]:
 
 def settings_for_ottla(kafka: Side) -> tuple[dict[str, str], list[str]]:
     """The settings with which Ottla is most like a Kafka, and those that it does not accept."""
-    # Brokers of tests have other defaults.
-    taken = {name: str(BROKER_SETTINGS[name].default) for name in DEFAULTS_OF_TESTS}
-    taken["node.id"] = str(kafka.node_id)
-    refused = []
+    taken, refused = {"node.id": str(kafka.node_id)}, []
     for name, value in kafka.settings.items():
         known = BROKER_SETTINGS.get(name)
         if known is None or known.sensitive or is_own_setting(name):
@@ -151,7 +148,9 @@ def _names(client: Client) -> frozenset[str]:
 def _settings(client: Client, node_id: int) -> dict[str, str]:
     found = describe_settings(client, Resource.BROKER, str(node_id))
     return {
-        each.name: each.value for each in found if each.source in _GIVEN and each.value is not None
+        each.name: each.value
+        for each in found
+        if (each.source in _GIVEN or each.name in DEFAULTS_OF_TESTS) and each.value is not None
     }
 
 

@@ -39,6 +39,7 @@ class Plan(NamedTuple):
         command: the program; without one the mirror runs until it is interrupted.
         timeout_s: for the program.
         values: whether a report may have the content of records.
+        release: the release that the started Ottla answers as; None: its newest.
     """
 
     kafka: Address
@@ -48,6 +49,7 @@ class Plan(NamedTuple):
     command: Sequence[str]
     timeout_s: float
     values: bool
+    release: str | None = None
 
 
 class Compared(NamedTuple):
@@ -70,7 +72,7 @@ def both_sides(plan: Plan, journal: Journal) -> Iterator[tuple[Side, Side]]:
     if refused:
         journal.note(f"Ottla does not accept Kafka's values of {', '.join(sorted(refused))}.")
     try:
-        with Ottla(settings=settings) as broker:
+        with Ottla(settings=settings, as_kafka=plan.release) as broker:
             ours = look_at(read_address(broker.bootstrap), name="Ottla")
             journal.names = names_of((ours, kafka))
             yield ours, kafka
@@ -86,29 +88,28 @@ def run(plan: Plan) -> Compared:
             journal.note(note)
         asyncio.run(_MirrorRun(plan, sides, journal).run())
         rows = [("command", command_text(plan.command) or "none: clients of the mirror")]
-        facts = facts_of(sides, plan.answering, rows, values=plan.values)
+        facts = facts_of(sides, plan, rows)
     return Compared(journal, facts)
 
 
-def facts_of(
-    sides: tuple[Side, Side], answering: int, rows: Sequence[tuple[str, str]], *, values: bool
-) -> Facts:
+def facts_of(sides: tuple[Side, Side], plan: Plan, rows: Sequence[tuple[str, str]]) -> Facts:
     """The facts of a report."""
     names = names_of(sides)
     python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    answers_as = "" if plan.release is None else f" as Kafka {plan.release}"
     differing = ", ".join(
         f"{name}={value}" for name, value in sorted(settings_for_ottla(sides[1])[0].items())
     )
     return Facts(
         (
             *rows,
-            ("Ottla", f"{__version__}, {python}; {sides[0].text}"),
+            ("Ottla", f"{__version__}{answers_as}, {python}; {sides[0].text}"),
             (names[1], sides[1].text),
             ("settings of both", differing),
-            ("clients got the answers of", names[answering]),
+            ("clients got the answers of", names[plan.answering]),
         ),
-        values,
-        NAMES[answering].lower(),
+        plan.values,
+        NAMES[plan.answering].lower(),
     )
 
 

@@ -45,7 +45,7 @@ def _run(plan: Plan, recording: Recording, row: tuple[str, str]) -> Compared:
         for why, times in recording.left_out.items():
             journal.notes[f"Not sent: {why}"] = times
         asyncio.run(_Replay(sides, journal).run(recording.requests))
-        facts = facts_of(sides, KAFKA, [row], values=plan.values)
+        facts = facts_of(sides, plan._replace(answering=KAFKA), [row])
     return Compared(journal, facts)
 
 

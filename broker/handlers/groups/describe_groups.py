@@ -19,6 +19,7 @@ from ....coordinator.groups import DescribedGroup
 from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ...requests.api import serves
+from ...requests.authorization import AclResource, operations_of
 from ...requests.context import Context
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from ...node import Node
 
 _NOT_FOUND_SINCE: Final = 6
-# Bits of AclOperation: read, delete, describe, describe and alter configs.
-_ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
 
 
 @serves(ApiKey.DESCRIBE_GROUPS, versions=(0, 6), guard="groups.describe_groups")
@@ -39,7 +38,7 @@ async def describe_groups(
     async for group_id in context.turns.each(request.groups):
         answer = _described(node, context, group_id)
         if request.include_authorized_operations and answer["error_code"] == Code.NONE:
-            answer["authorized_operations"] = _ALL_OPERATIONS
+            answer["authorized_operations"] = frozenset(operations_of(node, AclResource.GROUP))
         groups.append(answer)
     return {"groups": groups}
 

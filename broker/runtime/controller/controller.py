@@ -20,7 +20,7 @@ from ....metadata.catalog import (
     ResourceType,
     Topic,
 )
-from ....metadata.features import KRAFT_VERSION, OTTLAS, FeatureUpdate, changes
+from ....metadata.features import ELR_VERSION, KRAFT_VERSION, OTTLAS, FeatureUpdate, changes
 from ....metadata.fencing import caught_up, elected_again, fenced
 from ....metadata.records import (
     AbortTransactionRecord,
@@ -200,19 +200,12 @@ class Controller:
         if not self.catalog.features:
             levels = self.features.records()
             initial = self._metadata_log.write_bootstrap(levels, now_ms=self._clock.now_ms())
+            if self.features.finalized.get(ELR_VERSION):  # the minimum is the cluster's (KIP-966)
+                name = "min.insync.replicas"
+                minimum = ConfigRecord(ResourceType.BROKER, "", name, str(self._config[name]))
+                initial = [*initial, minimum]
             self._commit(
-                [
-                    BeginTransactionRecord("Bootstrap records"),
-                    *initial,
-                    # Eligible leader replicas want the minimum to be the cluster's (KIP-966).
-                    ConfigRecord(
-                        ResourceType.BROKER,
-                        "",
-                        "min.insync.replicas",
-                        str(self._config["min.insync.replicas"]),
-                    ),
-                    EndTransactionRecord(),
-                ]
+                [BeginTransactionRecord("Bootstrap records"), *initial, EndTransactionRecord()]
             )
         self._use_dynamic_settings()
 

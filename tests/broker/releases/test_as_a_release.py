@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,29 @@ def test_records_of_the_future_are_taken(broker: Broker) -> None:
     topic = broker.topic()
     answer = broker.produce(topic, batch(timestamp=1 << 45), version=9)
     assert error_name(answer["error_code"]) == "NONE"
+
+
+def test_a_release_without_eligible_leader_replicas_has_no_minimum_of_the_cluster(
+    broker: Broker,
+) -> None:
+    topic = {"name": broker.fresh(), "num_partitions": 1, "replication_factor": 1}
+    (answer,) = broker.call("CreateTopics", 7, {"topics": [topic]})["topics"]
+    sources = {each["name"]: each["config_source"] for each in answer["configs"]}
+    assert sources["min.insync.replicas"] == 5, "a default"
+
+
+def test_a_group_has_no_operations_on_settings_before_kafka_4_1(broker: Broker) -> None:
+    found: dict[str, Any] = {}
+
+    def described() -> str:
+        body = {"groups": ["g"], "include_authorized_operations": True}
+        (group,) = broker.call("DescribeGroups", 5, body)["groups"]
+        found.update(group)
+        return error_name(group["error_code"])
+
+    broker.call("FindCoordinator", 2, {"key": "g", "key_type": 0})
+    assert retrying(described) == "NONE"
+    assert found["authorized_operations"] == [3, 6, 8], "read, delete, describe"
 
 
 def test_a_new_directory_has_the_levels_of_the_release_and_keeps_them(tmp_path: Path) -> None:

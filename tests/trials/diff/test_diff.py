@@ -52,6 +52,31 @@ def test_equal_brokers_have_no_difference(
     assert asked >= {"EndTxn", "JoinGroup", "ConsumerGroupHeartbeat", "CreateTopics", "Fetch"}
 
 
+def test_an_ottla_of_a_release_is_compared_with_a_broker_of_it(tmp_path: Path) -> None:
+    with Ottla(as_kafka="3.9") as other:
+        words = ["diff", "--with", other.bootstrap, "--json", "--out", str(tmp_path / "r.json")]
+        steps = program("of-release", "admin", "produce", "transactions")
+        status = run([*words, "--as", "3.9.2", *steps])
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert status == 0, found["differences"]
+    assert not [note for note in found["notes"] if "serves" in note["text"]]
+    assert "as Kafka 3.9.2" in found["facts"]["Ottla"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--as", "9.9"], "diff --as 9.9: there is no release 9.9; the releases are 2.8"),
+        (["--as", "3.9", "--ottla", "127.0.0.1:1"], "expected one of --as and --ottla"),
+    ],
+)
+def test_a_release_that_cannot_be_had_says_why(
+    words: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["diff", "--with", "127.0.0.1:1", *words]) == 2
+    assert why in capsys.readouterr().err
+
+
 PLANTED: list[tuple[str, dict[str, Any], list[str], str, str]] = [
     ("error", {"api": "EndTxn", "times": 1, "code": "INVALID_TXN_STATE"},
      ["admin", "transactions"], "EndTxn", "error_code"),
