@@ -18,6 +18,7 @@ from ottla.coordinator.consumer.records import ConsumerRemoved, GroupEpoch, Kind
 from ottla.coordinator.group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from ottla.coordinator.group_kinds import GROUP_KINDS, GroupKindEntry, KindRecord
 from ottla.coordinator.group_records import GroupStored, decode, encode
+from ottla.coordinator.group_waits import GroupWaits
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.share.kind import ShareKind
@@ -104,6 +105,9 @@ class Queues(GroupKind):
 
     def state_of(self, group_id: str) -> str:
         return "Stable"
+
+    def waits_of(self, group_id: str) -> GroupWaits:
+        return GroupWaits(())
 
     def removal(self, group_id: str) -> Sequence[KindRecord]:
         return [QueueRecord(group_id)]
