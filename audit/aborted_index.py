@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .rows import ABORT, AbortedEntry, Batch, PartitionTransaction, SegmentStart
+from .rows import ABORT, AbortedEntry, LogBatch, PartitionTransaction, SegmentStart
 from .rules import Finding, evidence
 
 _MISSING_KEPT: Final = 100
@@ -35,7 +35,7 @@ class IndexFold:
         yield from self._missing
         self._missing.clear()
 
-    def batch(self, batch: Batch, last_hole: int) -> Iterator[Finding]:
+    def batch(self, batch: LogBatch, last_hole: int) -> Iterator[Finding]:
         """A batch, before it is judged: the waiting entry must be of this one."""
         entry = self._entry
         if entry is None:
@@ -45,18 +45,18 @@ class IndexFold:
         ):
             yield from self.end(last_hole)
 
-    def claims(self, batch: Batch) -> bool:
+    def claims(self, batch: LogBatch) -> bool:
         """Whether the waiting entry is of this batch."""
         return self._entry is not None and self._entry.last_offset == batch.base_offset
 
-    def committed(self, marker: Batch) -> Iterator[Finding]:
+    def committed(self, marker: LogBatch) -> Iterator[Finding]:
         """A commit marker, for which an entry waits."""
         entry, self._entry = self._entry, None
         if entry is not None:
             yield _finding("aborted-index-extra", "its marker is a commit", entry, marker)
 
     def aborted(
-        self, ended: PartitionTransaction, stable_offset: int, before: Batch | None
+        self, ended: PartitionTransaction, stable_offset: int, before: LogBatch | None
     ) -> Iterator[Finding]:
         """An abort marker ended a transaction with data.
 
@@ -102,7 +102,7 @@ class IndexFold:
 
 
 def _finding(
-    rule: str, why: str, entry: AbortedEntry, *others: Batch | PartitionTransaction
+    rule: str, why: str, entry: AbortedEntry, *others: LogBatch | PartitionTransaction
 ) -> Finding:
     return Finding(
         rule,

@@ -11,7 +11,7 @@ from ..protocol.errors import Malformed, Refused
 from ..protocol.messages import decode_data, decode_offset_key
 from ..protocol.records import records_in
 from .coordinator import DEAD, STATE_TOPIC, STATES
-from .rows import ABORT, COMMIT, UNREADABLE, Batch, CoordinatorRecord, OffsetRecord
+from .rows import ABORT, COMMIT, UNREADABLE, CoordinatorRecord, LogBatch, OffsetRecord
 from .rules import Finding
 
 _STATE_KEY: Final = 0
@@ -20,7 +20,7 @@ _OFFSET_KEYS: Final = (0, 1)
 
 def batch_row(
     topic: str, partition: int, header: BatchHeader, data: Bytes, *, crc_ok: bool = True
-) -> Batch:
+) -> LogBatch:
     """A batch's row.
 
     Args:
@@ -38,7 +38,7 @@ def batch_row(
             else:
                 kind = COMMIT if marker.commit else ABORT
                 coordinator_epoch = marker.coordinator_epoch
-    return Batch(
+    return LogBatch(
         topic,
         partition,
         header.base_offset,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from .rows import COMMIT, Batch, KeyRow
+from .rows import COMMIT, KeyRow, LogBatch
 from .rules import Finding, evidence
 
 COMMITTED = "committed"
@@ -23,7 +23,7 @@ class FateFold:
     def __init__(self) -> None:
         self._results: dict[int, str] = {}
 
-    def fate(self, batch: Batch) -> str:
+    def fate(self, batch: LogBatch) -> str:
         """The fate of a data batch; the empty text for a control batch."""
         if batch.control:
             return self.of(batch.producer_id, batch.control_type)

@@ -18,7 +18,7 @@ from .rows import (
     NONE,
     UNREADABLE,
     AbortedEntry,
-    Batch,
+    LogBatch,
     LogRow,
     PartitionSummary,
     PartitionTransaction,
@@ -43,15 +43,15 @@ class _Producer:
     def __init__(self, epoch: int, *, is_unknown: bool) -> None:
         self.epoch = epoch
         self.is_unknown = is_unknown  # its first batches may be deleted
-        self.batches: list[Batch] = []  # the last ones of this epoch
-        self.last: Batch | None = None  # the last batch or marker
-        self.marker: Batch | None = None  # the last marker
-        self.fence: Batch | None = None  # the marker that began this epoch
+        self.batches: list[LogBatch] = []  # the last ones of this epoch
+        self.last: LogBatch | None = None  # the last batch or marker
+        self.marker: LogBatch | None = None  # the last marker
+        self.fence: LogBatch | None = None  # the marker that began this epoch
         self.coordinator_epoch = NONE
-        self.first: Batch | None = None  # of the open transaction
+        self.first: LogBatch | None = None  # of the open transaction
         self.records = 0
 
-    def begin(self, epoch: int, fence: Batch | None) -> None:
+    def begin(self, epoch: int, fence: LogBatch | None) -> None:
         self.epoch = epoch
         self.fence = fence
         self.batches.clear()
@@ -85,7 +85,7 @@ class PartitionFold:
         self._open: dict[int, int] = {}  # first offset of each open transaction, rising
         self._producers_kept = self._forgets_at = producers_kept
         self._index = IndexFold()
-        self._previous: Batch | None = None
+        self._previous: LogBatch | None = None
         self._start = NONE
         self._next = NONE
         self._last_hole = NONE
@@ -133,7 +133,7 @@ class PartitionFold:
             self._newest_ms,
         )
 
-    def _batch(self, batch: Batch) -> Iterator[Out]:
+    def _batch(self, batch: LogBatch) -> Iterator[Out]:
         if not batch.crc_ok:
             self._is_damaged = True
             yield self._finding("damaged-batch", "the CRC of the batch is wrong", batch)
@@ -158,7 +158,7 @@ class PartitionFold:
         if batch.max_timestamp > self._newest_ms:
             self._newest_ms = batch.max_timestamp
 
-    def _order(self, batch: Batch) -> Iterator[Finding]:
+    def _order(self, batch: LogBatch) -> Iterator[Finding]:
         """Offsets and leader epochs; notes a hole."""
         before = self._previous
         if self._start == NONE:
@@ -181,7 +181,7 @@ class PartitionFold:
 
     # Data
 
-    def _data(self, batch: Batch) -> Iterator[Out]:
+    def _data(self, batch: LogBatch) -> Iterator[Out]:
         state = self._producers.get(batch.producer_id)
         if state is None:
             state = self._new_producer(batch, is_unknown=False)
@@ -208,7 +208,7 @@ class PartitionFold:
                 self._open[batch.producer_id] = batch.base_offset
             state.records += batch.records
 
-    def _sequence(self, batch: Batch, state: _Producer) -> Iterator[Finding]:
+    def _sequence(self, batch: LogBatch, state: _Producer) -> Iterator[Finding]:
         """Check a batch against the one before of the same epoch."""
         last = state.batches[-1] if state.batches else None
         if last is None:
@@ -232,14 +232,14 @@ class PartitionFold:
         text = f"sequence {batch.base_sequence} follows {last.last_sequence}"
         yield self._finding(rule, text, batch, last)
 
-    def _is_excused(self, batch: Batch, state: _Producer) -> bool:
+    def _is_excused(self, batch: LogBatch, state: _Producer) -> bool:
         """Whether a batch between may have been removed, or the producer's state expired."""
         last = state.last
         if last is None or self._last_hole > last.last_offset:
             return True
         return batch.max_timestamp - last.max_timestamp >= self._expiration_ms
 
-    def _old_epoch(self, batch: Batch, state: _Producer) -> Finding:
+    def _old_epoch(self, batch: LogBatch, state: _Producer) -> Finding:
         text = f"a batch of epoch {batch.producer_epoch} follows epoch {state.epoch}"
         if state.fence is not None:
             return self._finding("fenced-write", text, batch, state.fence)
@@ -247,7 +247,7 @@ class PartitionFold:
 
     # Markers
 
-    def _marker(self, batch: Batch) -> Iterator[Out]:
+    def _marker(self, batch: LogBatch) -> Iterator[Out]:
         if batch.records == 0:
             return  # compaction left the header alone
         if batch.control_type == UNREADABLE:
@@ -280,7 +280,7 @@ class PartitionFold:
         state.coordinator_epoch = max(state.coordinator_epoch, batch.coordinator_epoch)
 
     def _transaction(
-        self, first: Batch, state: _Producer, marker: Batch | None
+        self, first: LogBatch, state: _Producer, marker: LogBatch | None
     ) -> PartitionTransaction:
         has_data = state.first is not None
         last = state.batches[-1] if has_data and state.batches else first
@@ -308,7 +308,7 @@ class PartitionFold:
             self._last_hole > (NONE if state.marker is None else state.marker.base_offset),
         )
 
-    def _new_producer(self, batch: Batch, *, is_unknown: bool) -> _Producer:
+    def _new_producer(self, batch: LogBatch, *, is_unknown: bool) -> _Producer:
         if len(self._producers) >= self._forgets_at:
             self._forget_silent()
             self._forgets_at = max(self._producers_kept, 2 * len(self._producers))
@@ -324,7 +324,9 @@ class PartitionFold:
             if is_silent and state.first is None:
                 del self._producers[producer_id]
 
-    def _finding(self, rule: str, text: str, batch: Batch, other: Batch | None = None) -> Finding:
+    def _finding(
+        self, rule: str, text: str, batch: LogBatch, other: LogBatch | None = None
+    ) -> Finding:
         return Finding(
             rule,
             text,

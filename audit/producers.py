@@ -24,7 +24,7 @@ _TIMEOUT_CHECK_MS: Final = 10_000  # transaction.abort.timed.out.transaction.cle
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ProducerFacts:
     """The facts that the rules of producers need.
 
     Attributes:
@@ -68,7 +68,7 @@ def sort_key(row: ProducerRow) -> tuple[int, str, int, int, int, int, int]:
 class ProducerFold:
     """The rows of one producer id, in the order of `sort_key`."""
 
-    def __init__(self, producer_id: int, cluster: Cluster) -> None:
+    def __init__(self, producer_id: int, cluster: ProducerFacts) -> None:
         self._producer_id = producer_id
         self._cluster = cluster
         self._standings: dict[str, Standing] = {}

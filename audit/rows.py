@@ -48,7 +48,7 @@ class AbortedEntry(NamedTuple):
     last_stable_offset: int
 
 
-class Batch(NamedTuple):
+class LogBatch(NamedTuple):
     """The header of a record batch (DefaultRecordBatch), with the content of a marker.
 
     Attributes:
@@ -81,7 +81,7 @@ class Batch(NamedTuple):
     position: int = 0
 
 
-LogRow = SegmentStart | AbortedEntry | Batch
+LogRow = SegmentStart | AbortedEntry | LogBatch
 
 
 class PartitionTransaction(NamedTuple):

@@ -21,7 +21,7 @@ class Severity(StrEnum):
     NOTICE = "notice"
 
 
-class Rule(NamedTuple):
+class AuditRule(NamedTuple):
     """One rule.
 
     Attributes:
@@ -95,199 +95,201 @@ _INDEX: Final = "KIP-98, AbortedTxn"
 
 _ALL: Final = (
     # One partition
-    Rule(
+    AuditRule(
         "damaged-batch", "The CRC of each batch is right.", "DefaultRecordBatch.ensureValid", LOST,
     ),
-    Rule(
+    AuditRule(
         "offset-overlap", "Offsets rise from batch to batch.", "LogValidator", INCONSISTENT,
     ),
-    Rule(
+    AuditRule(
         "offset-gap", "A log that is not compacted has no hole.", "LogValidator", LOST,
     ),
-    Rule(
+    AuditRule(
         "leader-epoch-back", "Leader epochs never go back along a log.",
         "KIP-101, LeaderEpochFileCache", INCONSISTENT,
     ),
-    Rule(
+    AuditRule(
         "sequence-gap", "A producer's sequence numbers have no gap in an epoch.", _IDEMPOTENCE,
         LOST,
     ),
-    Rule(
+    AuditRule(
         "sequence-duplicate", "No batch of a producer is twice in a log.", _IDEMPOTENCE, DUPLICATE,
     ),
-    Rule(
+    AuditRule(
         "sequence-back", "A producer's sequence numbers never go back in an epoch.", _IDEMPOTENCE,
         DUPLICATE,
     ),
-    Rule(
+    AuditRule(
         "sequence-start", "The first sequence number of a new epoch is 0.", _IDEMPOTENCE, LOST,
     ),
-    Rule(
+    AuditRule(
         "epoch-back", "A producer's epoch never goes back.", _EPOCHS, ZOMBIE,
     ),
-    Rule(
+    AuditRule(
         "fenced-write", "A producer writes nothing after a marker of a later epoch fenced it.",
         "KIP-98, KIP-890, ProducerStateManager", ZOMBIE,
     ),
-    Rule(
+    AuditRule(
         "marker-epoch-back", "The epoch of a marker is never below its producer's.", _EPOCHS,
         BROKEN,
     ),
-    Rule(
+    AuditRule(
         "coordinator-epoch-back", "The coordinator epoch of a producer's markers never goes back.",
         "KIP-98, ProducerAppendInfo.checkCoordinatorEpoch", ZOMBIE,
     ),
-    Rule(
+    AuditRule(
         "marker-without-transaction",
         "Each marker ends a transaction that has data, or of which the coordinator knows.",
         _MARKERS, BROKEN,
     ),
-    Rule(
+    AuditRule(
         "marker-repeated", "Each transaction has exactly one marker in each of its partitions.",
         _MARKERS, BROKEN, Severity.WARNING,
     ),
-    Rule(
+    AuditRule(
         "marker-resent", "A new coordinator may write the markers of its predecessor again.",
         "KIP-98, WriteTxnMarkers", "", Severity.NOTICE,
     ),
-    Rule(
+    AuditRule(
         "markers-contradict", "No transaction is both committed and aborted on a partition.",
         _MARKERS, TORN,
     ),
-    Rule(
+    AuditRule(
         "marker-unreadable", "Each control batch of a producer is one marker.", _MARKERS, UNSEEN,
     ),
-    Rule(
+    AuditRule(
         "plain-batch-in-transaction",
         "A producer with an open transaction writes only transactional batches.",
         "ProducerAppendInfo.appendDataBatch", PRECOMMITTED,
     ),
-    Rule(
+    AuditRule(
         "transactional-without-producer", "Each transactional batch has a producer id.",
         "DefaultRecordBatch", UNSEEN,
     ),
-    Rule(
+    AuditRule(
         "aborted-index-missing", "Each aborted transaction is in the index of its segment.", _INDEX,
         ABORTED_READ,
     ),
-    Rule(
+    AuditRule(
         "aborted-index-extra", "Each entry of the index has its abort marker.", _INDEX, LOST,
     ),
-    Rule(
+    AuditRule(
         "aborted-index-late", "An entry of the index begins with its transaction.", _INDEX,
         ABORTED_READ,
     ),
-    Rule(
+    AuditRule(
         "aborted-index-early", "An entry of the index begins behind the producer's last marker.",
         _INDEX, LOST,
     ),
-    Rule(
+    AuditRule(
         "aborted-index-stable-offset",
         "The last stable offset of an entry is not behind the first open transaction.",
         "TransactionIndex.collectAbortedTxns", ABORTED_READ,
     ),
     # The coordinator's log
-    Rule(
+    AuditRule(
         "illegal-transition", "States of a transactional id follow each other as allowed.",
         "TransactionState.VALID_PREVIOUS_STATES", BROKEN,
     ),
-    Rule(
+    AuditRule(
         "state-epoch-back", "The coordinator never takes an epoch back.", _STATES, ZOMBIE,
     ),
-    Rule(
+    AuditRule(
         "state-producer-changed", "A producer id changes only between transactions.",
         "KIP-360, KIP-890, TransactionMetadata", BROKEN,
     ),
-    Rule(
+    AuditRule(
         "partitions-lost", "A transaction loses no partition until its markers are written.",
         _STATES, TORN,
     ),
-    Rule(
+    AuditRule(
         "expired-while-open", "No transactional id expires with an open transaction.",
         "TransactionStateManager.removeExpiredTransactionalIds", LOST,
     ),
-    Rule(
+    AuditRule(
         "wrong-coordinator", "A transactional id is in the partition of its hash.",
         "TransactionStateManager.partitionFor", BROKEN,
     ),
-    Rule(
+    AuditRule(
         "state-unreadable", "Each record of the coordinator's log can be decoded.",
         "TransactionLogValue", BROKEN,
     ),
     # The coordinator's log and the partitions
-    Rule(
+    AuditRule(
         "marker-missing", "A complete transaction has a marker in each of its partitions.",
         _MARKERS, TORN,
     ),
-    Rule(
+    AuditRule(
         "marker-contradicts-decision", "Each marker is as the coordinator decided.", _MARKERS, TORN,
     ),
-    Rule(
+    AuditRule(
         "commit-without-decision", "Each committed transaction was decided by the coordinator.",
         "KIP-98, KIP-890", TORN,
     ),
-    Rule(
+    AuditRule(
         "abort-without-decision", "An operator may abort a transaction without its coordinator.",
         "KIP-664, WriteTxnMarkers", "", Severity.NOTICE,
     ),
-    Rule(
+    AuditRule(
         "hanging-transaction", "Each open transaction is open for its coordinator too.",
         "KIP-664, KIP-890", UNSEEN,
     ),
-    Rule(
+    AuditRule(
         "overdue-transaction", "A transaction is aborted when its timeout has passed.",
         "TransactionStateManager.timedOutTransactions", UNSEEN, Severity.WARNING,
     ),
-    Rule(
+    AuditRule(
         "unfinished-decision", "A decided transaction waits for its markers.",
         "TransactionMarkerChannelManager", "", Severity.NOTICE,
     ),
-    Rule(
+    AuditRule(
         "epoch-unassigned", "Each epoch of a transactional producer is from its coordinator.",
         "InitProducerId", ZOMBIE,
     ),
-    Rule(
+    AuditRule(
         "producer-id-shared", "No two transactional ids have one producer id.", "ProducerIdManager",
         BROKEN,
     ),
-    Rule(
+    AuditRule(
         "producer-id-unallocated", "Each producer id is from a block that the controller gave out.",
         "KIP-730, ProducerIdsRecord", BROKEN,
     ),
     # Committed offsets
-    Rule(
+    AuditRule(
         "offset-back", "The offset of a group moves forward from transaction to transaction.",
         "KIP-447", BACKWARDS, Severity.WARNING,
     ),
-    Rule(
+    AuditRule(
         "offset-beside-transaction",
         "No plain commit moves an offset while a transaction holds it.", "KIP-447", DUPLICATE,
     ),
-    Rule(
+    AuditRule(
         "offset-outside-transaction",
         "A group that commits in transactions moves its offsets only with them.", "KIP-447", LOST,
         Severity.WARNING,
     ),
-    Rule(
+    AuditRule(
         "offset-beyond-end", "A committed offset is not behind the end of its partition.",
         "OffsetMetadataManager", LOST, Severity.WARNING,
     ),
-    Rule(
+    AuditRule(
         "wrong-group-coordinator", "The offsets of a group are in the partition of its hash.",
         "GroupCoordinatorService.partitionFor", BROKEN,
     ),
     # Input and output
-    Rule("key-lost", "Each consumed record is in the output.", "jepsen.tests.kafka", LOST),
-    Rule("key-duplicated", "No record is in the output twice.", "jepsen.tests.kafka", DUPLICATE),
-    Rule(
+    AuditRule("key-lost", "Each consumed record is in the output.", "jepsen.tests.kafka", LOST),
+    AuditRule(
+        "key-duplicated", "No record is in the output twice.", "jepsen.tests.kafka", DUPLICATE,
+    ),
+    AuditRule(
         "key-from-aborted", "The output has no record of an aborted input.", "jepsen.tests.kafka",
         ABORTED_READ,
     ),
-    Rule(
+    AuditRule(
         "key-from-open", "The output has no record of an open input.", "jepsen.tests.kafka",
         PRECOMMITTED,
     ),
-    Rule(
+    AuditRule(
         "key-unexpected", "Each record of the output has an input.", "jepsen.tests.kafka",
         INCONSISTENT,
     ),
@@ -296,4 +298,4 @@ _ALL: Final = (
 RULES: Final = {rule.id: rule for rule in _ALL}
 """All rules by their ids, in the order of the report."""
 
-__all__ = ["RULES", "Finding", "Rule", "Severity", "evidence"]
+__all__ = ["RULES", "AuditRule", "Finding", "Severity", "evidence"]

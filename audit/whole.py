@@ -13,7 +13,7 @@ from operator import attrgetter
 from .coordinator import STATE_TOPIC, CoordinatorFold, StateLog
 from .offsets import OFFSETS_TOPIC, OffsetsFold
 from .partition import PartitionFold
-from .producers import Cluster, ProducerFold, ProducerRow, sort_key
+from .producers import ProducerFacts, ProducerFold, ProducerRow, sort_key
 from .rows import (
     AbortedEntry,
     CoordinatorRecord,
@@ -34,7 +34,7 @@ class Logs:
         compacted: topics that may have holes; None: all.
         unreadable: findings of records that could not become rows.
         next_producer_id: by the metadata log; -1: unknown.
-        live_from_ms: see `Cluster`.
+        live_from_ms: see `ProducerFacts`.
     """
 
     rows: list[LogRow] = field(default_factory=list)
@@ -104,11 +104,11 @@ def audit(logs: Logs) -> Outcome:
     return outcome
 
 
-def cluster_of(partitions: Iterable[PartitionSummary]) -> Cluster:
+def cluster_of(partitions: Iterable[PartitionSummary]) -> ProducerFacts:
     """The facts for the rules of producers, from the summaries of all partitions."""
     every = {(each.topic, each.partition): each for each in partitions}
     states = [each for each in every.values() if each.topic == STATE_TOPIC]
-    return Cluster(
+    return ProducerFacts(
         every,
         has_coordinators=bool(states),
         is_whole=all(each.is_whole for each in states),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ..coordinator.partitioning import partition_for
 from ..metadata.catalog import TRANSACTION_STATE, Catalog, ResourceType, Topic
 from ..metadata.features import OTTLAS, why_unreadable
-from ..metadata.fencing import balanced
+from ..metadata.leader_changes import balanced
 from ..protocol.errors import Code, Refused
 from ..storage.disk.damage import Damage
 from ..storage.disk.files import Files, RealFiles

@@ -27,8 +27,8 @@ from .net.sockets import NodeSockets
 from .node import Node
 from .scheduling.garbage import Garbage
 from .settings.config import BrokerConfig
-from .settings.fates import is_tiered, lines_at_start
 from .settings.quorum import Part, Place, with_kafkas_replication
+from .settings.support import is_tiered, lines_at_start
 from .variants import USUAL, Variants
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ..client.admin.cluster import Cluster, describe_cluster
+from ..client.admin.cluster import ClusterDescription, describe_cluster
 from ..client.admin.offsets import Place
 from ..client.cluster_client import Client
 from ..protocol.errors import code_name
@@ -52,7 +52,7 @@ class Catalog(NamedTuple):
         topics: by name, sorted.
     """
 
-    cluster: Cluster
+    cluster: ClusterDescription
     topics: dict[str, Topic]
 
     def leader(self, place: Place) -> int:

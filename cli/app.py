@@ -21,6 +21,7 @@ COMMANDS: Final = (
     "bench", "version", "template",
 )  # fmt: skip
 """The commands in the order of the help page; each is a module of this package."""
+_HELP_PAGES: Final = {"serve", "health", "template"}  # what runs without typer: see help_pages/
 
 _HELP: Final = "A Kafka-compatible broker for one machine, and commands for any Kafka cluster."
 _EPILOG: Final = (
@@ -99,7 +100,8 @@ def made(names: Sequence[str]) -> typer.Typer:
 
     root.__doc__ = _HELP
     for name in names:
-        import_module(f"ottla.cli.{name}").add(app)
+        module = f"help_pages.{name}" if name in _HELP_PAGES else name
+        import_module(f"ottla.cli.{module}").add(app)
     return app
 
 

@@ -109,7 +109,7 @@ def _describe(config: BrokerConfig, names: Sequence[str]) -> Iterator[str]:
         return
     from ..broker.settings.broker_settings import BROKER_SETTINGS
     from ..broker.settings.docs import documentation
-    from ..broker.settings.fates import limits
+    from ..broker.settings.support import limits
     from ..metadata.catalog import ResourceType
 
     for setting in BROKER_SETTINGS.shown():

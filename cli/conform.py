@@ -24,7 +24,7 @@ from .progress import counting
 from .shared_options import AsJson, about, check_writable, guarded
 
 if TYPE_CHECKING:
-    from ..trials.conform.scenario_run import Plan
+    from ..trials.conform.scenario_run import RunPlan
 
 
 def add(app: typer.Typer) -> None:
@@ -92,10 +92,10 @@ def _conform(
     check_writable("conform --html", html)
     if command:
         from ..trials.conform.copy_rules import OF_TRANSACTIONS
-        from ..trials.conform.scenario_run import Plan
+        from ..trials.conform.scenario_run import RunPlan
 
         left_out = OF_TRANSACTIONS if at_least_once else ()
-        results = _ran(scenario or [], Plan(command, rule or [], timeout, traces, left_out))
+        results = _ran(scenario or [], RunPlan(command, rule or [], timeout, traces, left_out))
     else:
         results = [_judged(trace, rule or [], client or [])]
     results = accepted.applied(results)
@@ -169,7 +169,7 @@ def _list(patterns: Sequence[str], *, as_json: bool) -> int:
     return 0
 
 
-def _ran(patterns: Sequence[str], plan: Plan) -> list[Result]:
+def _ran(patterns: Sequence[str], plan: RunPlan) -> list[Result]:
     """The verdict on a program in each scenario, up to one where it does not work at all.
 
     Raises CannotRun.

@@ -11,7 +11,7 @@ from ..console.options import CannotRun, address
 from .shared_options import check_writable, guarded
 
 if TYPE_CHECKING:
-    from ..trials.diff.mirror_run import Compared, Plan
+    from ..trials.diff.mirror_run import Compared, MirrorPlan
 
 
 def add(app: typer.Typer) -> None:
@@ -73,14 +73,14 @@ def _diff(
         _check_release(release)
     check_writable("diff --out", out)
     from ..trials.diff.mirror import side_named
-    from ..trials.diff.mirror_run import Plan, run
+    from ..trials.diff.mirror_run import MirrorPlan, run
     from ..trials.process_groups import ending_with_command
 
     try:
         answering = side_named(answers)
     except ValueError:
         raise CannotRun(f"diff --answers {answers}: expected kafka or ottla") from None
-    plan = Plan(
+    plan = MirrorPlan(
         address(kafka),
         address(ottla) if ottla else None,
         answering,
@@ -106,7 +106,7 @@ def _check_release(name: str) -> None:
         raise CannotRun(f"diff --as {name}: {unknown}") from None
 
 
-def _sent_again(plan: Plan, replay: Path | None, trace: Path | None) -> Compared:
+def _sent_again(plan: MirrorPlan, replay: Path | None, trace: Path | None) -> Compared:
     from ..trials.diff.recording_replay import run_report, run_trace
 
     if replay is not None:

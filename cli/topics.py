@@ -206,9 +206,9 @@ def _configs(
 ) -> int:
     """Print or change the settings of a topic; a line that begins with # is a default."""
     changes = [
-        (name, configs.Operation.SET, value)
+        (name, configs.ConfigOperation.SET, value)
         for name, value in read_pairs(changed or [], "--set").items()
-    ] + [(name, configs.Operation.DELETE, None) for name in unset or []]
+    ] + [(name, configs.ConfigOperation.DELETE, None) for name in unset or []]
     with client_of(bootstrap) as client:
         if changes:
             configs.alter_settings(client, configs.Resource.TOPIC, topic, changes)

@@ -16,7 +16,7 @@ from ..console.tables import print_error, print_json
 from .shared_options import AsJson, about, check_writable, guarded
 
 if TYPE_CHECKING:
-    from ..trials.torture.campaign import Plan, Report
+    from ..trials.torture.campaign import CampaignPlan, Report
     from ..trials.torture.contract import Contract
     from ..trials.torture.scenario_file import Application
 
@@ -138,7 +138,7 @@ def _torture(
         raise CannotRun("torture: expected -- and a command, or --replay FILE")
     check_writable("torture --junit", junit)
     check_writable("torture --file", file)
-    from ..trials.torture.campaign import Plan
+    from ..trials.torture.campaign import CampaignPlan
     from ..trials.torture.scenario_file import Application
     from ..trials.torture.schedule import Data, Schedule
 
@@ -152,7 +152,7 @@ def _torture(
         records=records, partitions=partitions, output_partitions=partitions,
         portions=min(records, Data().portions),
     )  # fmt: skip
-    plan = Plan(
+    plan = CampaignPlan(
         runs=runs, seed=seed, base=Schedule(copies=copies, data=data), most_steps=most_steps,
         hazards=hazards, without=_actions(without or []), jobs=jobs, shrink_s=shrink_time,
     )  # fmt: skip
@@ -189,7 +189,9 @@ def _contract(application: Application) -> Contract:
         raise CannotRun(f"torture {wrong}") from None
 
 
-def _ran(application: Application, plan: Plan, junit: Path | None, *, every_run: bool) -> Report:
+def _ran(
+    application: Application, plan: CampaignPlan, junit: Path | None, *, every_run: bool
+) -> Report:
     """The report of a campaign. Raises CannotRun.
 
     Args:
@@ -228,7 +230,7 @@ def _cannot_run() -> Iterator[None]:
 
 
 def _told(
-    application: Application, plan: Plan, report: Report, files: Files, *, as_json: bool
+    application: Application, plan: CampaignPlan, report: Report, files: Files, *, as_json: bool
 ) -> int:
     """Print and write what was found; the exit status."""
     from ..trials.torture import reports

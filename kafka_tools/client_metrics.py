@@ -7,7 +7,7 @@ from typing import Final
 from uuid import uuid4
 
 from ..client.admin import configs as admin_configs
-from ..client.admin.configs import Operation, Resource
+from ..client.admin.configs import ConfigOperation, Resource
 from ..client.cluster_client import Client
 from .options import Options, WrongOptions, forbid, has
 from .session import Failure
@@ -62,7 +62,7 @@ def _run(client: Client, given: argparse.Namespace) -> None:
         _describe(client, given.name)
     elif given.delete:
         found = admin_configs.describe_settings(client, Resource.CLIENT_METRICS, given.name)
-        removed = [(each.name, Operation.DELETE, None) for each in found]
+        removed = [(each.name, ConfigOperation.DELETE, None) for each in found]
         admin_configs.alter_settings(client, Resource.CLIENT_METRICS, given.name, removed)
         line(f"Deleted client metrics config for {given.name}.")
     else:
@@ -87,12 +87,12 @@ def _describe(client: Client, name: str | None) -> None:
 
 
 def _alter(client: Client, name: str, given: argparse.Namespace) -> None:
-    changes: list[tuple[str, Operation, str | None]] = []
+    changes: list[tuple[str, ConfigOperation, str | None]] = []
     for option, setting in _CHANGES.items():
         value = getattr(given, option)
         if value is not None:
-            changes.append((setting, Operation.SET, value) if value
-                           else (setting, Operation.DELETE, None))  # fmt: skip
+            changes.append((setting, ConfigOperation.SET, value) if value
+                           else (setting, ConfigOperation.DELETE, None))  # fmt: skip
     admin_configs.alter_settings(client, Resource.CLIENT_METRICS, name, changes)
 
 

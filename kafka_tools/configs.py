@@ -13,7 +13,7 @@ from ..client.admin import cluster as admin_cluster
 from ..client.admin import configs as admin_configs
 from ..client.admin import groups as admin_groups
 from ..client.admin import topics as admin_topics
-from ..client.admin.configs import MECHANISMS, Operation, Resource, Source
+from ..client.admin.configs import MECHANISMS, ConfigOperation, Resource, Source
 from ..client.cluster_client import Client
 from .options import Options, WrongOptions, has
 from .session import Failure
@@ -243,10 +243,10 @@ def _alter(client: Client, given: argparse.Namespace, entities: Entities) -> Non
         _alter_quotas(client, entities, added, removed)
     else:
         resource, _ = _RESOURCES[kind]
-        changes: list[tuple[str, Operation, str | None]] = [
-            (key, Operation.SET, value) for key, value in added.items()
+        changes: list[tuple[str, ConfigOperation, str | None]] = [
+            (key, ConfigOperation.SET, value) for key, value in added.items()
         ]
-        changes += [(key, Operation.DELETE, None) for key in removed]
+        changes += [(key, ConfigOperation.DELETE, None) for key in removed]
         admin_configs.alter_settings(client, resource, name or "", changes)
     if name:
         line(f"Completed updating config for {kind[:-1]} {name}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ..client.admin.configs import Operation, Resource, alter_settings
+from ..client.admin.configs import ConfigOperation, Resource, alter_settings
 from ..client.admin.groups import Place
 from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
@@ -99,12 +99,12 @@ def clear_throttles(client: Client, brokers: Iterable[int], topics: Iterable[str
 
 
 def _set(client: Client, resource: Resource, name: str, values: Mapping[str, str]) -> None:
-    changes = [(key, Operation.SET, value) for key, value in values.items()]
+    changes = [(key, ConfigOperation.SET, value) for key, value in values.items()]
     alter_settings(client, resource, name, changes)
 
 
 def _delete(client: Client, resource: Resource, name: str, *keys: str) -> None:
-    alter_settings(client, resource, name, [(key, Operation.DELETE, None) for key in keys])
+    alter_settings(client, resource, name, [(key, ConfigOperation.DELETE, None) for key in keys])
 
 
 def _plural(found: Sequence[object]) -> str:

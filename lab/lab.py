@@ -19,7 +19,7 @@ from .actions.rule_checks import apis_of, check_rule
 from .actions.unusual import unusual_in
 from .rules.orders import LabOrders
 from .rules.rule import ClockAdvance, LeaderMove, OfStep, RuleSpec, TraceSettings, read, shown
-from .rules.rule_table import Rule, can_be_released
+from .rules.rule_table import ActiveRule, can_be_released
 
 if TYPE_CHECKING:
     from ..broker.net.sockets import NodeSockets
@@ -70,7 +70,7 @@ class Lab:
         unusual = list(unusual_in(spec, apis_of(spec.match), self._cluster))
         return {"id": self._added(spec).number, **({"warnings": unusual} if unusual else {})}
 
-    def _added(self, spec: RuleSpec) -> Rule:
+    def _added(self, spec: RuleSpec) -> ActiveRule:
         return self.faults.add(spec, self._clock.monotonic_ms())
 
     def list_faults(self) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ class Lab:
         """Remove all rules; return their number."""
         return {"removed": self.faults.clear()}
 
-    def _rule(self, number: int) -> Rule:
+    def _rule(self, number: int) -> ActiveRule:
         try:
             return self.faults.get(number)
         except KeyError:

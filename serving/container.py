@@ -68,7 +68,7 @@ class CannotStart(Exception):
     """A mistake that the user can correct: one line, exit status 2."""
 
 
-class Plan(NamedTuple):
+class StartPlan(NamedTuple):
     """What a start will do.
 
     Attributes:
@@ -95,7 +95,7 @@ def plan(
     file: Path = MOUNTED_FILE,
     secrets: Path = SECRETS,
     directories: Sequence[Sequence[Path]] = DATA_DIRECTORIES,
-) -> Plan:
+) -> StartPlan:
     """Decide the arguments of `ottla serve`.
 
     Args:
@@ -149,7 +149,8 @@ def plan(
     arguments += ["--answer-health", name_here()]
     cluster_id, notes = _cluster_id(environ, directory)
     notes += _notes(settings, secrets)
-    return Plan([*arguments, *options], cluster_id, notes, directory, users.credentials, topics)
+    words = [*arguments, *options]
+    return StartPlan(words, cluster_id, notes, directory, users.credentials, topics)
 
 
 def log_lines(node_id: int, now: str) -> list[str]:
@@ -187,7 +188,7 @@ def main() -> int:
     return ottla(planned.arguments, partial(_announce, planned.topics))
 
 
-def _format(planned: Plan) -> None:
+def _format(planned: StartPlan) -> None:
     """Make the directory of a new cluster that has users. The tool says what is wrong."""
     import subprocess
     import tempfile

@@ -33,7 +33,7 @@ _METADATA = struct.pack(">ihhihi", 14, 3, 2, 8, -1, -1)
 _TIMEOUT_S = 3.0
 
 
-class Cluster(NamedTuple):
+class ProbedCluster(NamedTuple):
     """A broker's answer to Metadata; `topics` is without internal ones."""
 
     cluster_id: str | None
@@ -55,7 +55,7 @@ def examined(
     timeout_s: float = _TIMEOUT_S,
     with_cluster: bool = True,
     security: ClientSecurity | None = None,
-) -> tuple[str | None, Cluster | None]:
+) -> tuple[str | None, ProbedCluster | None]:
     """The reason why a broker is not healthy, or None; its cluster, or None if it names none."""
     try:
         with closing(_connected((host, port), timeout_s, security)) as connection:
@@ -155,7 +155,7 @@ def health_of(name: str, *, as_json: bool) -> int:
     return 0 if is_healthy else 1
 
 
-def _show(place: str, cluster: Cluster | None, *, as_json: bool) -> None:
+def _show(place: str, cluster: ProbedCluster | None, *, as_json: bool) -> None:
     if as_json:
         found: dict[str, Any] = {"healthy": True, "address": place}
         if cluster is not None:
@@ -188,7 +188,7 @@ def _print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-def _cluster(connection: Connection) -> Cluster | None:
+def _cluster(connection: Connection) -> ProbedCluster | None:
     try:
         return _read_cluster(_Reader(connection.exchange(_METADATA), 4))
     except (OSError, ValueError, struct.error):
@@ -219,7 +219,7 @@ class _Reader:
         self._at += 4 * count
 
 
-def _read_cluster(answer: _Reader) -> Cluster:
+def _read_cluster(answer: _Reader) -> ProbedCluster:
     nodes = []
     for _ in range(answer.number("i")):
         node_id, host, port = answer.number("i"), answer.text() or "", answer.number("i")
@@ -240,4 +240,4 @@ def _read_cluster(answer: _Reader) -> Cluster:
         if not is_internal:
             topics += 1
             partitions += count
-    return Cluster(cluster_id, controller_id, nodes, topics, partitions)
+    return ProbedCluster(cluster_id, controller_id, nodes, topics, partitions)

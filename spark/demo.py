@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from .audit.log_audit import Audit, Total, audit
+from .audit.ledger_audit import Audit, Total, audit
 from .connector import SparkUnavailable, connector_jars, need_java
 from .demo_screen import Kill, print_json, print_results
-from .orders import Fate, Ledger, Moment, create_topics, write_orders
+from .orders import Ledger, Moment, OrderFate, create_topics, write_orders
 from .pipeline import Pipeline
 from .session import session
 
@@ -217,8 +217,8 @@ def _state(demo: Run, pipeline: Pipeline) -> list[tuple[str, str]]:
     return [
         ("transactions", f"{len(ledger.entries)} of {demo.transactions}"),
         ("orders acknowledged", str(len(ledger.acknowledged))),
-        ("orders committed", str(ledger.count(Fate.COMMITTED))),
-        ("orders aborted", str(ledger.count(Fate.ABORTED))),
+        ("orders committed", str(ledger.count(OrderFate.COMMITTED))),
+        ("orders aborted", str(ledger.count(OrderFate.ABORTED))),
         ("Spark: added up", str(pipeline.rows_read("totals"))),
         ("Spark: in the table", str(pipeline.rows_read("table"))),
         ("broker killed", f"{len(demo.kills)} of 2 times" if demo.broker else "no"),

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from rich.console import Console
 from rich.table import Table
 
-from .audit.log_audit import Audit, Total
+from .audit.ledger_audit import Audit, Total
 from .orders import Moment
 
 _WHERE = {Moment.HALF_WRITTEN: "inside an open transaction", Moment.COMMITTING: "during a commit"}

@@ -23,7 +23,7 @@ SCHEMA = "id LONG, transaction INT, region STRING, amount_cents LONG"
 ANSWER_TIMEOUT_S = 60.0
 
 
-class Fate(enum.Enum):
+class OrderFate(enum.Enum):
     """How a transaction ended, as known to its producer."""
 
     OPEN = "open"
@@ -46,7 +46,7 @@ class Entry:
     number: int
     first_id: int
     end_id: int
-    fate: Fate = Fate.OPEN
+    fate: OrderFate = OrderFate.OPEN
 
     def ids(self) -> range:
         """The ids of the orders sent."""
@@ -61,11 +61,11 @@ class Ledger:
     acknowledged: set[int] = field(default_factory=set)
     restarts: int = 0  # producers that replaced a failed one
 
-    def ids(self, *fates: Fate) -> set[int]:
+    def ids(self, *fates: OrderFate) -> set[int]:
         """The ids of the orders in transactions of these fates."""
         return {order for entry in self.entries if entry.fate in fates for order in entry.ids()}
 
-    def count(self, *fates: Fate) -> int:
+    def count(self, *fates: OrderFate) -> int:
         """The number of orders in transactions of these fates."""
         return sum(len(entry.ids()) for entry in list(self.entries) if entry.fate in fates)
 
@@ -204,7 +204,7 @@ class _Writer:
 
         return note
 
-    def _end(self, *, commit: bool) -> Fate:
+    def _end(self, *, commit: bool) -> OrderFate:
         """Commit or abort; retry as long as the client calls that safe."""
         end = self._producer.commit_transaction if commit else self._producer.abort_transaction
         for _ in _until_answered("the end of a transaction"):
@@ -214,9 +214,9 @@ class _Writer:
             except KafkaException as failure:
                 if not _error(failure).retriable():
                     raise
-        return Fate.COMMITTED if commit else Fate.ABORTED
+        return OrderFate.COMMITTED if commit else OrderFate.ABORTED
 
-    def _rescue(self, failure: KafkaException) -> Fate:
+    def _rescue(self, failure: KafkaException) -> OrderFate:
         """After an error: abort if the client requires it, else replace the producer."""
         if _error(failure).txn_requires_abort():
             try:
@@ -227,7 +227,7 @@ class _Writer:
         # before the new one may write. Its fate is then decided, but unknown here.
         self._ledger.restarts += 1
         self._producer = self._new_producer()
-        return Fate.UNKNOWN
+        return OrderFate.UNKNOWN
 
 
 def _error(failure: KafkaException) -> KafkaError:

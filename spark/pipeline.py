@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from .audit.log_audit import Total
+from .audit.ledger_audit import Total
 from .orders import SCHEMA
 
 TRIGGER = "1 second"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..audit.decode import batch_row
 from ..audit.exactly_once import FateFold
 from ..audit.partition import PartitionFold
-from ..audit.rows import Batch
+from ..audit.rows import LogBatch
 from ..audit.rules import Finding
 from ..client.admin.offsets import EARLIEST, LATEST, partition_offsets
 from ..client.cluster_client import Client
@@ -81,7 +81,7 @@ def _inspected(directory: DirectoryReport, place: str) -> PartitionLog:
         may_have_gaps=topic in directory.compacted,
     )
     batches: list[tuple[Segment, int, BatchHeader]] = list(report.batches())
-    rows: list[Batch] = []
+    rows: list[LogBatch] = []
     fold = PartitionFold(topic, int(index), may_have_gaps=topic in directory.compacted)
     findings: list[Finding] = []
     for segment, position, header in batches:
@@ -100,7 +100,7 @@ def _inspected(directory: DirectoryReport, place: str) -> PartitionLog:
 def _records(
     report: PartitionReport,
     batches: list[tuple[Segment, int, BatchHeader]],
-    rows: list[Batch],
+    rows: list[LogBatch],
     fates: list[str],
 ) -> Iterator[LogRecord]:
     try:

@@ -72,9 +72,9 @@ class ShareGroup:
 
     def configure(self, configs: Mapping[str, str]) -> None:
         """Set configs of the group by Kafka's names, such as `share.auto.offset.reset`."""
-        from ..client.admin.configs import Operation, Resource, alter_settings
+        from ..client.admin.configs import ConfigOperation, Resource, alter_settings
 
-        changes = [(name, Operation.SET, value) for name, value in configs.items()]
+        changes = [(name, ConfigOperation.SET, value) for name, value in configs.items()]
         with self._client() as client:
             alter_settings(client, Resource.GROUP, self.group_id, changes)
 

@@ -105,6 +105,9 @@ HANDLERS = {
     *("broker/requests", "broker/runtime", "broker/settings", "broker/scheduling"),
     *BASE,
 }
+KAFKA_TOOL = {
+    *("kafka_tools/options", "kafka_tools/session", "kafka_tools/texts", "kafka_tools/tool"),
+}
 HANDLERS_OF = {
     **dict.fromkeys(("cluster", "configs", "data", "groups", "security", "share"), ()),
     "topics": ("configs",),
@@ -230,6 +233,10 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "client/admin": {"client/cluster_client", "client/retries"},
     "cli/log": {"cli/shared_options"},
+    "cli/help_pages": {"cli/shared_options"},
+    "kafka_tools/groups": KAFKA_TOOL,
+    "kafka_tools/records": KAFKA_TOOL,
+    "kafka_tools/measuring": KAFKA_TOOL | {"kafka_tools/records"},
     "trials/conform": {"trials/program", "trials/trial"},
     "trials/torture": {"trials/conform", "trials/process_groups", "trials/program", "trials/trial"},
     "trials/museum": {"trials/conform", "trials/program", "trials/trial"},
@@ -252,7 +259,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("spark/checkpoint", "spark/connector", "spark/kafka_log", "spark/orders"),
         "spark/session",
     },
-    "verdict/rules": {"verdict/knowledge", "verdict/reading"},
+    "verdict/rules": {"verdict/knowledge", "verdict/message_parts"},
     "verdict/oracle": set(),
 }
 # Further imports of a sub-room, for types alone (`if TYPE_CHECKING`).

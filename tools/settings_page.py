@@ -1,4 +1,4 @@
-"""Writes docs/reference/settings.md: every setting of Kafka 4.4 and its fate."""
+"""Writes docs/reference/settings.md: every setting of Kafka 4.4 and its support."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS
 from ottla.broker.settings.definitions import Table
 from ottla.broker.settings.docs import documentation, why_harmless
-from ottla.broker.settings.fates import Fate, fate_of
+from ottla.broker.settings.support import Support, support_of
 from ottla.broker.settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 from ottla.metadata.catalog import ResourceType
 
 HEAD = """\
 # Settings
 
-Every setting of Apache Kafka 4.4 has one of these fates. `make settings-page` writes this page from
-the tables in `broker/settings/`.
+This is how far every setting of Apache Kafka 4.4 is supported. `make settings-page` writes this
+page from the tables in `broker/settings/`.
 
-| fate | meaning |
+| support | meaning |
 |---|---|
 | works | It does what it does in Kafka. |
 | limited | Only the values in the table and the default are accepted. |
@@ -42,12 +42,12 @@ TABLES = (
     ("Groups", ResourceType.GROUP, GROUP_SETTINGS),
     ("Client metrics", ResourceType.CLIENT_METRICS, METRICS_SETTINGS),
 )
-FATES = {
-    Fate.WORKS: "works",
-    Fate.RULED: "works",
-    Fate.ONLY: "limited",
-    Fate.REFUSED: "refused",
-    Fate.HARMLESS: "harmless",
+WORDS = {
+    Support.WORKS: "works",
+    Support.RULED: "works",
+    Support.ONLY: "limited",
+    Support.REFUSED: "refused",
+    Support.HARMLESS: "harmless",
 }
 
 
@@ -60,16 +60,16 @@ def page() -> str:
 
 
 def _rows(resource_type: ResourceType, table: Table) -> Iterator[str]:
-    yield "| setting | fate | effect, allowed values, or why it changes nothing |"
+    yield "| setting | support | effect, allowed values, or why it changes nothing |"
     yield "|---|---|---|"
     for name in table:
-        fate = fate_of(table[name])
+        support = support_of(table[name])
         text = (
             _sentence(why_harmless(name))
-            if fate is Fate.HARMLESS
+            if support is Support.HARMLESS
             else documentation(resource_type, name)
         )
-        yield f"| `{name}` | {FATES[fate]} | {text} |"
+        yield f"| `{name}` | {WORDS[support]} | {text} |"
 
 
 def _sentence(reason: str) -> str:

@@ -22,9 +22,9 @@ from ...protocol.limits import MAX_TEXT_BYTES
 from ..settings.broker_settings import BROKER_SETTINGS
 from ..settings.config import BrokerConfig, setting_of, validate_topic_configs
 from ..settings.definitions import BadSetting, Kind, Mode, Setting, Table, Wrong, typed
-from ..settings.fates import refusal
 from ..settings.listeners import prefix_of
 from ..settings.rules import check_together
+from ..settings.support import refusal
 from ..settings.topic_settings import (
     GROUP_BOUNDS,
     GROUP_SETTINGS,
@@ -113,7 +113,7 @@ METRICS_MATCHES = frozenset(
 )  # fmt: skip
 
 
-class Operation(IntEnum):
+class ConfigOperation(IntEnum):
     """What IncrementalAlterConfigs does with a setting."""
 
     SET = 0
@@ -142,7 +142,7 @@ def check_request(changes: Sequence[Change]) -> None:
     """Raise Refused for a setting that appears twice or has no value to set."""
     if len({change.name for change in changes}) < len(changes):
         raise Refused(Code.INVALID_REQUEST, "Error due to duplicate config keys")
-    without = [c.name for c in changes if c.value is None and c.operation != Operation.DELETE]
+    without = [c.name for c in changes if c.value is None and c.operation != ConfigOperation.DELETE]
     if without:
         raise Refused(Code.INVALID_REQUEST, f"Null value not supported for : {', '.join(without)}")
 
@@ -154,15 +154,15 @@ def changed(
     settings = dict(present)
     for name, operation, value in changes:
         match operation:
-            case Operation.SET:
+            case ConfigOperation.SET:
                 assert value is not None
                 settings[name] = value
-            case Operation.DELETE:
+            case ConfigOperation.DELETE:
                 settings.pop(name, None)
-            case Operation.APPEND | Operation.SUBTRACT:
-                setting = _list_setting(resource_type, name, Operation(operation))
+            case ConfigOperation.APPEND | ConfigOperation.SUBTRACT:
+                setting = _list_setting(resource_type, name, ConfigOperation(operation))
                 text = settings.get(name, setting.default) or ""
-                settings[name] = _with_entries(text, Operation(operation), value or "")
+                settings[name] = _with_entries(text, ConfigOperation(operation), value or "")
                 if len(settings[name].encode()) > MAX_TEXT_BYTES:
                     raise Refused(Code.INVALID_CONFIG, TOO_LONG)
             case _:
@@ -170,7 +170,7 @@ def changed(
     return settings
 
 
-def _list_setting(resource_type: ResourceType, name: str, operation: Operation) -> Setting:
+def _list_setting(resource_type: ResourceType, name: str, operation: ConfigOperation) -> Setting:
     tables = {ResourceType.TOPIC: TOPIC_SETTINGS, ResourceType.BROKER: BROKER_SETTINGS}
     setting = tables[resource_type].get(name) if resource_type in tables else None
     if setting is not None and setting.kind is Kind.LIST:
@@ -183,10 +183,10 @@ def _list_setting(resource_type: ResourceType, name: str, operation: Operation) 
     raise Refused(Code.INVALID_CONFIG, why)
 
 
-def _with_entries(text: str, operation: Operation, value: str) -> str:
+def _with_entries(text: str, operation: ConfigOperation, value: str) -> str:
     entries = [entry for entry in text.split(",") if entry]
     for entry in value.split(","):
-        if operation is Operation.SUBTRACT:
+        if operation is ConfigOperation.SUBTRACT:
             if entry in entries:
                 entries.remove(entry)
         elif entry not in entries:
@@ -316,10 +316,10 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
         )
     _check_threads(node.config, new)
     _check_with_the_rest(node, name, wanted)
-    _check_fates(new)
+    _check_support(new)
 
 
-def _check_fates(new: Mapping[str, str]) -> None:
+def _check_support(new: Mapping[str, str]) -> None:
     """Refuse values that Kafka accepts and Ottla does not; called after Kafka's own checks."""
     for key, text in new.items():
         setting = setting_of(key)

@@ -1,8 +1,8 @@
-"""Kafka 4.4's broker settings as a text table: name, type, default, check, update mode, fate.
+"""Kafka 4.4's broker settings as a text table: name, type, default, check, update mode, support.
 
-`definitions.Table` reads it; definitions.py explains checks and update modes, fates.py the fates.
-The rows are those of KafkaConfig's ConfigDef in Apache Kafka 4.4.0; tests compare them with the
-answers of such a broker. `OTTLA_DEFAULTS` has the defaults that differ.
+`definitions.Table` reads it; definitions.py explains checks and update modes, support.py the last
+word. The rows are those of KafkaConfig's ConfigDef in Apache Kafka 4.4.0; tests compare them with
+the answers of such a broker. `OTTLA_DEFAULTS` has the defaults that differ.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from ...protocol.errors import Code, Refused
 from ...storage.log_config import LogConfig
 from .broker_settings import BROKER_SETTINGS, FOREIGN, FOREIGN_PREFIXES, OTTLA_DEFAULTS, SYNONYMS
 from .definitions import BadSetting, Kind, Setting, Value, Wrong, typed
-from .fates import LISTENER_PREFIX, is_harmless, refusal
 from .listeners import (
     PLAINTEXT,
     Listener,
@@ -27,6 +26,7 @@ from .listeners import (
     parse_protocols,
     prefix_of,
 )
+from .support import LISTENER_PREFIX, is_harmless, refusal
 from .topic_settings import (
     BROKER_NAMES,
     GROUP_BOUNDS,

@@ -100,7 +100,7 @@ class Setting(NamedTuple):
             "one:a|b", "anycase:a|b", or the name of a check. Of a list: "each:a|b" for its
             entries, "filled" for one or more of any kind.
         mode: its update mode.
-        fate: its support in Ottla, as text (fates.py).
+        support: how far Ottla supports it, as text (support.py).
         earlier_kind: the type that an earlier release of Kafka tells clients; None for the same.
     """
 
@@ -109,7 +109,7 @@ class Setting(NamedTuple):
     default: str | None
     check: str
     mode: Mode
-    fate: str
+    support: str
     earlier_kind: Kind | None = None
 
     @property
@@ -309,7 +309,7 @@ class Table:
 
     Args:
         lines: one line per setting: name, type, default ("null" for none, '""' for the empty text),
-            check, update mode (broker settings only) and fate.
+            check, update mode (broker settings only) and support.
     """
 
     def __init__(self, lines: str) -> None:
@@ -351,14 +351,14 @@ class Table:
         """The setting of this name; KeyError if there is none."""
         known = self._read.get(name)
         if known is None:
-            kind, default, check, *mode, fate = self._lines[name].split()
+            kind, default, check, *mode, support = self._lines[name].split()
             known = self._read[name] = Setting(
                 name,
                 Kind[kind.upper()],
                 {"null": None, '""': ""}.get(default, default),
                 check,
                 Mode[mode[0].upper()] if mode else Mode.RESOURCE,
-                fate,
+                support,
             )
         return known
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from ...metadata.catalog import ResourceType
 from .broker_settings import BROKER_SETTINGS
-from .fates import limits
 from .group_docs import COORDINATOR_DOCS, GROUP_DOCS
+from .support import limits
 from .topic_settings import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 

@@ -1,7 +1,7 @@
 """Kafka 4.4's settings of topics, groups and client-metrics subscriptions, as text tables.
 
-The columns are name, type, default, check and fate (fates.py); `definitions.Table` reads them. The
-default of a topic or group setting holds only if the broker setting in `BROKER_NAMES` or
+The columns are name, type, default, check and support (support.py); `definitions.Table` reads
+them. The default of a topic or group setting holds only if the broker setting in `BROKER_NAMES` or
 `GROUP_BROKER_NAMES` does not give one.
 """
 

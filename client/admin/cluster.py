@@ -30,7 +30,7 @@ class Node(NamedTuple):
     is_fenced: bool
 
 
-class Cluster(NamedTuple):
+class ClusterDescription(NamedTuple):
     """The cluster as DescribeCluster answers it (KIP-919)."""
 
     cluster_id: str
@@ -72,7 +72,7 @@ class Feature(NamedTuple):
     finalized: int | None
 
 
-def describe_cluster(client: Client, *, include_fenced: bool = False) -> Cluster:
+def describe_cluster(client: Client, *, include_fenced: bool = False) -> ClusterDescription:
     """The cluster's id, controller and brokers. Raises ErrorAnswer."""
     body = {"endpoint_type": 1, "include_fenced_brokers": include_fenced}
     answer = client.ask(ApiKey.DESCRIBE_CLUSTER, body)
@@ -81,7 +81,7 @@ def describe_cluster(client: Client, *, include_fenced: bool = False) -> Cluster
         Node(each.broker_id, each.host, each.port, each.rack, each.is_fenced)
         for each in answer.brokers
     )
-    return Cluster(answer.cluster_id, answer.controller_id, nodes)
+    return ClusterDescription(answer.cluster_id, answer.controller_id, nodes)
 
 
 def api_versions(client: Client, node_id: int | None = None) -> dict[int, tuple[int, int]]:

@@ -40,7 +40,7 @@ class Source(IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
 
-class Operation(IntEnum):
+class ConfigOperation(IntEnum):
     """How IncrementalAlterConfigs changes a value (AlterConfigOp.OpType)."""
 
     SET = 0
@@ -103,7 +103,7 @@ def alter_settings(
     client: Client,
     resource: Resource,
     name: str,
-    changes: Sequence[tuple[str, Operation, str | None]],
+    changes: Sequence[tuple[str, ConfigOperation, str | None]],
     *,
     validate_only: bool = False,
 ) -> None:

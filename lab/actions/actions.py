@@ -22,13 +22,13 @@ from .moves import move_coordinator, move_leaders
 
 if TYPE_CHECKING:
     from ...broker.node import Node
-    from ..rules.rule_table import Rule
+    from ..rules.rule_table import ActiveRule
     from .lab_state import LabState
 
 Applied: TypeAlias = Coroutine[object, None, "Body | None"]
 Apply: TypeAlias = Callable[[object], Applied]
 # Any: an action is called with rules of its own type alone.
-Act: TypeAlias = Callable[["Site", "Rule", object, Apply], Applied]
+Act: TypeAlias = Callable[["Site", "ActiveRule", object, Apply], Applied]
 
 _MOST_READ_BYTES: Final = 1 << 20
 ACTS: Final[dict[type[Action], Act]] = {}
@@ -70,15 +70,15 @@ class Site:
         frame = memoryview(self.frame)
         return read_request(read_request_header(frame), frame)
 
-    def fired(self, rule: Rule) -> None:
+    def fired(self, rule: ActiveRule) -> None:
         """Note in the trace that a rule acts."""
         self.lab.traced(rule, self.number)
 
-    def closed(self, rule: Rule) -> DelayedClose:
+    def closed(self, rule: ActiveRule) -> DelayedClose:
         """What closes the connection without an answer."""
         return DelayedClose(f"rule {rule.number} closes the connection", None, 0)
 
-    async def silence(self, rule: Rule) -> None:
+    async def silence(self, rule: ActiveRule) -> None:
         """Wait until the connection or the rule ends; raises what closes the connection."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -96,7 +96,7 @@ class Site:
             self.context.on_end = None
         raise self.closed(rule)
 
-    async def gate(self, rule: Rule) -> None:
+    async def gate(self, rule: ActiveRule) -> None:
         """Wait until the rule is released or removed; raises what closes the connection."""
         released: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
@@ -115,7 +115,7 @@ class Site:
         if ends:
             raise self.closed(rule)
 
-    async def wait_ms(self, rule: Rule, wait_ms: float, *, is_late: bool = False) -> None:
+    async def wait_ms(self, rule: ActiveRule, wait_ms: float, *, is_late: bool = False) -> None:
         """Wait, by the broker's clock, but not longer than the rule is there, or its node runs.
 
         Args:
@@ -173,7 +173,7 @@ def acts(kind: type[Action]) -> Callable[[Act], Act]:
 
 
 @acts(rules.Error)
-async def _error(site: Site, rule: Rule, request: Any, apply: Apply) -> Body | None:
+async def _error(site: Site, rule: ActiveRule, request: Any, apply: Apply) -> Body | None:
     action, context = rule.spec.action, site.context
     assert isinstance(action, rules.Error)
     code = code_of(action.code)
@@ -188,7 +188,7 @@ async def _error(site: Site, rule: Rule, request: Any, apply: Apply) -> Body | N
 
 
 @acts(rules.Delay)
-async def _delay(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _delay(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.Delay)
     wait_ms: float = action.ms
@@ -207,7 +207,7 @@ async def _delay(site: Site, rule: Rule, request: object, apply: Apply) -> Body 
 
 
 @acts(rules.Throttle)
-async def _throttle(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _throttle(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action, context = rule.spec.action, site.context
     assert isinstance(action, rules.Throttle)
     body = await apply(request)
@@ -219,7 +219,7 @@ async def _throttle(site: Site, rule: Rule, request: object, apply: Apply) -> Bo
 
 
 @acts(rules.DropRequest)
-async def _drop_request(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _drop_request(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.DropRequest)
     if action.close:
@@ -229,7 +229,7 @@ async def _drop_request(site: Site, rule: Rule, request: object, apply: Apply) -
 
 
 @acts(rules.DropAnswer)
-async def _drop_answer(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _drop_answer(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.DropAnswer)
     await _wait_for_answer(apply(request))
@@ -240,18 +240,18 @@ async def _drop_answer(site: Site, rule: Rule, request: object, apply: Apply) ->
 
 
 @acts(rules.CloseBefore)
-async def _close_before(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _close_before(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     raise site.closed(rule)
 
 
 @acts(rules.CloseAfter)
-async def _close_after(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _close_after(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     await _wait_for_answer(apply(request))
     raise site.closed(rule)
 
 
 @acts(rules.ApplyTwice)
-async def _apply_twice(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _apply_twice(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.ApplyTwice)
     first = await _wait_for_answer(apply(request))
@@ -260,7 +260,7 @@ async def _apply_twice(site: Site, rule: Rule, request: object, apply: Apply) ->
 
 
 @acts(rules.ApplyLate)
-async def _apply_late(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _apply_late(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.ApplyLate)
     silent = Site(site.lab, site.node, site.context, 0, site._apply)
@@ -280,7 +280,7 @@ async def _apply_late(site: Site, rule: Rule, request: object, apply: Apply) -> 
 
 
 @acts(rules.CutAnswer)
-async def _cut_answer(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _cut_answer(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.CutAnswer)
     frame = site.encoded(await apply(request))
@@ -289,7 +289,7 @@ async def _cut_answer(site: Site, rule: Rule, request: object, apply: Apply) -> 
 
 
 @acts(rules.Hold)
-async def _hold(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _hold(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.Hold)
 
@@ -305,7 +305,7 @@ async def _hold(site: Site, rule: Rule, request: object, apply: Apply) -> Body |
 
 
 @acts(rules.Corrupt)
-async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _corrupt(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.Corrupt)
     change = KINDS[action.what].change
@@ -329,7 +329,7 @@ async def _corrupt(site: Site, rule: Rule, request: object, apply: Apply) -> Bod
     return changed
 
 
-def _answered(site: Site, rule: Rule, action: rules.Corrupt, body: Body) -> Answered:
+def _answered(site: Site, rule: ActiveRule, action: rules.Corrupt, body: Body) -> Answered:
     context, chosen = site.context, rule.partitions_chosen
     return Answered(
         context.api_key, context.version, context.correlation_id, body, rule.draws,
@@ -339,13 +339,13 @@ def _answered(site: Site, rule: Rule, action: rules.Corrupt, body: Body) -> Answ
 
 
 @acts(rules.ForgetSession)
-async def _forget_session(site: Site, rule: Rule, request: Any, apply: Apply) -> Body | None:
+async def _forget_session(site: Site, rule: ActiveRule, request: Any, apply: Apply) -> Body | None:
     site.node.fetch_sessions.end(getattr(request, "session_id", 0) or 0)
     return await apply(request)
 
 
 @acts(rules.MoveLeader)
-async def _move_leader(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _move_leader(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.MoveLeader)
     move_leaders(site.node, site.context, request, rule.partitions_chosen, action.node_id)
@@ -353,7 +353,9 @@ async def _move_leader(site: Site, rule: Rule, request: object, apply: Apply) ->
 
 
 @acts(rules.MoveCoordinator)
-async def _move_coordinator(site: Site, rule: Rule, request: object, apply: Apply) -> Body | None:
+async def _move_coordinator(
+    site: Site, rule: ActiveRule, request: object, apply: Apply
+) -> Body | None:
     action = rule.spec.action
     assert isinstance(action, rules.MoveCoordinator)
     move_coordinator(site.node, site.context, request, action.node_id)

@@ -51,7 +51,7 @@ from .hooked_files import LabFiles, path_of
 if TYPE_CHECKING:
     from ...broker.node_orders import NodeOrders
     from ...protocol.batch import BatchHeader, Bytes
-    from ..rules.rule_table import Rule
+    from ..rules.rule_table import ActiveRule
     from .lab_state import LabState
 
 _COMPLETE: Final = frozenset({State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
@@ -64,7 +64,7 @@ _Value = TypeVar("_Value")
 _log = Log("control")
 
 
-class Step(NamedTuple):
+class BrokerStep(NamedTuple):
     """A step of the broker, as `faults.Sight`."""
 
     point: str
@@ -99,11 +99,11 @@ class Steps:
         self._orders = orders
         self._is_watching = False
         # What each EndTxn has decided that is not answered yet, and the one of this turn.
-        self._endings: OrderedDict[_Request, Step] = OrderedDict()
+        self._endings: OrderedDict[_Request, BrokerStep] = OrderedDict()
         self._ending: _Request | None = None
         # The producers of appends whose events come next, which do not name them.
         self._producers: OrderedDict[tuple[str, int], Collection[int]] = OrderedDict()
-        self._appending: Step | None = None
+        self._appending: BrokerStep | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def watch(self, is_needed: bool) -> None:
@@ -132,34 +132,36 @@ class Steps:
         for step in self._end_steps(event):
             self._reached(step)
 
-    def _end_steps(self, event: object) -> Iterator[Step]:
+    def _end_steps(self, event: object) -> Iterator[BrokerStep]:
         """The steps that an event ends."""
         if isinstance(event, DecisionAppended):
             yield from self._decided(event)
         elif isinstance(event, RequestReceived):
             self._ending = _Request.of(event) if event.api_key is ApiKey.END_TXN else None
         elif isinstance(event, RequestAnswered) and event.api_key is ApiKey.END_TXN:
-            about = self._endings.pop(_Request.of(event), Step("", event.node_id))
+            about = self._endings.pop(_Request.of(event), BrokerStep("", event.node_id))
             yield about._replace(point="before_prepare_answer")
             yield about._replace(point="prepare_answer")
         elif isinstance(event, MarkerAppended):
             at = (event.topic, event.partition)
-            yield Step("marker", self._leader(*at), (at,), (), (event.producer.producer_id,))
+            yield BrokerStep("marker", self._leader(*at), (at,), (), (event.producer.producer_id,))
         elif isinstance(event, OffsetsMaterialized):
             at = (CONSUMER_OFFSETS, event.partition)
             node_id = self._leader(*at)
-            yield Step("offsets_materialized", node_id, (at,), (), (event.producer.producer_id,))
+            yield BrokerStep(
+                "offsets_materialized", node_id, (at,), (), (event.producer.producer_id,)
+            )
         elif isinstance(event, RecordsAppended) and event.topic not in _NO_TOPICS:
             at = (event.topic, event.partition)
             producers = self._producers.pop(at, ())
-            yield Step("produce_append", self._leader(*at), (at,), (), producers)
+            yield BrokerStep("produce_append", self._leader(*at), (at,), (), producers)
         elif isinstance(event, SegmentRolled | SegmentsSwapped):
             point = "segment_roll" if isinstance(event, SegmentRolled) else "swap"
             yield self._of_path(point, event.path)
         elif isinstance(event, SnapshotWritten | ProducerSnapshotWritten):
             yield self._of_path("snapshot", event.path)
 
-    def _decided(self, event: DecisionAppended) -> Iterator[Step]:
+    def _decided(self, event: DecisionAppended) -> Iterator[BrokerStep]:
         place = (event.topic, event.partition)
         at = (place,)
         changed = [each for each in event.outcome.records if isinstance(each, Transaction)]
@@ -173,7 +175,7 @@ class Steps:
         if event.topic == CONSUMER_OFFSETS and event.outcome.records:
             groups = {getattr(each, "group_id", "") for each in event.outcome.records}
             producers = self._producers.pop(place, ())
-            yield Step("group_append", event.node_id, at, (), producers, groups)
+            yield BrokerStep("group_append", event.node_id, at, (), producers, groups)
 
     def _before_append(self, descriptor: int, data: Bytes) -> None:
         found = _topic_of(path_of(descriptor))
@@ -199,7 +201,7 @@ class Steps:
         found = _topic_of(path_of(descriptor))
         if found is None:
             return
-        step, now_ms = Step("sync", None, (found,)), self._cluster.clock.monotonic_ms()
+        step, now_ms = BrokerStep("sync", None, (found,)), self._cluster.clock.monotonic_ms()
         for rule in self._lab.faults.acting_on(step, now_ms, _is_slow):
             action = rule.spec.action
             assert isinstance(action, Disk)
@@ -209,7 +211,7 @@ class Steps:
             over.wait(action.ms / 1000)
             rule.forget(over)
 
-    def _in_loop(self, act: Callable[[Rule], None], rule: Rule) -> None:
+    def _in_loop(self, act: Callable[[ActiveRule], None], rule: ActiveRule) -> None:
         """Do something in the event loop, which may be this thread's."""
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop is closed
@@ -225,7 +227,7 @@ class Steps:
         if path.endswith(".log") and not os.path.exists(path):
             self._begins(self._of_path("before_segment_roll", path))
 
-    def _begins(self, step: Step) -> None:
+    def _begins(self, step: BrokerStep) -> None:
         self._reached(step)
         self._check_alive(step.node_id)
 
@@ -243,13 +245,13 @@ class Steps:
         return node is not None and not node.runs
 
     def _fail(self, found: tuple[str, int]) -> None:
-        for rule in self._acting(Step("append", None, (found,)), "ENOSPC", "EIO"):
+        for rule in self._acting(BrokerStep("append", None, (found,)), "ENOSPC", "EIO"):
             action = rule.spec.action
             assert isinstance(action, Disk)
             number = _ERRORS[action.error]
             raise OSError(number, os.strerror(number))
 
-    def _acting(self, step: Step, *errors: str) -> list[Rule]:
+    def _acting(self, step: BrokerStep, *errors: str) -> list[ActiveRule]:
         """The rules for disks that act on a step."""
         rules = self._lab.faults.acting_on(
             step,
@@ -259,7 +261,7 @@ class Steps:
         self._traced(rules)
         return rules
 
-    def _reached(self, step: Step) -> None:
+    def _reached(self, step: BrokerStep) -> None:
         if self._is_dead(step.node_id):
             return
         rules = self._lab.faults.acting_on(
@@ -275,11 +277,11 @@ class Steps:
                 node_id = None
             self._crash(node_id, step)
 
-    def _traced(self, rules: list[Rule]) -> None:
+    def _traced(self, rules: list[ActiveRule]) -> None:
         for rule in rules:
             self._lab.traced(rule)
 
-    def _crash(self, node_id: int | None, step: Step) -> None:
+    def _crash(self, node_id: int | None, step: BrokerStep) -> None:
         """Kill a node, or the process."""
         kill = _kill if node_id is None else partial(self._kill_node, node_id)
         if step.point != "prepare_answer":
@@ -301,9 +303,13 @@ class Steps:
         leader_id: int = known.partitions[partition].leader_id
         return leader_id
 
-    def _of_path(self, point: str, path: str) -> Step:
+    def _of_path(self, point: str, path: str) -> BrokerStep:
         found = _topic_of(path)
-        return Step(point) if found is None else Step(point, self._leader(*found), (found,))
+        return (
+            BrokerStep(point)
+            if found is None
+            else BrokerStep(point, self._leader(*found), (found,))
+        )
 
 
 class _Request(NamedTuple):
@@ -337,13 +343,15 @@ def _kill() -> None:
 
 def _of_transactions(
     point: str, node_id: int | None, at: Collection[tuple[str, int]], those: list[Transaction]
-) -> Step:
+) -> BrokerStep:
     partitions = {*at, *(partition for each in those for partition in each.partitions)}
     ids = {each.transactional_id for each in those}
-    return Step(point, node_id, partitions, ids, {each.producer_id for each in those})
+    return BrokerStep(point, node_id, partitions, ids, {each.producer_id for each in those})
 
 
-def _about_to_append(found: tuple[str, int], node_id: int | None, data: Bytes) -> Iterator[Step]:
+def _about_to_append(
+    found: tuple[str, int], node_id: int | None, data: Bytes
+) -> Iterator[BrokerStep]:
     """The steps that an append begins."""
     topic, _ = found
     at = (found,)
@@ -361,12 +369,12 @@ def _about_to_append(found: tuple[str, int], node_id: int | None, data: Bytes) -
                 yield _of_transactions(point, node_id, at, those)
     producers = {header.producer_id for _, header in headers}
     if any(header.is_control and header.is_transactional for _, header in headers):
-        yield Step("before_marker", node_id, at, (), producers)
+        yield BrokerStep("before_marker", node_id, at, (), producers)
     elif topic == CONSUMER_OFFSETS:
         groups = _groups_in(data, headers)
-        yield Step("before_group_append", node_id, at, (), producers, groups)
+        yield BrokerStep("before_group_append", node_id, at, (), producers, groups)
     elif topic not in _NO_TOPICS:
-        yield Step("before_produce_append", node_id, at, (), producers)
+        yield BrokerStep("before_produce_append", node_id, at, (), producers)
 
 
 def _transactions_in(data: Bytes, headers: list[tuple[int, BatchHeader]]) -> list[Transaction]:

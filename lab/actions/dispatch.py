@@ -19,7 +19,7 @@ from ..tracing.sights import RequestSight
 from .actions import ACTS, Site
 
 if TYPE_CHECKING:
-    from ..rules.rule_table import Rule
+    from ..rules.rule_table import ActiveRule
     from .lab_state import LabState
 
 OF_REQUEST: Final = get_args(OfRequest)
@@ -131,7 +131,7 @@ class _LabLayer:
             tracer.answer(number, context, body, began_s)
         return body
 
-    async def _acted(self, site: Site, rules: list[Rule], request: object) -> Body | None:
+    async def _acted(self, site: Site, rules: list[ActiveRule], request: object) -> Body | None:
         """Let rules act, the first one outermost."""
         if not rules:
             return await site.apply(request)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...broker.requests.handler import Body
 from ...trace.events import Fault
 from ..rules.rule import shown
-from ..rules.rule_table import Faults, Rule
+from ..rules.rule_table import ActiveRule, Faults
 from ..tracing.trace import Tracer
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class LabState:
         self._tasks: dict[asyncio.Task[Body | None], int] = {}
         self.kills: Counter[int] = Counter()
 
-    def traced(self, rule: Rule, cause: int = 0, node_id: int | None = None) -> None:
+    def traced(self, rule: ActiveRule, cause: int = 0, node_id: int | None = None) -> None:
         """Note in the trace that a rule acts."""
         action = shown(rule.spec)["action"]
         name = rule.spec.name

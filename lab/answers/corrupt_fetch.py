@@ -18,7 +18,7 @@ _FIRST_UNKNOWN_BIT: Final = 7
 _MOST_SHIFT: Final = 1000
 _MOST_EARLIER: Final = 100
 
-Batch: TypeAlias = tuple[int, int]
+BatchSpan: TypeAlias = tuple[int, int]
 """Position and size of a batch among the records of a partition."""
 
 
@@ -60,7 +60,7 @@ def _copied(answered: Answered) -> tuple[Body, list[Part]]:
     return {**answered.body, "responses": topics}, parts
 
 
-def of_batch(change: Callable[[Answered, bytearray, Batch], bool]) -> Change:
+def of_batch(change: Callable[[Answered, bytearray, BatchSpan], bool]) -> Change:
     """A change of the bytes of one batch, which is drawn.
 
     Args:
@@ -83,11 +83,11 @@ def _records_of(part: Part) -> bytearray:
     return joined([part.fields["records"] or b""])
 
 
-def _batches_in(records: bytearray) -> list[Batch]:
+def _batches_in(records: bytearray) -> list[BatchSpan]:
     return [(position, header.size_bytes) for position, header in headers_in(records)]
 
 
-def _flip(answered: Answered, records: bytearray, batch: Batch, lowest: int) -> bool:
+def _flip(answered: Answered, records: bytearray, batch: BatchSpan, lowest: int) -> bool:
     position, size = batch
     if lowest >= size or (answered.place or 0) >= size:
         return False
@@ -97,13 +97,13 @@ def _flip(answered: Answered, records: bytearray, batch: Batch, lowest: int) -> 
 
 
 @of_batch
-def bit_flip(answered: Answered, records: bytearray, batch: Batch) -> bool:
+def bit_flip(answered: Answered, records: bytearray, batch: BatchSpan) -> bool:
     """A bit, by default of what the CRC covers."""
     return _flip(answered, records, batch, CRC_START)
 
 
 @of_batch
-def bit_flip_right_crc(answered: Answered, records: bytearray, batch: Batch) -> bool:
+def bit_flip_right_crc(answered: Answered, records: bytearray, batch: BatchSpan) -> bool:
     """A bit, by default behind the header; the CRC fits again."""
     if not _flip(answered, records, batch, HEADER_SIZE):
         return False
@@ -112,7 +112,7 @@ def bit_flip_right_crc(answered: Answered, records: bytearray, batch: Batch) -> 
 
 
 @of_batch
-def wrong_base_offset(answered: Answered, records: bytearray, batch: Batch) -> bool:
+def wrong_base_offset(answered: Answered, records: bytearray, batch: BatchSpan) -> bool:
     """A later base offset, which no CRC covers."""
     (base_offset,) = _BASE_OFFSET.unpack_from(records, batch[0])
     shift = answered.random.randint(1, _MOST_SHIFT)
@@ -121,14 +121,14 @@ def wrong_base_offset(answered: Answered, records: bytearray, batch: Batch) -> b
 
 
 @of_batch
-def unknown_magic(answered: Answered, records: bytearray, batch: Batch) -> bool:
+def unknown_magic(answered: Answered, records: bytearray, batch: BatchSpan) -> bool:
     """A format that does not exist."""
     records[batch[0] + _MAGIC_POSITION] = answered.random.randrange(_FIRST_UNKNOWN_MAGIC, 128)
     return True
 
 
 @of_batch
-def unknown_attribute(answered: Answered, records: bytearray, batch: Batch) -> bool:
+def unknown_attribute(answered: Answered, records: bytearray, batch: BatchSpan) -> bool:
     """An attribute bit without a meaning; the CRC fits."""
     position = batch[0] + CRC_START
     (attributes,) = _ATTRIBUTES.unpack_from(records, position)

@@ -22,7 +22,7 @@ from ...client.cluster_client import Client, NoAnswer
 from ...client.core import VERSIONS
 from ...protocol.errors import Malformed
 from ...protocol.requests import read_answer, request_frame
-from .operation import Operation, Query, Values
+from .operation import ControlOperation, Query, Values
 
 if TYPE_CHECKING:
     from ...broker.net.sockets import NodeSockets
@@ -54,10 +54,10 @@ def browser_of(
     )
 
 
-def operations_of_page() -> Iterator[Operation]:
+def operations_of_page() -> Iterator[ControlOperation]:
     """The questions of the page as operations; `control_http.py` asks them in its threads."""
     for each in QUESTIONS:
-        yield Operation(
+        yield ControlOperation(
             each.method,
             each.path,
             each.name,

@@ -12,7 +12,7 @@ from ..answers.corruption import KINDS
 from ..given.specs import State
 from ..rules.rule import ClockAdvance, LeaderMove, RuleSpec, TraceSettings
 from ..tracing.trace import MOST_AT_ONCE
-from .operation import Operation
+from .operation import ControlOperation
 
 _REF: Final = "#/components/schemas/{name}"
 _GIVEN: Final = (RuleSpec, TraceSettings, LeaderMove, ClockAdvance)
@@ -133,7 +133,7 @@ _ERRORS: Final = {
 }
 
 
-def description(operations: Sequence[Operation]) -> dict[str, Any]:
+def description(operations: Sequence[ControlOperation]) -> dict[str, Any]:
     """The whole description."""
     _, components = msgspec.json.schema_components(_GIVEN, ref_template=_REF)
     components["Corrupt"]["properties"]["what"]["enum"] = sorted(KINDS)
@@ -169,7 +169,7 @@ def _without_tuples(schema: Any) -> Any:
     return changed
 
 
-def _described(operation: Operation) -> dict[str, Any]:
+def _described(operation: ControlOperation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
@@ -196,7 +196,7 @@ def _json(name: str) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": _REF.format(name=name)}}}
 
 
-def _of_path(operation: Operation) -> list[dict[str, Any]]:
+def _of_path(operation: ControlOperation) -> list[dict[str, Any]]:
     return [
         {
             "name": name, "in": "path", "required": True,
@@ -206,7 +206,7 @@ def _of_path(operation: Operation) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _of_query(operation: Operation) -> list[dict[str, Any]]:
+def _of_query(operation: ControlOperation) -> list[dict[str, Any]]:
     found = []
     for name, kind in operation.query.items():
         schema: dict[str, Any] = {"type": "string"}

@@ -19,7 +19,7 @@ Query: TypeAlias = Mapping[str, str]
 Run: TypeAlias = Callable[[Lab, Values, Query, Any], Awaitable[object]]
 
 
-class Operation(NamedTuple):
+class ControlOperation(NamedTuple):
     """An operation.
 
     Attributes:

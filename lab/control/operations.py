@@ -10,16 +10,16 @@ from typing import Any, Final
 from ...browse.local_http import Failure
 from ..lab import Lab, NotThere
 from ..tracing.trace import MOST_AT_ONCE
-from .operation import Operation, Query, Run, Values
+from .operation import ControlOperation, Query, Run, Values
 
-OPERATIONS: Final[list[Operation]] = []
+OPERATIONS: Final[list[ControlOperation]] = []
 
 
 def _operation(
     method: str, path: str, name: str, summary: str, **more: Any
 ) -> Callable[[Run], Run]:
     def add(act: Run) -> Run:
-        OPERATIONS.append(Operation(method, path, name, summary, act, **more))
+        OPERATIONS.append(ControlOperation(method, path, name, summary, act, **more))
         return act
 
     return add
@@ -164,7 +164,9 @@ def _node_operation(verb: str, name: str, summary: str, order: str) -> None:
             await lab.orders.stop(node_id, at_once=order == "kill")
         return next(each for each in lab.list_nodes() if each["node_id"] == node_id)
 
-    OPERATIONS.append(Operation("POST", f"/nodes/{{id}}/{verb}", name, summary, act, answer="Node"))
+    OPERATIONS.append(
+        ControlOperation("POST", f"/nodes/{{id}}/{verb}", name, summary, act, answer="Node")
+    )
 
 
 _node_operation("stop", "stopNode", "Stop a node, after its current answers.", "stop")
@@ -192,11 +194,11 @@ def _matcher(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[0-9]{1,9})", path))
 
 
-_BY_PATH: Final[dict[str, tuple[re.Pattern[str], dict[str, Operation]]]] = {}
+_BY_PATH: Final[dict[str, tuple[re.Pattern[str], dict[str, ControlOperation]]]] = {}
 _QUESTIONS: Final = "/browse/"
 
 
-def _find(operation: Operation) -> None:
+def _find(operation: ControlOperation) -> None:
     """Let `operation_for` find an operation."""
     _BY_PATH.setdefault(operation.path, (_matcher(operation.path), {}))[1][operation.method] = (
         operation
@@ -217,7 +219,7 @@ def _add_questions() -> None:
         _find(each)
 
 
-def operation_for(method: str, path: str) -> tuple[Operation, dict[str, int]]:
+def operation_for(method: str, path: str) -> tuple[ControlOperation, dict[str, int]]:
     """The operation of a method and a path, with the numbers of the path. Raises Failure."""
     if path.startswith(_QUESTIONS):
         _add_questions()

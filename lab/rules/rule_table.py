@@ -58,7 +58,7 @@ class Sight(Protocol):
     def members(self) -> Collection[str]: ...
 
 
-class Rule:
+class ActiveRule:
     """A rule in the table.
 
     Attributes:
@@ -256,8 +256,8 @@ class Faults:
     """
 
     def __init__(self) -> None:
-        self._rules: dict[int, Rule] = {}
-        self._by_api: dict[str, tuple[Rule, ...]] = {}
+        self._rules: dict[int, ActiveRule] = {}
+        self._by_api: dict[str, tuple[ActiveRule, ...]] = {}
         self._kinds: Counter[type[Action]] = Counter()
         self._last = 0
         self._alone = threading.Lock()
@@ -266,26 +266,26 @@ class Faults:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def __iter__(self) -> Iterator[Rule]:
+    def __iter__(self) -> Iterator[ActiveRule]:
         return iter(self._rules.values())
 
-    def add(self, spec: RuleSpec, now_ms: int) -> Rule:
+    def add(self, spec: RuleSpec, now_ms: int) -> ActiveRule:
         """Add a checked rule. Raises WrongRule if there are too many."""
         if len(self._rules) >= MOST_RULES:
             raise WrongRule(f"there are {MOST_RULES} rules, and no more are possible")
         self._last += 1
         with self._alone:
-            rule = self._rules[self._last] = Rule(self._last, spec, now_ms)
+            rule = self._rules[self._last] = ActiveRule(self._last, spec, now_ms)
             self._kinds[type(spec.action)] += 1
             self._by_api.clear()
         self.on_change()
         return rule
 
-    def get(self, number: int) -> Rule:
+    def get(self, number: int) -> ActiveRule:
         """A rule by its id. Raises KeyError."""
         return self._rules[number]
 
-    def remove(self, number: int) -> Rule:
+    def remove(self, number: int) -> ActiveRule:
         """Remove a rule, and let go what it holds. Raises KeyError."""
         with self._alone:
             rule = self._rules.pop(number)
@@ -316,14 +316,14 @@ class Faults:
         sight: Sight,
         now_ms: int,
         fits: Callable[[AnyAction, Match], bool],
-    ) -> list[Rule]:
+    ) -> list[ActiveRule]:
         """The rules that act on a request or step: one, or more if it says `continue`.
 
         Args:
             now_ms: the monotonic time.
             fits: whether an action, with its match, can act here.
         """
-        acting: list[Rule] = []
+        acting: list[ActiveRule] = []
         with self._alone:
             for rule in self._of_api(sight.api):
                 if fits(rule.spec.action, rule.spec.match) and rule.acts_on(sight, now_ms):
@@ -332,7 +332,7 @@ class Faults:
                         break
         return acting
 
-    def _of_api(self, api: str) -> tuple[Rule, ...]:
+    def _of_api(self, api: str) -> tuple[ActiveRule, ...]:
         """The rules for an API; of 10,000 rules a request looks at those alone."""
         found = self._by_api.get(api)
         if found is None:
@@ -346,6 +346,6 @@ class Faults:
         return any(self._kinds[kind] for kind in kinds)
 
 
-def can_be_released(rule: Rule) -> bool:
+def can_be_released(rule: ActiveRule) -> bool:
     """Whether a release lets something of the rule go on."""
     return isinstance(rule.spec.action, HOLDING)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_type_hints
 from ...audit.coordinator import CoordinatorFold, StateLog
 from ...audit.offsets import OffsetsFold
 from ...audit.partition import PartitionFold
-from ...audit.producers import Cluster, ProducerFold, sort_key
+from ...audit.producers import ProducerFacts, ProducerFold, sort_key
 from ...audit.rows import CoordinatorRecord, Decision, PartitionTransaction, Standing
 from ...audit.rules import Finding
 from .pieces import rows_in
@@ -39,7 +39,7 @@ COMMITTED: Final = "committed"
 _ROWS: Final = 4096
 _BYTES: Final = 4 << 20
 Arrow = Iterator["pa.RecordBatch"]
-Step = Callable[[Arrow], Arrow]
+FoldStep = Callable[[Arrow], Arrow]
 
 
 class Packed(NamedTuple):
@@ -225,7 +225,7 @@ def _of_producer(row: Standing | Decision | PartitionTransaction) -> Packed:
 class FoldProducers:
     """Rows of producers, sorted, to findings."""
 
-    cluster: Cluster
+    cluster: ProducerFacts
 
     def __call__(self, batches: Arrow) -> Arrow:
         return in_batches(self._found(batches))
@@ -242,7 +242,7 @@ class FoldOffsets:
     """Records of `__consumer_offsets`, sorted, to findings and the offsets of one group."""
 
     partitions: int
-    cluster: Cluster
+    cluster: ProducerFacts
     group: str = ""
 
     def __call__(self, batches: Arrow) -> Arrow:

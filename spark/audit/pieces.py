@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...audit.decode import batch_row
-from ...audit.rows import ABORT, COMMIT, UNREADABLE, AbortedEntry, Batch, LogRow, SegmentStart
+from ...audit.rows import ABORT, COMMIT, UNREADABLE, AbortedEntry, LogBatch, LogRow, SegmentStart
 from ...protocol.batch import (
     CONTROL,
     HAS_DELETE_HORIZON,
@@ -214,12 +214,14 @@ def _other(topic: str, partition: int, segment: int, row: np.void) -> LogRow:
     if row["kind"] == _ENTRY:
         others = (int(row["last_offset"]), int(row["first_timestamp"]))
         return AbortedEntry(topic, partition, int(row["producer_id"]), offset, *others)
-    return Batch(topic, partition, offset, offset, crc_ok=False, segment=segment, position=position)
+    return LogBatch(
+        topic, partition, offset, offset, crc_ok=False, segment=segment, position=position
+    )
 
 
 def _as_batches(
     topic: str, partition: int, segment: int, rows: npt.NDArray[np.void]
-) -> Iterator[Batch]:
+) -> Iterator[LogBatch]:
     def column(name: str) -> list[int]:
         values: list[int] = rows[name].tolist()
         return values
@@ -246,4 +248,4 @@ def _as_batches(
         repeat(segment),
         column("position"),
     )
-    return map(Batch._make, zip(*columns, strict=False))
+    return map(LogBatch._make, zip(*columns, strict=False))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...audit.coordinator import STATE_TOPIC
 from ...audit.offsets import OFFSETS_TOPIC
-from ...audit.producers import Cluster
+from ...audit.producers import ProducerFacts
 from ...audit.rows import OffsetRecord, PartitionSummary, PartitionTransaction
 from ...audit.rules import RULES, Finding, Severity
 from ...audit.whole import cluster_of, state_logs_of
@@ -42,7 +42,7 @@ class Logs:
         read: reads a part, on an executor.
         bootstrap: the address for the commands in findings.
         now_ms: the time of the audit; -1: the newest time in the logs.
-        live_from_ms: see `Cluster`.
+        live_from_ms: see `ProducerFacts`.
     """
 
     name: str
@@ -211,7 +211,7 @@ class _Run:
         fold = folds.FoldStates(state_logs_of(partitions))
         return self._keep(self._folded(read, ["name"], ["name", "number", "at"], fold))
 
-    def _offsets(self, cluster: Cluster, group: str) -> DataFrame:
+    def _offsets(self, cluster: ProducerFacts, group: str) -> DataFrame:
         logs = {each.partition for each in self._of(OFFSETS_TOPIC)}
         count = len(logs) if len(logs) == max(logs, default=-1) + 1 else 0
         rows = self._read(self._of(OFFSETS_TOPIC), folds.ReadOffsets(self._logs.read))
@@ -273,11 +273,11 @@ class _Run:
         cores = self._spark.conf.get("spark.sql.shuffle.partitions") or "2"
         return _TASKS_PER_CORE * int(cores)
 
-    def _read(self, parts: Sequence[LogPart], read: folds.Step) -> DataFrame:
+    def _read(self, parts: Sequence[LogPart], read: folds.FoldStep) -> DataFrame:
         return self._in_tasks(parts).mapInArrow(read, folds.PACKED)
 
     def _folded(
-        self, rows: DataFrame, by: list[str], order: list[str], fold: folds.Step
+        self, rows: DataFrame, by: list[str], order: list[str], fold: folds.FoldStep
     ) -> DataFrame:
         together = rows.repartition(*by).sortWithinPartitions(order)
         return together.mapInArrow(fold, folds.PACKED)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ...audit.coordinator import STATE_TOPIC
 from ...audit.decode import batch_row, coordinator_records, offset_records
 from ...audit.offsets import OFFSETS_TOPIC
-from ...audit.rows import AbortedEntry, Batch, LogRow, SegmentStart
+from ...audit.rows import AbortedEntry, LogBatch, LogRow, SegmentStart
 from ...audit.rules import Finding
 from ...audit.whole import Logs
 from ...protocol.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, read_header
@@ -99,7 +99,7 @@ def _rows(segment: Segment, found: Iterator[_Whole | _Damaged]) -> Iterator[LogR
         if isinstance(each, _Damaged):
             is_torn = segment.is_last and each.end >= segment.size_bytes
             if not is_torn:
-                yield Batch(
+                yield LogBatch(
                     *place, next_offset, next_offset,
                     crc_ok=False, segment=base, position=each.position,
                 )  # fmt: skip

@@ -21,8 +21,8 @@ from ...client.retries import patiently
 from ...client.security import UNSECURED, ClientSecurity
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from .fates import Described, Fate
 from .tasks import Headers, Span, Task, TransactionKey, row_digest
+from .transaction_fates import Described, TransactionFate
 
 _PAUSE_S: Final = 0.005
 _ANSWER_S: Final = 15.0
@@ -80,7 +80,7 @@ def offset_at(
     ]
 
 
-class Cluster:
+class ClusterTransactions:
     """The transactions of a cluster.
 
     Every method repeats its requests while brokers restart (`patiently`), and raises the last
@@ -159,7 +159,7 @@ class Cluster:
         by_node = list_transactional_ids(self._client, states)
         return sorted(each for ids in by_node.values() for each in ids)
 
-    def fate_in_log(self, task: Task) -> Fate:
+    def fate_in_log(self, task: Task) -> TransactionFate:
         """The fate by the first marker behind the records of the task."""
         for span in task.spans:
             try:
@@ -167,9 +167,9 @@ class Cluster:
             except ErrorAnswer as refused:
                 if refused.code != Code.OFFSET_OUT_OF_RANGE:
                     raise
-        return Fate.UNKNOWN
+        return TransactionFate.UNKNOWN
 
-    def _fate_in(self, span: Span, producer_id: int) -> Fate:
+    def _fate_in(self, span: Span, producer_id: int) -> TransactionFate:
         topic, partition, first, last = span
         start = offset_at(self._client, topic, partition, EARLIEST)
         if first < start:
@@ -179,10 +179,10 @@ class Cluster:
         for batch in log_batches(self._client, topic, partition, first, end):
             if batch.commits is not None:
                 markers.add(batch.header, commits=batch.commits)
-                found = Fate(markers.fate_behind(producer_id, last))
-                if found is not Fate.OPEN:
+                found = TransactionFate(markers.fate_behind(producer_id, last))
+                if found is not TransactionFate.OPEN:
                     return found
-        return Fate.OPEN
+        return TransactionFate.OPEN
 
     def rows(self, task: Task) -> Iterator[LoggedRow]:
         """The records of a task, whatever the fate of its transaction."""

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .fates import Fate
-from .tasks import Batch, Task, TransactionKey, committed, content_of, sum_of
+from .tasks import DecidedBatch, Task, TransactionKey, committed, content_of, sum_of
+from .transaction_fates import TransactionFate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ReadLog:
 class Write:
     """Write the batch into the write-ahead log, in a transaction that fences earlier drivers."""
 
-    batch: Batch
+    batch: DecidedBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ class View:
     query_id: str
     batch_id: int
     reported: tuple[Task, ...]
-    logged: Batch | None
+    logged: DecidedBatch | None
     margin_ms: int
-    fates: Mapping[TransactionKey, Fate] = field(default_factory=dict)
-    log_fates: Mapping[TransactionKey, Fate] = field(default_factory=dict)
+    fates: Mapping[TransactionKey, TransactionFate] = field(default_factory=dict)
+    log_fates: Mapping[TransactionKey, TransactionFate] = field(default_factory=dict)
     least_left_ms: int | None = None
     difference: Task | None = None
     is_fenced: bool = False
@@ -131,7 +131,7 @@ def _decided(view: View, kept: tuple[Task, ...], fresh: tuple[Task, ...], number
     """Decide to commit `fresh` if all of these transactions are open; else refuse."""
     if unknown := _without_fate(view, fresh):
         return Describe(unknown)
-    lost = [each for each in fresh if view.fates[each.transaction] is not Fate.OPEN]
+    lost = [each for each in fresh if view.fates[each.transaction] is not TransactionFate.OPEN]
     if lost:
         names = ", ".join(each.transaction.transactional_id for each in lost[:3])
         reason = f"{len(lost)} of {len(fresh)} transactions were ended before the decision: {names}"
@@ -142,36 +142,36 @@ def _decided(view: View, kept: tuple[Task, ...], fresh: tuple[Task, ...], number
             " transaction.timeout.ms"
         )
         return _refused(view, reason, replay_helps=True)
-    return Write(Batch(view.query_id, view.batch_id, kept + fresh, round=number))
+    return Write(DecidedBatch(view.query_id, view.batch_id, kept + fresh, round=number))
 
 
-def _finished(view: View, logged: Batch) -> Action:
+def _finished(view: View, logged: DecidedBatch) -> Action:
     """Commit the tasks of a decided batch, or replace those that are lost."""
     waiting = tuple(each for each in logged.tasks if not each.is_committed)
     if unknown := _without_fate(view, waiting):
         return Describe(unknown)
-    still_open = tuple(each for each in waiting if _fate(view, each) is Fate.OPEN)
+    still_open = tuple(each for each in waiting if _fate(view, each) is TransactionFate.OPEN)
     if still_open:
         return End(still_open)
     # A coordinator may have forgotten an end; and only a lost transaction may be written again.
     doubtful = tuple(
         each
         for each in waiting
-        if view.fates[each.transaction] is not Fate.COMMITTED
+        if view.fates[each.transaction] is not TransactionFate.COMMITTED
         and each.transaction not in view.log_fates
     )
     if doubtful:
         return ReadLog(doubtful)
-    lost = tuple(each for each in waiting if _fate(view, each) is not Fate.COMMITTED)
+    lost = tuple(each for each in waiting if _fate(view, each) is not TransactionFate.COMMITTED)
     if not lost:
         return Write(logged.done())
-    if any(_fate(view, each) is not Fate.ABORTED for each in lost):
+    if any(_fate(view, each) is not TransactionFate.ABORTED for each in lost):
         reason = f"batch {view.batch_id}: the log no longer shows the fate of a transaction"
         return _refused(view, reason, replay_helps=False)
     return _repaired(view, logged, lost)
 
 
-def _repaired(view: View, logged: Batch, lost: tuple[Task, ...]) -> Action:
+def _repaired(view: View, logged: DecidedBatch, lost: tuple[Task, ...]) -> Action:
     """Replace the lost tasks of a decided batch by those of the replay."""
     known = {each.transaction for each in logged.tasks}
     fresh = view.reported
@@ -207,7 +207,7 @@ def without(fresh: Iterable[Task], kept: Iterable[Task]) -> tuple[Task, ...] | N
     return None if have.total() else tuple(rest)
 
 
-def _is_another(view: View, logged: Batch) -> str:
+def _is_another(view: View, logged: DecidedBatch) -> str:
     return (
         f"batch {logged.batch_id} of {view.query_id} is committed with {logged.content()}, and this"
         f" one has {content_of(view.reported)}. Another write needs another writeId, another query"
@@ -215,7 +215,7 @@ def _is_another(view: View, logged: Batch) -> str:
     )
 
 
-def _fate(view: View, task: Task) -> Fate:
+def _fate(view: View, task: Task) -> TransactionFate:
     return view.log_fates.get(task.transaction, view.fates[task.transaction])
 
 
@@ -223,7 +223,7 @@ def _without_fate(view: View, tasks: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(each for each in tasks if each.transaction not in view.fates)
 
 
-def _others(view: View, logged: Batch) -> tuple[Task, ...]:
+def _others(view: View, logged: DecidedBatch) -> tuple[Task, ...]:
     """Reported tasks that are not in the batch."""
     known = {each.transaction for each in logged.tasks}
     fresh = (*view.reported, *(() if view.difference is None else (view.difference,)))

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaException
 
 from ...client.cluster_client import ErrorAnswer, NoAnswer
-from .cluster import Cluster, sink_client
+from .cluster import ClusterTransactions, sink_client
+from .crash_steps import CrashStep, reached
 from .decisions import (
     Action,
     Describe,
@@ -25,12 +26,11 @@ from .decisions import (
     WriteDifference,
     next_action,
 )
-from .fates import Fate, fate_of
 from .names import is_task_of, task_id
 from .options import SinkOptions
-from .steps import Step, reached
 from .task_writer import OutgoingRow, TaskWriter
 from .tasks import Task
+from .transaction_fates import TransactionFate, fate_of
 from .write_ahead_log import WriteAheadLog
 
 _log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Driver:
             SinkFailed: the batch cannot be committed now.
             ReplacedDriver: a later driver of the query has begun.
         """
-        self._reach(Step.COMMIT_CALLED)
+        self._reach(CrashStep.COMMIT_CALLED)
         try:
             self._commit()
         except (KafkaException, ErrorAnswer, NoAnswer) as trouble:
@@ -102,7 +102,7 @@ class Driver:
 
     def _commit(self) -> None:
         with sink_client(self._options.bootstrap_servers, self._options.security()) as client:
-            cluster = Cluster(client)
+            cluster = ClusterTransactions(client)
             log = WriteAheadLog(self._options, self._origin.query_id, client)
             view = View(
                 self._origin.query_id,
@@ -111,7 +111,7 @@ class Driver:
                 log.read(),
                 self._options.margin_ms,
             )
-            self._reach(Step.LOG_READ)
+            self._reach(CrashStep.LOG_READ)
             for _ in range(_MOST_ACTIONS):
                 action = next_action(view)
                 _log.debug("batch %s: %s", self._batch_id, type(action).__name__)
@@ -143,12 +143,12 @@ class Driver:
             logged = log.read()
             waiting = () if logged is None or logged.is_done else logged.tasks
             decided = {each.transaction.transactional_id for each in waiting}
-            cluster = Cluster(client)
+            cluster = ClusterTransactions(client)
             for each in waiting:
                 cluster.commit(each.transaction)
             self._fence_all_but(decided, cluster)
 
-    def _fence_all_but(self, decided: Collection[str], cluster: Cluster) -> None:
+    def _fence_all_but(self, decided: Collection[str], cluster: ClusterTransactions) -> None:
         """Fence the reported tasks, and those of this run that appear while it looks."""
         ended = set(decided)
         names = [each.transaction.transactional_id for each in self._reported]
@@ -169,7 +169,9 @@ class Driver:
         run_id = self._origin.run_id
         return not run_id or f"-{run_id}-" in transactional_id
 
-    def _after(self, action: Action, view: View, cluster: Cluster, log: WriteAheadLog) -> View:
+    def _after(
+        self, action: Action, view: View, cluster: ClusterTransactions, log: WriteAheadLog
+    ) -> View:
         """Carry out an action; the view with its result."""
         match action:
             case Describe(tasks):
@@ -179,7 +181,7 @@ class Driver:
                 return replace(view, log_fates={**view.log_fates, **found})
             case Write(batch):
                 log.write(batch)
-                self._reach(Step.DONE_WRITTEN if batch.is_done else Step.DECISION_WRITTEN)
+                self._reach(CrashStep.DONE_WRITTEN if batch.is_done else CrashStep.DECISION_WRITTEN)
                 return replace(view, logged=batch)
             case End(tasks):
                 return self._ended(view, tasks, cluster)
@@ -192,29 +194,29 @@ class Driver:
             case _:
                 raise AssertionError(action)
 
-    def _described(self, view: View, tasks: Sequence[Task], cluster: Cluster) -> View:
+    def _described(self, view: View, tasks: Sequence[Task], cluster: ClusterTransactions) -> View:
         found = cluster.describe([each.transaction.transactional_id for each in tasks])
         fates, left_ms = dict(view.fates), []
         for each in tasks:
             described = found.get(each.transaction.transactional_id)
             fates[each.transaction] = fate_of(each.transaction, described)
-            if described is not None and fates[each.transaction] is Fate.OPEN:
+            if described is not None and fates[each.transaction] is TransactionFate.OPEN:
                 left_ms.append(described.left_ms)
-        self._reach(Step.FATES_KNOWN)
+        self._reach(CrashStep.FATES_KNOWN)
         return replace(view, fates=fates, least_left_ms=min(left_ms, default=None))
 
-    def _ended(self, view: View, tasks: Sequence[Task], cluster: Cluster) -> View:
+    def _ended(self, view: View, tasks: Sequence[Task], cluster: ClusterTransactions) -> View:
         for each in tasks:
             cluster.commit(each.transaction)
-            self._reach(Step.TASK_COMMITTED)
+            self._reach(CrashStep.TASK_COMMITTED)
         cluster.wait_for_markers([each.transaction.transactional_id for each in tasks])
-        self._reach(Step.ALL_COMMITTED)
+        self._reach(CrashStep.ALL_COMMITTED)
         ended = {each.transaction for each in tasks}
         fates = {key: fate for key, fate in view.fates.items() if key not in ended}
         return replace(view, fates=fates)
 
     def _write_difference(
-        self, cluster: Cluster, kept: Sequence[Task], fresh: Sequence[Task]
+        self, cluster: ClusterTransactions, kept: Sequence[Task], fresh: Sequence[Task]
     ) -> Task:
         name = self._origin.transactional_id(self._options, -1, 0)
         rows = (
@@ -226,19 +228,19 @@ class Driver:
             raise SinkFailed(f"batch {self._batch_id}: the committed rows are not in the replay")
         return written
 
-    def _fence(self, cluster: Cluster, tasks: Sequence[Task], *, sweeps: bool) -> None:
+    def _fence(self, cluster: ClusterTransactions, tasks: Sequence[Task], *, sweeps: bool) -> None:
         names = [each.transaction.transactional_id for each in tasks]
         if sweeps:
             names += self._open_ids(cluster)
         for name in dict.fromkeys(names):
             cluster.fence(name)
-        self._reach(Step.OTHERS_FENCED)
+        self._reach(CrashStep.OTHERS_FENCED)
 
-    def _open_ids(self, cluster: Cluster, *, may_begin: bool = False) -> list[str]:
+    def _open_ids(self, cluster: ClusterTransactions, *, may_begin: bool = False) -> list[str]:
         """The transactional ids of all open transactions of the query's tasks."""
         prefix, query_id = self._options.prefix, self._origin.query_id
         found = cluster.open_ids(may_begin=may_begin)
         return [name for name in found if is_task_of(name, prefix, query_id)]
 
-    def _reach(self, step: Step) -> None:
+    def _reach(self, step: CrashStep) -> None:
         reached(step, self._options.steps_directory)

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from .crash_steps import CrashStep, reached
 from .options import SinkOptions
-from .steps import Step, reached
 from .tasks import Headers, Span, Task, TransactionKey, row_digest, sum_of
 
 _STATISTICS_MS: Final = 5
@@ -66,7 +66,7 @@ class TaskWriter:
         Raises:
             NotWritten, KafkaException: the rows are not all written.
         """
-        reached(Step.TASK_STARTED, self._options.steps_directory)
+        reached(CrashStep.TASK_STARTED, self._options.steps_directory)
         try:
             return self._write(rows, task)
         except BaseException:  # also of a task that Spark kills: readers do not wait for a timeout
@@ -86,17 +86,17 @@ class TaskWriter:
             digests.append(row_digest(row.topic, row.key, row.value, row.headers))
             self._send(producer, row)
             if len(digests) == 1:
-                reached(Step.TRANSACTION_BEGUN, self._options.steps_directory)
+                reached(CrashStep.TRANSACTION_BEGUN, self._options.steps_directory)
         if producer is None:
             return None
-        reached(Step.ROWS_SENT, self._options.steps_directory)
+        reached(CrashStep.ROWS_SENT, self._options.steps_directory)
         left = producer.flush(_FLUSH_S)
         if self._failed is not None:
             raise self._undelivered(producer)
         if left or self._acknowledged != len(digests):
             raise NotWritten(f"{self._acknowledged} of {len(digests)} rows are acknowledged")
         transaction = self._transaction(producer)
-        reached(Step.ROWS_ACKNOWLEDGED, self._options.steps_directory)
+        reached(CrashStep.ROWS_ACKNOWLEDGED, self._options.steps_directory)
         spans = tuple(Span(*place, *offsets) for place, offsets in sorted(self._spans.items()))
         return Task(transaction, task, len(digests), sum_of(digests), spans)
 

@@ -1,6 +1,6 @@
 """The transactions of a batch, one for each task, and their form in the write-ahead log.
 
-Pure: no clock, no network. A `Batch` is the content of the write-ahead log for one query.
+Pure: no clock, no network. A `DecidedBatch` is the content of the write-ahead log for one query.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Content(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DecidedBatch:
     """A batch that the driver decided to commit.
 
     Attributes:
@@ -96,7 +96,7 @@ class Batch:
         """What the batch consists of, whatever its tasks are."""
         return content_of(self.tasks)
 
-    def done(self) -> Batch:
+    def done(self) -> DecidedBatch:
         """The batch with all tasks committed."""
         return replace(self, tasks=committed(self.tasks), is_done=True)
 
@@ -137,7 +137,7 @@ def sum_of(digests: Iterable[int]) -> int:
     return sum(digests) % _DIGEST_MODULUS
 
 
-def records_of(batch: Batch) -> Iterator[tuple[bytes, bytes]]:
+def records_of(batch: DecidedBatch) -> Iterator[tuple[bytes, bytes]]:
     """Key and value of each record of a batch in the write-ahead log.
 
     The records belong into one transaction. Records of a larger batch before, which this one does
@@ -161,7 +161,7 @@ def records_of(batch: Batch) -> Iterator[tuple[bytes, bytes]]:
         yield f"{batch.query_id}/{number}".encode(), json.dumps(value).encode()
 
 
-def batch_of(query_id: str, records: Iterable[tuple[bytes, bytes | None]]) -> Batch | None:
+def batch_of(query_id: str, records: Iterable[tuple[bytes, bytes | None]]) -> DecidedBatch | None:
     """The batch of a query from the records of the write-ahead log, in the order of their offsets.
 
     Raises:
@@ -190,7 +190,7 @@ def batch_of(query_id: str, records: Iterable[tuple[bytes, bytes | None]]) -> Ba
     if len(pieces) != newest["pieces"]:
         raise ValueError(f"the write-ahead log lacks a part of {query_id}")
     pieces.sort(key=lambda each: int(each["piece"]))
-    return Batch(
+    return DecidedBatch(
         query_id,
         newest["batch_id"],
         tuple(_task(each) for piece in pieces for each in piece["tasks"]),

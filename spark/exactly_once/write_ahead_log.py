@@ -17,10 +17,10 @@ from ...client.log_batches import log_batches
 from ...client.retries import patiently
 from ...protocol.errors import Code
 from .cluster import offset_at
+from .crash_steps import CrashStep, reached
 from .names import driver_id
 from .options import SinkOptions
-from .steps import Step, reached
-from .tasks import Batch, batch_of, records_of
+from .tasks import DecidedBatch, batch_of, records_of
 
 _ANSWER_S: Final = 60.0
 _TIMEOUT_MS: Final = 10_000  # a dead driver holds the log back for no longer than this
@@ -56,7 +56,7 @@ class WriteAheadLog:
         self._producer = Producer(options.settings(own_id, _TIMEOUT_MS))
         self._producer.init_transactions(options.answer_s)
 
-    def read(self) -> Batch | None:
+    def read(self) -> DecidedBatch | None:
         """The last batch of the query. Raises ValueError if a part of it is missing."""
         topic, partition = self._topic, self._partition
         end = offset_at(self._client, topic, partition, LATEST)
@@ -75,7 +75,7 @@ class WriteAheadLog:
                 return found
             reach *= 8
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: DecidedBatch) -> None:
         """Write a batch, all or nothing.
 
         Raises:
@@ -89,7 +89,7 @@ class WriteAheadLog:
                 self._producer.produce(self._topic, value, key, self._partition)
             self._producer.flush(_ANSWER_S)
             if not batch.is_done:
-                reached(Step.DECISION_SENT, directory)
+                reached(CrashStep.DECISION_SENT, directory)
             self._producer.commit_transaction(_ANSWER_S)
         except KafkaException as failed:
             if failed.args[0].code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED):

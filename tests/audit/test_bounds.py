@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from ottla.audit.partition import PartitionFold
-from ottla.audit.rows import Batch, Standing, evidence
+from ottla.audit.rows import LogBatch, Standing, evidence
 from ottla.spark.audit.main import of_directory
 from ottla.spark.audit.rows import log_rows, parts_in
 from tests.audit.planted import clean
 from tests.audit.world import World
 
 
-def first_batch(producer_id: int, offset: int, timestamp_ms: int = 1) -> Batch:
-    return Batch("t", 0, offset, offset, producer_id, 0, 0, 0, max_timestamp=timestamp_ms)
+def first_batch(producer_id: int, offset: int, timestamp_ms: int = 1) -> LogBatch:
+    return LogBatch("t", 0, offset, offset, producer_id, 0, 0, 0, max_timestamp=timestamp_ms)
 
 
 class CountingFold(PartitionFold):
@@ -66,7 +66,7 @@ def test_parts_of_a_segment_give_the_rows_of_the_whole(tmp_path: Path) -> None:
     rows = list(log_rows(whole))
     kinds = [type(row).__name__ for row in rows]
     assert kinds.count("AbortedEntry") == 2
-    batches = [row for row in rows if isinstance(row, Batch)]
+    batches = [row for row in rows if isinstance(row, LogBatch)]
     assert whole.task is not None
     for batch in batches[1:]:
         first = replace(whole.task, end=batch.position)

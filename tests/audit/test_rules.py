@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla.audit.exactly_once import FateFold, KeyFold
-from ottla.audit.rows import Batch, KeyRow
+from ottla.audit.rows import KeyRow, LogBatch
 from ottla.audit.rules import RULES, Finding, Severity
 from ottla.audit.whole import Outcome, audit
 from ottla.protocol.batch import read_header
@@ -54,9 +54,9 @@ def keys_of(directory: Path) -> Iterator[KeyRow]:
                 yield KeyRow(key, is_output, fate, batch.topic, batch.partition, record.offset)
 
 
-def batches_of(part: LogPart) -> Iterator[tuple[Batch, list[Record]]]:
+def batches_of(part: LogPart) -> Iterator[tuple[LogBatch, list[Record]]]:
     """The batches of a part, with the records of data batches."""
-    rows = iter([row for row in log_rows(part) if isinstance(row, Batch)])
+    rows = iter([row for row in log_rows(part) if isinstance(row, LogBatch)])
     for block in file_blocks(part, True):
         assert isinstance(block, Block)
         for start in block.starts.tolist():

@@ -15,7 +15,7 @@ from ottla.client.admin import groups as admin_groups
 from ottla.client.admin import offsets as admin_offsets
 from ottla.client.admin import topics as admin_topics
 from ottla.client.admin.acls import Acl, AclFilter
-from ottla.client.admin.configs import Operation, Resource, Source
+from ottla.client.admin.configs import ConfigOperation, Resource, Source
 from ottla.protocol.acls import AclResource, PatternType, Permission
 from ottla.protocol.acls import Operation as AclOperation
 from ottla.protocol.errors import Code
@@ -112,24 +112,24 @@ def test_settings_are_changed_and_shown_with_their_source(client: Client) -> Non
         return next(each.source for each in found if each.name == "retention.ms")
 
     assert source() == Source.DEFAULT_CONFIG
-    change = ("retention.ms", Operation.SET, "7000")
+    change = ("retention.ms", ConfigOperation.SET, "7000")
     admin_configs.alter_settings(client, Resource.TOPIC, "set", [change])
     assert source() == Source.DYNAMIC_TOPIC_CONFIG
-    removal = ("retention.ms", Operation.DELETE, None)
+    removal = ("retention.ms", ConfigOperation.DELETE, None)
     admin_configs.alter_settings(client, Resource.TOPIC, "set", [removal])
     assert source() == Source.DEFAULT_CONFIG
     admin_configs.alter_settings(
-        client, Resource.BROKER, "1", [("log.retention.ms", Operation.SET, "86400000")]
+        client, Resource.BROKER, "1", [("log.retention.ms", ConfigOperation.SET, "86400000")]
     )
     found = admin_configs.describe_settings(client, Resource.BROKER, "1")
     assert Source.DYNAMIC_BROKER_CONFIG in {each.source for each in found}
     admin_configs.alter_settings(
-        client, Resource.GROUP, "a", [("consumer.session.timeout.ms", Operation.SET, "50000")]
+        client, Resource.GROUP, "a", [("consumer.session.timeout.ms", ConfigOperation.SET, "50000")]
     )
     assert admin_configs.names_with_settings(client, Resource.GROUP) == ["a"]
     with pytest.raises(ErrorAnswer):
         admin_configs.alter_settings(
-            client, Resource.TOPIC, "set", [("retention.ms", Operation.SET, "much")]
+            client, Resource.TOPIC, "set", [("retention.ms", ConfigOperation.SET, "much")]
         )
 
 

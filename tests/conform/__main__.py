@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ottla.trials.conform.html_report import as_html
 from ottla.trials.conform.known_violations import FILE
-from ottla.trials.conform.scenario_run import CANNOT_RUN, Plan, run_scenario
+from ottla.trials.conform.scenario_run import CANNOT_RUN, RunPlan, run_scenario
 from ottla.trials.conform.scenarios import scenarios_named
 from ottla.trials.conform.text_report import print_scenarios
 
@@ -43,7 +43,7 @@ def main() -> int:
             say(f"{name}: left out: {missing}")
             continue
         traces = given.traces / name if given.traces else None
-        plan = Plan(command, timeout_s=TIMEOUT_S, traces=traces, left_out=client.left_out)
+        plan = RunPlan(command, timeout_s=TIMEOUT_S, traces=traces, left_out=client.left_out)
         results = []
         for scenario in scenarios_named(given.scenario):
             try:

@@ -7,7 +7,7 @@ import pytest
 from ottla.trials.conform.copy_rules import COPY_RULES
 from ottla.trials.conform.known_violations import CLIENTS as NAMES
 from ottla.trials.conform.known_violations import known_violations
-from ottla.trials.conform.scenario_run import Plan, run_scenario
+from ottla.trials.conform.scenario_run import RunPlan, run_scenario
 from ottla.trials.conform.scenarios import SCENARIOS, scenarios_named
 from ottla.verdict.rules.all_rules import RULES
 
@@ -26,7 +26,7 @@ def test_the_java_client_obeys_all_rules(pytestconfig: pytest.Config) -> None:
     if "kafka" not in pytestconfig.getoption("-m"):
         pytest.skip("needs Maven's jars: -m kafka")
     chosen = scenarios_named(["end-answer-lost", "trailing-marker", "rebalance"])
-    plan = Plan(java())
+    plan = RunPlan(java())
     found = recording("java", [run_scenario(each, plan) for each in chosen])
     assert found.violations() == set()
 

@@ -10,7 +10,7 @@ import pytest
 
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS
 from ottla.broker.settings.definitions import Setting
-from ottla.broker.settings.fates import limits
+from ottla.broker.settings.support import limits
 from ottla.broker.settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 from ..wire.broker import Broker

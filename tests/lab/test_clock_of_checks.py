@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS
-from ottla.broker.settings.fates import Fate, fate_of
+from ottla.broker.settings.support import Support, support_of
 from ottla.client import Client, NoAnswer
 from ottla.client.admin.offsets import EARLIEST, partition_offsets
 from ottla.protocol.api_keys import ApiKey
@@ -199,7 +199,7 @@ def test_each_interval_of_the_settings_is_held_against_the_clock() -> None:
     found = {
         name
         for name in BROKER_SETTINGS
-        if fate_of(BROKER_SETTINGS[name]) is Fate.WORKS
+        if support_of(BROKER_SETTINGS[name]) is Support.WORKS
         and name.endswith((".interval.ms", ".interval.seconds"))
         and not any(each in name for each in apart)
     }

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from ottla.metadata.catalog import Catalog, Partition
-from ottla.metadata.fencing import balanced, caught_up, elected_again, fenced
+from ottla.metadata.leader_changes import balanced, caught_up, elected_again, fenced
 from ottla.metadata.records import (
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,

@@ -12,7 +12,7 @@ import pytest
 
 from ottla.broker.health_socket import name_here
 from ottla.broker.settings.properties import settings_from_environment
-from ottla.serving.container import CannotStart, Plan, log_lines, plan
+from ottla.serving.container import CannotStart, StartPlan, log_lines, plan
 
 HEALTH = ("--answer-health", name_here())
 
@@ -22,12 +22,12 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def planned(data: Path, *options: str, **environ: str) -> Plan:
+def planned(data: Path, *options: str, **environ: str) -> StartPlan:
     nothing = data / "nothing"
     return plan(options, environ, file=nothing, secrets=nothing, directories=[(data,)])
 
 
-def planned_with(file: Path, data: Path, *options: str) -> Plan:
+def planned_with(file: Path, data: Path, *options: str) -> StartPlan:
     return plan(options, {}, file=file, secrets=data / "nothing", directories=[(data,)])
 
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ottla.spark.exactly_once.steps import Step
+from ottla.spark.exactly_once.crash_steps import CrashStep
 
 from .brokers import Broker, KafkaBroker, OttlaBroker
 from .epochs import roll_over
@@ -132,7 +132,7 @@ def summary(chosen: list[Round], results: list[Result], seconds: float) -> list[
     for each, result in zip(chosen, results, strict=False):
         kills[each.step or _AT_RANDOM, each.victim] += result.kills
     lines = ["", f"{'killed after':<20}" + "".join(f"{victim:>11}" for victim in Victim)]
-    for step in (*Step, _AT_RANDOM):
+    for step in (*CrashStep, _AT_RANDOM):
         numbers = [kills[step, victim] for victim in Victim]
         lines.append(f"{step:<20}" + "".join(f"{number or '-':>11}" for number in numbers))
     failed = sum(result.wrong is not None for result in results)

@@ -18,12 +18,12 @@ from ottla.client.admin.transactions import init_body
 from ottla.client.core import Call, Conversation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.spark.exactly_once.cluster import Cluster, sink_client
+from ottla.spark.exactly_once.cluster import ClusterTransactions, sink_client
 from ottla.spark.exactly_once.driver import Driver, Origin
-from ottla.spark.exactly_once.fates import LAST_EPOCH
 from ottla.spark.exactly_once.options import SinkOptions
 from ottla.spark.exactly_once.task_writer import OutgoingRow, TaskWriter
-from ottla.spark.exactly_once.tasks import Batch, Task
+from ottla.spark.exactly_once.tasks import DecidedBatch, Task
+from ottla.spark.exactly_once.transaction_fates import LAST_EPOCH
 from ottla.spark.exactly_once.write_ahead_log import WriteAheadLog
 
 from .brokers import create_topics
@@ -95,14 +95,16 @@ def _die_after_the_decision(
     """What a driver leaves that is killed when it has ended one of the transactions."""
     with sink_client(options.bootstrap_servers) as client:
         log = WriteAheadLog(options, origin.query_id, client)
-        log.write(Batch(origin.query_id, batch_id, tuple(tasks)))
-        Cluster(client).commit(tasks[0].transaction)
+        log.write(DecidedBatch(origin.query_id, batch_id, tuple(tasks)))
+        ClusterTransactions(client).commit(tasks[0].transaction)
 
 
 def raise_epoch(bootstrap_servers: str, transactional_id: str, epoch: int) -> None:
     """Call InitProducerId until the epoch is reached, many at a time on one connection."""
     with sink_client(bootstrap_servers) as client:
-        Cluster(client).fence(transactional_id)  # the first one may create the internal topic
+        ClusterTransactions(client).fence(
+            transactional_id
+        )  # the first one may create the internal topic
     with Client.to(bootstrap_servers) as client:
         host, port = client.brokers[client.transaction_coordinator(transactional_id)]
     init, reached = Call(ApiKey.INIT_PRODUCER_ID, init_body(transactional_id)), 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ottla.spark.exactly_once.steps import STEPS_OF_TASKS, STEPS_OF_THE_DRIVER, Step
+from ottla.spark.exactly_once.crash_steps import STEPS_OF_TASKS, STEPS_OF_THE_DRIVER, CrashStep
 
 
 class Victim(StrEnum):
@@ -56,7 +56,7 @@ class Round:
 
     number: int
     victim: Victim
-    step: Step | None
+    step: CrashStep | None
     moment: float
     rows: int
     tasks: int
@@ -83,14 +83,14 @@ def rounds(seed: int, count: int) -> list[Round]:
     return sorted(made, key=lambda each: each.victim is Victim.EXECUTOR)
 
 
-def _points(steps: list[tuple[Victim, Step]]) -> Iterator[tuple[Victim, Step | None]]:
+def _points(steps: list[tuple[Victim, CrashStep]]) -> Iterator[tuple[Victim, CrashStep | None]]:
     yield from steps
     while True:
         for victim in _AT_RANDOM:
             yield victim, None
 
 
-def _round(seed: int, number: int, victim: Victim, step: Step | None) -> Round:
+def _round(seed: int, number: int, victim: Victim, step: CrashStep | None) -> Round:
     choices = random.Random(f"{seed} {number}")
     return Round(
         number,

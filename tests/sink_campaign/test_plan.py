@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from ottla.spark.exactly_once.steps import STEPS_OF_TASKS, STEPS_OF_THE_DRIVER
+from ottla.spark.exactly_once.crash_steps import STEPS_OF_TASKS, STEPS_OF_THE_DRIVER
 
 from .plan import OF_A_TASK, OF_THE_DRIVER, Victim, rounds, write_id
 

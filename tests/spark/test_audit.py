@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from ottla.spark.audit.log_audit import Audit, Total, audit
-from ottla.spark.orders import Entry, Fate, Ledger, Order
+from ottla.spark.audit.ledger_audit import Audit, Total, audit
+from ottla.spark.orders import Entry, Ledger, Order, OrderFate
 
 # Ten orders each: 0-9 committed, 10-19 aborted, 20-29 of unknown outcome.
 COMMITTED, ABORTED, UNKNOWN = range(10), range(10, 20), range(20, 30)
@@ -15,9 +15,9 @@ COMMITTED, ABORTED, UNKNOWN = range(10), range(10, 20), range(20, 30)
 
 def ledger() -> Ledger:
     entries = [
-        Entry(0, 0, 10, Fate.COMMITTED),
-        Entry(1, 10, 20, Fate.ABORTED),
-        Entry(2, 20, 30, Fate.UNKNOWN),
+        Entry(0, 0, 10, OrderFate.COMMITTED),
+        Entry(1, 10, 20, OrderFate.ABORTED),
+        Entry(2, 20, 30, OrderFate.UNKNOWN),
     ]
     return Ledger(entries, acknowledged=set(range(30)))
 
@@ -81,7 +81,7 @@ def test_each_violation_is_reported(found: Audit, fault: str) -> None:
 
 def test_an_open_transaction_counts_as_aborted() -> None:
     unfinished = ledger()
-    unfinished.entries[1].fate = Fate.OPEN
+    unfinished.entries[1].fate = OrderFate.OPEN
     found = audit(
         unfinished,
         read_committed=COMMITTED,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.audit.rows import Batch
+from ottla.audit.rows import LogBatch
 from ottla.spark.audit.rows import NoLogs, logs_of, metadata_of, parts_in, rows_of
 from tests.audit.planted import clean
 from tests.audit.world import World
@@ -52,7 +52,9 @@ def test_damage_between_segments_and_an_unreadable_index_are_the_same_rows(tmp_p
     (log,) = (directory / "t-0").glob("*.log")
     whole = log.read_bytes()
     batches = [
-        row for row in logs_of(str(directory)).rows if isinstance(row, Batch) and row.topic == "t"
+        row
+        for row in logs_of(str(directory)).rows
+        if isinstance(row, LogBatch) and row.topic == "t"
     ]
     cut = batches[5]
     log.write_bytes(whole[: cut.position + 40])
@@ -60,7 +62,7 @@ def test_damage_between_segments_and_an_unreadable_index_are_the_same_rows(tmp_p
     index = log.with_suffix(".txnindex")
     index.write_bytes(index.read_bytes()[:-3])
     assert logs_of(str(directory)) == by_columns(directory)
-    assert any(isinstance(row, Batch) and not row.crc_ok for row in logs_of(str(directory)).rows)
+    assert any(isinstance(row, LogBatch) and not row.crc_ok for row in logs_of(str(directory)).rows)
 
 
 @pytest.mark.parametrize("name", [".", "missing"])

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from ottla.spark.audit.log_audit import Audit, Total
+from ottla.spark.audit.ledger_audit import Audit, Total
 from ottla.spark.demo import Run
 from ottla.spark.demo_screen import Kill, checks, print_json, print_results
 from ottla.spark.orders import Moment

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from ottla.spark.audit.log_audit import audit, totals_of
-from ottla.spark.orders import Fate, Ledger, Moment, create_topics, write_orders
+from ottla.spark.audit.ledger_audit import audit, totals_of
+from ottla.spark.orders import Ledger, Moment, OrderFate, create_topics, write_orders
 from ottla.testing import RunningBroker, running_broker
 
 from .consumer import ids_in
@@ -37,8 +37,8 @@ def test_every_tenth_transaction_is_aborted_and_stays_invisible(
 ) -> None:
     ledger, topic = Ledger(), new_topic(ottla.bootstrap)
     write_orders(ledger, bootstrap=ottla.bootstrap, topic=topic, transactions=20, orders_each=10)
-    assert ledger.count(Fate.COMMITTED) == 180
-    assert ledger.count(Fate.ABORTED) == 20
+    assert ledger.count(OrderFate.COMMITTED) == 180
+    assert ledger.count(OrderFate.ABORTED) == 20
     assert len(ledger.acknowledged) == 200
     assert faults_of(ledger, ottla.bootstrap, topic) == []
 

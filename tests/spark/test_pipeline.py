@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ottla.spark.audit.log_audit import Audit, audit
-from ottla.spark.orders import Fate, Ledger, Moment, create_topics, write_orders
+from ottla.spark.audit.ledger_audit import Audit, audit
+from ottla.spark.orders import Ledger, Moment, OrderFate, create_topics, write_orders
 from ottla.spark.pipeline import Pipeline
 from ottla.testing import RunningBroker, running_broker
 
@@ -49,9 +49,9 @@ def test_a_streaming_query_gets_committed_records_exactly_once(
 
     found = audited(ledger, pipeline)
     assert found.faults() == []
-    assert found.seen_by_read_committed == ledger.count(Fate.COMMITTED) == 900
+    assert found.seen_by_read_committed == ledger.count(OrderFate.COMMITTED) == 900
     assert found.seen_by_read_uncommitted == 1000
-    assert sorted(pipeline.topic_ids("read_committed")) == sorted(ledger.ids(Fate.COMMITTED))
+    assert sorted(pipeline.topic_ids("read_committed")) == sorted(ledger.ids(OrderFate.COMMITTED))
 
 
 def test_a_query_survives_a_kill_of_the_broker(spark: SparkSession, tmp_path: Path) -> None:

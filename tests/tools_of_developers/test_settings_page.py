@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS
 from ottla.broker.settings.docs import BROKER_DOCS
-from ottla.broker.settings.fates import Fate, fate_of
+from ottla.broker.settings.support import Support, support_of
 from tools.settings_page import page
 
 PAGE = Path(__file__).parent.parent.parent / "docs/reference/settings.md"
@@ -20,9 +20,11 @@ def test_exactly_the_working_settings_are_documented() -> None:
     heeded = {
         setting.name
         for setting in BROKER_SETTINGS.shown()
-        if fate_of(setting) in (Fate.WORKS, Fate.RULED)
+        if support_of(setting) in (Support.WORKS, Support.RULED)
     }
-    limited = {name for name in BROKER_SETTINGS if fate_of(BROKER_SETTINGS[name]) is Fate.ONLY}
+    limited = {
+        name for name in BROKER_SETTINGS if support_of(BROKER_SETTINGS[name]) is Support.ONLY
+    }
     assert heeded <= BROKER_DOCS.keys() <= heeded | limited | INTERNAL
 
 

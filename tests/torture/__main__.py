@@ -16,10 +16,10 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from ottla.trials.torture import reports
-from ottla.trials.torture.campaign import Plan, Report, Watcher, campaign
+from ottla.trials.torture.campaign import CampaignPlan, Report, Watcher, campaign
 from ottla.trials.torture.checks import check_of
 from ottla.trials.torture.contract import Contract
-from ottla.trials.torture.run import Outcome
+from ottla.trials.torture.run import RunOutcome
 from ottla.trials.torture.scenario_file import Application
 from ottla.trials.torture.schedule import Schedule
 
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
     found_s: float | None
     complaints: tuple[str, ...]
 
-    def fields(self, plan: Plan) -> dict[str, Any]:
+    def fields(self, plan: CampaignPlan) -> dict[str, Any]:
         """For JSON. Any: of JSON."""
         report = self.report
         found: dict[str, Any] = {
@@ -75,7 +75,7 @@ class Clock(Watcher):
         self._began_s = monotonic()
         self.found_s: float | None = None
 
-    def ran(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+    def ran(self, number: int, schedule: Schedule, outcome: RunOutcome) -> None:
         """Print each fiftieth run, and note when the first one fails."""
         if outcome.violations and self.found_s is None:
             self.found_s = monotonic() - self._began_s
@@ -83,7 +83,7 @@ class Clock(Watcher):
             say(f"    {number} runs, {monotonic() - self._began_s:.0f} s")
 
 
-def judged(name: str, command: list[str], plan: Plan, *, is_right: bool) -> Verdict:
+def judged(name: str, command: list[str], plan: CampaignPlan, *, is_right: bool) -> Verdict:
     """Torture an application."""
     contract = Contract(tuple(command), check_of("copy"))
     clock = Clock()
@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--scenarios", type=Path, help="a directory for what fails")
     given = parser.parse_args()
-    plan = Plan(seed=given.seed, jobs=given.jobs, shrink_s=given.shrink_time)
+    plan = CampaignPlan(seed=given.seed, jobs=given.jobs, shrink_s=given.shrink_time)
     is_failed = False
     for name in given.only or (*PLANTED, *RIGHT):
         is_right = name in RIGHT

@@ -7,14 +7,14 @@ import pytest
 from ottla.trials.torture.checks import ABORTED_READ, LOST, check_of
 from ottla.trials.torture.contract import Contract
 from ottla.trials.torture.run import run
-from ottla.trials.torture.schedule import At, Schedule, Step
+from ottla.trials.torture.schedule import At, Schedule, ScheduleStep
 
 from .programs import PLANTED, PLANTED_DIRECTORY, planted, right
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
-REFUSED = Step(do="error", at=At(api="TxnOffsetCommit", nth=2), code="ILLEGAL_GENERATION")
-KILLED = Step(do="kill", at=At(api="EndTxn", point="after"))
+REFUSED = ScheduleStep(do="error", at=At(api="TxnOffsetCommit", nth=2), code="ILLEGAL_GENERATION")
+KILLED = ScheduleStep(do="kill", at=At(api="EndTxn", point="after"))
 ALONE = Schedule(copies=1)
 
 
@@ -34,7 +34,7 @@ def test_records_that_an_abort_has_lost_are_seen() -> None:
 
 
 @pytest.mark.parametrize("step", [REFUSED, KILLED], ids=["refused", "killed"])
-def test_a_right_application_passes(step: Step) -> None:
+def test_a_right_application_passes(step: ScheduleStep) -> None:
     assert kinds(right("confluent-kafka"), Schedule(copies=1, steps=(step,))) == set()
 
 

@@ -35,7 +35,7 @@ CANNOT_RUN: Final = (NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError)
 """What ends a scenario without a verdict; the text is one line."""
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """How programs are run.
 
     Attributes:
@@ -74,7 +74,7 @@ class _Run(NamedTuple):
     position: int | None
 
 
-def run_scenario(scenario: Scenario, plan: Plan) -> Result:
+def run_scenario(scenario: Scenario, plan: RunPlan) -> Result:
     """Run a program in a scenario. Raises one of CANNOT_RUN."""
     with (
         TemporaryDirectory(prefix="ottla-conform-") as scratch,
@@ -106,7 +106,7 @@ def _prepare(broker: Ottla, scenario: Scenario) -> None:
 class _ScenarioRun:
     """A scenario on its broker."""
 
-    def __init__(self, trial: Trial, scenario: Scenario, plan: Plan) -> None:
+    def __init__(self, trial: Trial, scenario: Scenario, plan: RunPlan) -> None:
         self._trial = trial
         self._broker = trial.broker
         self._scenario = scenario

@@ -8,7 +8,7 @@ from ...trace.events import Answer, ConnectionClosed, Fault, Request
 from ...trace.exchanges import Exchange, Exchanges
 from ...trace.reader import TraceFollower
 from ...verdict.knowledge import Knowledge
-from ...verdict.reading import fetched_places
+from ...verdict.message_parts import fetched_places
 
 RUNNER: str = "ottla-conform"
 """The client id of the runner's own requests."""

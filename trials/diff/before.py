@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from ...broker.settings.broker_settings import BROKER_SETTINGS
-from ...broker.settings.fates import refusal
+from ...broker.settings.support import refusal
 from ...client.admin.configs import Resource, Source, describe_settings
 from ...client.cluster_client import Client, NoAnswer
 from ...console.options import CannotRun

@@ -21,14 +21,14 @@ from .journal import ComparedRequest, Journal, names_in
 from .messages import Fields, Request, read_request, with_correlation_id
 from .rules import SETTLING, TRANSIENT
 from .share_fetches import ShareFetches
-from .sides import KAFKA, OTTLA, SILENT, Address, Outcome, SideConnection
+from .sides import KAFKA, OTTLA, SILENT, Address, SideConnection, SideOutcome
 from .waits import SURE_S, WAITING, WAITS, Wait, different_moments, limit_ms
 
-Outcomes = tuple[Outcome, Outcome]
+Outcomes = tuple[SideOutcome, SideOutcome]
 Translations = tuple[Translation | None, Translation | None]
 Connections = Sequence[SideConnection]
 Times = tuple[float, float]
-Timed = asyncio.Task[tuple[Outcome, float]]
+Timed = asyncio.Task[tuple[SideOutcome, float]]
 
 _PAUSE_S: Final = 0.05
 _READY_S: Final = 6.0
@@ -327,14 +327,14 @@ class Exchanger:
                 self.written.add(topic["topic_id"])
 
 
-async def _timed(receiving: Coroutine[Any, Any, Outcome]) -> tuple[Outcome, float]:
+async def _timed(receiving: Coroutine[Any, Any, SideOutcome]) -> tuple[SideOutcome, float]:
     """An answer, and the time that it took."""
     loop = asyncio.get_running_loop()
     begun_s = loop.time()
     return await receiving, loop.time() - begun_s
 
 
-def _not_ready(request: Request, outcomes: list[Outcome]) -> int | None:
+def _not_ready(request: Request, outcomes: list[SideOutcome]) -> int | None:
     """The side that alone has an error that passes; None for none, or if not all has failed."""
     answers = [each.answer for each in outcomes]
     if answers[0] is None or answers[1] is None:

@@ -26,7 +26,7 @@ _FINAL: Final = ("high_watermark", "last_stable_offset", "log_start_offset")
 Place = tuple[Any, int]
 
 
-class Batch(NamedTuple):
+class FetchedBatch(NamedTuple):
     """What two brokers must have in common of a batch.
 
     Attributes:
@@ -57,11 +57,11 @@ class Batch(NamedTuple):
         )
 
 
-def batches_of(records: bytes | None) -> list[Batch]:
+def batches_of(records: bytes | None) -> list[FetchedBatch]:
     """The whole batches in an answer."""
     data = records or b""
     return [
-        Batch(
+        FetchedBatch(
             header.base_offset,
             header.last_offset,
             header.attributes,
@@ -75,7 +75,7 @@ def batches_of(records: bytes | None) -> list[Batch]:
     ]
 
 
-def batches_with_partners(batches: list[Batch], ids: Ids) -> list[Batch]:
+def batches_with_partners(batches: list[FetchedBatch], ids: Ids) -> list[FetchedBatch]:
     """Ottla's batches with Kafka's producer ids."""
     found = []
     for batch in batches:
@@ -105,7 +105,7 @@ class Fetched:
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
         self._errors: Counter[object] = Counter()
-        self._seen: tuple[dict[Place, dict[int, Batch]], ...] = (
+        self._seen: tuple[dict[Place, dict[int, FetchedBatch]], ...] = (
             defaultdict(dict),
             defaultdict(dict),
         )
@@ -179,7 +179,7 @@ class Fetched:
     def _batches(
         self,
         place: Place,
-        delivered: list[list[Batch]],
+        delivered: list[list[FetchedBatch]],
         places: tuple[str, str],
         *,
         is_final: bool,
@@ -230,7 +230,7 @@ def _is_quiet(ours: Fields | None, theirs: Fields | None) -> bool:
     return not (ours and theirs) and there.get("error_code") == 0
 
 
-def _texts(ours: Batch, theirs: Batch) -> tuple[str, str]:
+def _texts(ours: FetchedBatch, theirs: FetchedBatch) -> tuple[str, str]:
     if ours._replace(size_bytes=0, digest=b"") == theirs._replace(size_bytes=0, digest=b""):
         same = ours.size_bytes == theirs.size_bytes
         other = "the same number of other bytes" if same else f"{theirs.size_bytes} bytes"
@@ -238,11 +238,11 @@ def _texts(ours: Batch, theirs: Batch) -> tuple[str, str]:
     return ours.text(), theirs.text()
 
 
-def _has(batches: list[Batch], batch: Batch) -> bool:
+def _has(batches: list[FetchedBatch], batch: FetchedBatch) -> bool:
     return any(each.base_offset == batch.base_offset for each in batches)
 
 
-def _skipped(others: list[Batch], batch: Batch, *, is_final: bool) -> str | None:
+def _skipped(others: list[FetchedBatch], batch: FetchedBatch, *, is_final: bool) -> str | None:
     """How the other side's answer goes past a batch that it lacks; None if it does not."""
     after = [each.base_offset for each in others if each.base_offset > batch.base_offset]
     if after and (is_final or any(each.base_offset < batch.base_offset for each in others)):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from .comparison import FieldDifference
 from .messages import Request
-from .sides import NAMES, Outcome
+from .sides import NAMES, SideOutcome
 
 _KEPT: Final = 5_000
 _KEPT_BYTES: Final = 64 * 1024 * 1024
@@ -34,7 +34,7 @@ class ComparedRequest(NamedTuple):
     number: int
     connection: int
     request: Request
-    outcomes: tuple[Outcome, Outcome]
+    outcomes: tuple[SideOutcome, SideOutcome]
 
     @property
     def size_bytes(self) -> int:

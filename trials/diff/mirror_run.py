@@ -28,7 +28,7 @@ from .sides import NAMES, Address
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Plan(NamedTuple):
+class MirrorPlan(NamedTuple):
     """What is compared.
 
     Attributes:
@@ -60,7 +60,7 @@ class Compared(NamedTuple):
 
 
 @contextmanager
-def both_sides(plan: Plan, journal: Journal) -> Iterator[tuple[Side, Side]]:
+def both_sides(plan: MirrorPlan, journal: Journal) -> Iterator[tuple[Side, Side]]:
     """Ottla and Kafka, as they are before the first request. Raises CannotRun."""
     kafka = look_at(plan.kafka, name="Kafka")
     if plan.ottla is not None:
@@ -80,7 +80,7 @@ def both_sides(plan: Plan, journal: Journal) -> Iterator[tuple[Side, Side]]:
         raise CannotRun(f"diff: Ottla with the settings of Kafka: {failed}") from None
 
 
-def run(plan: Plan) -> Compared:
+def run(plan: MirrorPlan) -> Compared:
     """Run the program of a plan on the mirror. Raises CannotRun."""
     journal = Journal()
     with both_sides(plan, journal) as sides:
@@ -92,7 +92,7 @@ def run(plan: Plan) -> Compared:
     return Compared(journal, facts)
 
 
-def facts_of(sides: tuple[Side, Side], plan: Plan, rows: Sequence[tuple[str, str]]) -> Facts:
+def facts_of(sides: tuple[Side, Side], plan: MirrorPlan, rows: Sequence[tuple[str, str]]) -> Facts:
     """The facts of a report."""
     names = names_of(sides)
     python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
@@ -116,7 +116,7 @@ def facts_of(sides: tuple[Side, Side], plan: Plan, rows: Sequence[tuple[str, str
 class _MirrorRun:
     """The part that needs an event loop."""
 
-    def __init__(self, plan: Plan, sides: tuple[Side, Side], journal: Journal) -> None:
+    def __init__(self, plan: MirrorPlan, sides: tuple[Side, Side], journal: Journal) -> None:
         self._plan = plan
         self._journal = journal
         addresses = (sides[0].address, sides[1].address)
@@ -172,7 +172,7 @@ async def _wait_for_signal() -> None:
         loop.remove_signal_handler(number)
 
 
-async def _program(plan: Plan, bootstrap: str) -> int | None:
+async def _program(plan: MirrorPlan, bootstrap: str) -> int | None:
     """Run the program; its status, or None if it took too long. Raises CannotRun.
 
     Its output goes to standard error, since the report is printed. A SIGTERM or SIGHUP

@@ -14,7 +14,7 @@ from .exchanges import Exchanger, Gone, Translations
 from .ids import Ids, Translation
 from .journal import Journal
 from .messages import Request
-from .mirror_run import Compared, Plan, both_sides, facts_of
+from .mirror_run import Compared, MirrorPlan, both_sides, facts_of
 from .recorded import Recorded, Recording, of_report, of_trace
 from .sides import KAFKA, OTTLA, SideConnection
 from .waits import WAITING, WAITS, Wait, limit_ms
@@ -24,17 +24,17 @@ _PATIENCE_S: Final = 30.0
 _NOTHING: Final = Known(frozenset(), set())
 
 
-def run_report(plan: Plan, path: Path) -> Compared:
+def run_report(plan: MirrorPlan, path: Path) -> Compared:
     """Send the requests of a report. Raises CannotRun."""
     return _run(plan, of_report(path), ("replayed", f"the report {path.name}"))
 
 
-def run_trace(plan: Plan, path: Path) -> Compared:
+def run_trace(plan: MirrorPlan, path: Path) -> Compared:
     """Send the requests of a trace. Raises CannotRun."""
     return _run(plan, of_trace(path), ("replayed", f"the trace {path.name}"))
 
 
-def _run(plan: Plan, recording: Recording, row: tuple[str, str]) -> Compared:
+def _run(plan: MirrorPlan, recording: Recording, row: tuple[str, str]) -> Compared:
     if not recording.requests:
         why = "; ".join(recording.left_out) or "it is empty"
         raise CannotRun(f"diff: there is no request to send again: {why}")

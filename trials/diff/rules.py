@@ -19,7 +19,7 @@ class How(Enum):
     TIME = "two times of the same five minutes are equal"
 
 
-class Rule(NamedTuple):
+class DiffRule(NamedTuple):
     """A field that may differ."""
 
     api: str
@@ -29,25 +29,25 @@ class Rule(NamedTuple):
 
 
 RULES: Final = (
-    Rule("*", "throttle_time_ms", How.IGNORED, "each broker measures its own load"),
-    Rule("*", "*error_message", How.IGNORED, "texts for people; clients decide by codes"),
-    Rule("*", "*host", How.IGNORED, "the address of each broker"),
-    Rule("*", "*port", How.IGNORED, "the address of each broker"),
-    Rule("*", "*rack", How.IGNORED, "a setting of each broker"),
-    Rule("*", "*timestamp*", How.TIME, "each broker has its own clock"),
-    Rule("*", "*_time_ms", How.TIME, "each broker has its own clock"),
-    Rule("*", "*node_endpoints*", How.IGNORED, "the address of each broker"),
-    Rule("*", "*documentation", How.IGNORED, "texts for people"),
-    Rule("ApiVersions", "finalized_features_epoch", How.IGNORED,
+    DiffRule("*", "throttle_time_ms", How.IGNORED, "each broker measures its own load"),
+    DiffRule("*", "*error_message", How.IGNORED, "texts for people; clients decide by codes"),
+    DiffRule("*", "*host", How.IGNORED, "the address of each broker"),
+    DiffRule("*", "*port", How.IGNORED, "the address of each broker"),
+    DiffRule("*", "*rack", How.IGNORED, "a setting of each broker"),
+    DiffRule("*", "*timestamp*", How.TIME, "each broker has its own clock"),
+    DiffRule("*", "*_time_ms", How.TIME, "each broker has its own clock"),
+    DiffRule("*", "*node_endpoints*", How.IGNORED, "the address of each broker"),
+    DiffRule("*", "*documentation", How.IGNORED, "texts for people"),
+    DiffRule("ApiVersions", "finalized_features_epoch", How.IGNORED,
          "the offset of the last record of the metadata log"),
-    Rule("DescribeLogDirs", "results.log_dir", How.IGNORED, "a path of each machine"),
-    Rule("DescribeLogDirs", "results.*_bytes", How.IGNORED, "the disk of each machine"),
-    Rule("DescribeProducers", "*coordinator_epoch", How.IGNORED,
+    DiffRule("DescribeLogDirs", "results.log_dir", How.IGNORED, "a path of each machine"),
+    DiffRule("DescribeLogDirs", "results.*_bytes", How.IGNORED, "the disk of each machine"),
+    DiffRule("DescribeProducers", "*coordinator_epoch", How.IGNORED,
          "counts the elections of each broker since its first start"),
-    Rule("DescribeQuorum", "topics.partitions.*", How.IGNORED,
+    DiffRule("DescribeQuorum", "topics.partitions.*", How.IGNORED,
          "offsets and epochs of each broker's own metadata log"),
-    Rule("DescribeQuorum", "nodes.*", How.IGNORED, "the controllers of each cluster"),
-    Rule("GetTelemetrySubscriptions", "subscription_id", How.IGNORED,
+    DiffRule("DescribeQuorum", "nodes.*", How.IGNORED, "the controllers of each cluster"),
+    DiffRule("GetTelemetrySubscriptions", "subscription_id", How.IGNORED,
          "a checksum with the random id of the client"),
 )  # fmt: skip
 
@@ -97,7 +97,7 @@ NOT_SERVED: Final = {
 
 
 @cache
-def rule_for(api: str, path: str) -> Rule | None:
+def rule_for(api: str, path: str) -> DiffRule | None:
     """The rule for a field; None if it must be equal."""
     for rule in RULES:
         if fnmatchcase(api, rule.api) and fnmatchcase(path, rule.path):

@@ -24,14 +24,14 @@ from .messages import (
     read_request,
     with_fields,
 )
-from .sides import KAFKA, OTTLA, Outcome, SideConnection
+from .sides import KAFKA, OTTLA, SideConnection, SideOutcome
 
 _APIS: Final = frozenset({ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
 _NEW_SESSION: Final = 0
 _WAIT_MS: Final = 100
 _PAUSE_S: Final = 0.02
 
-Outcomes = tuple[Outcome, Outcome]
+Outcomes = tuple[SideOutcome, SideOutcome]
 
 
 class ShareFetches:
@@ -111,7 +111,7 @@ class ShareFetches:
         ]
         return answer._replace(fields={**answer.fields, "responses": topics})
 
-    def _lacking(self, both: Sequence[Outcome]) -> int | None:
+    def _lacking(self, both: Sequence[SideOutcome]) -> int | None:
         """The side that has acquired fewer records; None for none, or after an error."""
         found = []
         for side, outcome in enumerate(both):
@@ -165,7 +165,7 @@ def _without_news(frame: bytes, epoch: int) -> bytes:
     return with_fields(request, fields)
 
 
-def _joined(request: Request, first: Outcome, more: Outcome) -> Outcome:
+def _joined(request: Request, first: SideOutcome, more: SideOutcome) -> SideOutcome:
     """Two answers of a side as one; the second if it is none, or an error."""
     if first.answer is None or more.answer is None or first.answer.fields is None:
         return more
@@ -181,7 +181,7 @@ def _joined(request: Request, first: Outcome, more: Outcome) -> Outcome:
             partitions[index] = _joined_partition(partitions.get(index), partition)
         known["partitions"] = list(partitions.values())
     fields = {**first.answer.fields, "responses": list(topics.values())}
-    return Outcome(read_answer(request, answer_with_fields(request, first.answer, fields)))
+    return SideOutcome(read_answer(request, answer_with_fields(request, first.answer, fields)))
 
 
 def _joined_partition(first: Fields | None, more: Fields) -> Fields:

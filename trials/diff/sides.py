@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 256 * 1024 * 1024
 _AGAIN_S: Final = 30.0
 
 
-class Outcome(NamedTuple):
+class SideOutcome(NamedTuple):
     """What a side did with a request.
 
     Attributes:
@@ -31,9 +31,9 @@ class Outcome(NamedTuple):
     ended: str = ""
 
 
-CLOSED: Final = Outcome(None, "closes the connection")
-SILENT: Final = Outcome(None, "does not answer in time")
-UNASKED: Final = Outcome(None, "was not asked: its connection could not be opened")
+CLOSED: Final = SideOutcome(None, "closes the connection")
+SILENT: Final = SideOutcome(None, "does not answer in time")
+UNASKED: Final = SideOutcome(None, "was not asked: its connection could not be opened")
 
 
 class Broken(Exception):
@@ -75,7 +75,7 @@ class SideConnection:
             return False
         return True
 
-    async def receive(self, request: Request) -> Outcome:
+    async def receive(self, request: Request) -> SideOutcome:
         """The answer to the oldest request without one."""
         if self._streams is None:
             return UNASKED
@@ -86,9 +86,9 @@ class SideConnection:
         if frame is None:
             self.close()
             return CLOSED
-        return Outcome(read_answer(request, frame))
+        return SideOutcome(read_answer(request, frame))
 
-    async def ask(self, request: Request, frame: bytes) -> Outcome:
+    async def ask(self, request: Request, frame: bytes) -> SideOutcome:
         """Send a frame and wait for its answer, for 30 s at most."""
         if not await self.send(frame):
             return UNASKED

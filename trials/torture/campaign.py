@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from .checks import EXITS, KINDS, STUCK, Violation
 from .contract import Contract
 from .generator import Profile, schedules
-from .run import Outcome, run
-from .schedule import Schedule, Step
+from .run import RunOutcome, run
+from .schedule import Schedule, ScheduleStep
 from .shrinker import shrunk
 
 
@@ -29,7 +29,7 @@ class DoesNotWork(Exception):
         lines: the last lines of the copies.
     """
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: RunOutcome) -> None:
         why = outcome.violations[0].text
         super().__init__(f"the application does not work without faults: {why}")
         self.lines = [
@@ -41,11 +41,11 @@ VERIFICATIONS: Final = 3
 _REPLAYS: Final = 2
 _MOST_CHOICES: Final = 4
 _PATIENCE: Final = 2.0
-Runner = Callable[[Contract, Schedule, Callable[[], bool]], Outcome]
+Runner = Callable[[Contract, Schedule, Callable[[], bool]], RunOutcome]
 """Runs a schedule, until the function says that its outcome is of no interest any more."""
 
 
-class Plan(NamedTuple):
+class CampaignPlan(NamedTuple):
     """What to run.
 
     Attributes:
@@ -81,7 +81,7 @@ class Failure:
     run: int
     original: Schedule
     schedule: Schedule
-    outcome: Outcome
+    outcome: RunOutcome
     replays: int = 0
     failed: int = 0
     candidates: int = 0
@@ -124,7 +124,7 @@ class Report:
 class Watcher:
     """Hears what goes on; this one does nothing."""
 
-    def ran(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+    def ran(self, number: int, schedule: Schedule, outcome: RunOutcome) -> None:
         """A run has ended."""
 
     def shrinks(self, failure: Failure) -> None:
@@ -134,7 +134,7 @@ class Watcher:
         """A smaller schedule was replayed."""
 
 
-def worst(outcome: Outcome) -> Violation:
+def worst(outcome: RunOutcome) -> Violation:
     """The worst violation of an outcome that has some."""
     order = list(KINDS)
     return min(
@@ -144,7 +144,7 @@ def worst(outcome: Outcome) -> Violation:
 
 
 def campaign(
-    contract: Contract, plan: Plan, watcher: Watcher | None = None, *, runner: Runner = run
+    contract: Contract, plan: CampaignPlan, watcher: Watcher | None = None, *, runner: Runner = run
 ) -> Report:
     """Run schedules until one violates the check, and shrink it.
 
@@ -162,12 +162,14 @@ class _Judged(NamedTuple):
         not_confirmed: what happened at first, and not with more time.
     """
 
-    outcome: Outcome
+    outcome: RunOutcome
     not_confirmed: str = ""
 
 
 class _Campaign:
-    def __init__(self, contract: Contract, plan: Plan, watcher: Watcher, runner: Runner) -> None:
+    def __init__(
+        self, contract: Contract, plan: CampaignPlan, watcher: Watcher, runner: Runner
+    ) -> None:
         self._contract = contract
         self._plan = plan
         self._watcher = watcher
@@ -229,7 +231,7 @@ class _Campaign:
         self._has_failure.set()
         return Failure(number, schedule, schedule, outcome)
 
-    def _run(self, schedule: Schedule) -> Outcome:
+    def _run(self, schedule: Schedule) -> RunOutcome:
         return self._runner(self._contract, schedule, lambda: False)
 
     def _judged(self, schedule: Schedule) -> _Judged:
@@ -241,10 +243,10 @@ class _Campaign:
         again = self._runner(self._patient(), schedule, is_over)
         return _Judged(again, "" if again.violations else outcome.violations[0].text)
 
-    def _count(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+    def _count(self, number: int, schedule: Schedule, outcome: RunOutcome) -> None:
         report = self._report
         report.runs += 1
-        fired: list[Step] = list(outcome.fired)
+        fired: list[ScheduleStep] = list(outcome.fired)
         report.fired.update(each.do for each in fired)
         report.not_fired.update(each.do for each in schedule.steps if each not in fired)
         report.without_steps += bool(schedule.steps) and not fired
@@ -281,7 +283,9 @@ class _Campaign:
         self._choose(failure, found, kind)
         failure.shrink_s = time.monotonic() - began_s
 
-    def _choose(self, failure: Failure, found: list[tuple[Schedule, Outcome]], kind: str) -> None:
+    def _choose(
+        self, failure: Failure, found: list[tuple[Schedule, RunOutcome]], kind: str
+    ) -> None:
         """Take the smallest schedule that always fails, or else the one that fails most often."""
         failure.replays, failure.failed = VERIFICATIONS, -1
         for schedule, outcome in found[: -_MOST_CHOICES - 1 : -1]:
@@ -294,13 +298,13 @@ class _Campaign:
 
     def _that_fail(
         self, schedule: Schedule, kind: str, replays: int, *, at_least: int = 0
-    ) -> list[Outcome]:
+    ) -> list[RunOutcome]:
         """The outcomes of replays that fail in the same way, with all steps if it is stuck.
 
         Args:
             at_least: how many must fail; no replay follows when so many cannot any more.
         """
-        failing: list[Outcome] = []
+        failing: list[RunOutcome] = []
         left = replays
         while left and len(failing) + left >= at_least:
             at_once = min(left, self._plan.jobs)
@@ -314,6 +318,6 @@ class _Campaign:
         return failing
 
 
-def _fails(outcome: Outcome, schedule: Schedule, kind: str) -> bool:
+def _fails(outcome: RunOutcome, schedule: Schedule, kind: str) -> bool:
     is_whole = kind != STUCK or len(outcome.fired) == len(schedule.steps)
     return kind in outcome.kinds and is_whole

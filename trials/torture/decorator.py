@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from ..process_groups import PROCESS_GROUPS
-from .campaign import Plan, Watcher, campaign
+from .campaign import CampaignPlan, Watcher, campaign
 from .contract import DEFAULT_GROUP, DEFAULT_ID, DEFAULT_INPUT, DEFAULT_OUTPUT
 from .function import APPLICATION, PARAMETERS
 from .reports import failure_text, lines_of_replay, scenario_of, scenario_text
@@ -77,7 +77,7 @@ def torture(
         if wrong := wrong_value(application):
             raise ValueError(f"torture: {wrong.field} {wrong.value}: it {wrong.why}")
         base = Schedule(copies=copies)
-        plan = Plan(
+        plan = CampaignPlan(
             runs=runs, seed=seed, base=base, shrink_s=shrink_s, without=frozenset(without)
         )  # fmt: skip
 
@@ -112,7 +112,7 @@ def _command(function: Function) -> tuple[str, ...]:
     return sys.executable, "-m", _MODULE, path, function.__module__, name
 
 
-def _tortured(application: Application, plan: Plan, directory: Path) -> None:
+def _tortured(application: Application, plan: CampaignPlan, directory: Path) -> None:
     __tracebackhide__ = True
     report = campaign(contract_of(application, directory), plan, Watcher())
     failure = report.failure

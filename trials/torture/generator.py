@@ -25,7 +25,7 @@ from .schedule import (
     At,
     Data,
     Schedule,
-    Step,
+    ScheduleStep,
 )
 
 _LAST_NTH: Final = 3
@@ -59,7 +59,7 @@ class Profile(NamedTuple):
 
     apis: Mapping[str, int]
 
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: ScheduleStep) -> bool:
         """Whether such a request, and such an error, can come."""
         api = step.at.api
         if api == "Heartbeat":
@@ -91,7 +91,7 @@ def schedules(
     random = Random(seed)
     copies = base.copies
 
-    def fits(step: Step) -> bool:
+    def fits(step: ScheduleStep) -> bool:
         return step.do not in without and profile.fits(step)
 
     first = [each for each in _sharp() if fits(each)]
@@ -114,7 +114,7 @@ def schedules(
         yield replace(base, data=_data(random, base.data), steps=steps)
 
 
-def _drawn(random: Random, steps: list[Step], copies: int) -> Iterator[Step]:
+def _drawn(random: Random, steps: list[ScheduleStep], copies: int) -> Iterator[ScheduleStep]:
     """The steps at requests of some copy, each at another one."""
     taken = set()
     for each in steps:
@@ -140,7 +140,7 @@ def _data(random: Random, base: Data) -> Data:
     )
 
 
-def _sharp() -> Iterator[Step]:
+def _sharp() -> Iterator[ScheduleStep]:
     """What finds the usual mistakes, at the first and at the second request."""
     for nth in (1, 2):
         for api in ("TxnOffsetCommit", "Produce", "EndTxn"):
@@ -165,7 +165,7 @@ def _sharp() -> Iterator[Step]:
     yield _step("stop", "Produce", 2)
 
 
-def _all_steps(hazards: bool) -> Iterator[Step]:
+def _all_steps(hazards: bool) -> Iterator[ScheduleStep]:
     for nth in range(1, _LAST_NTH + 1):
         for api in APIS:
             if nth > _HIGHEST_NTH.get(api, _LAST_NTH):
@@ -176,7 +176,7 @@ def _all_steps(hazards: bool) -> Iterator[Step]:
                     yield _step(do, api, nth)
 
 
-def _of_api(api: str, nth: int) -> Iterator[Step]:
+def _of_api(api: str, nth: int) -> Iterator[ScheduleStep]:
     for code in ERRORS.get(api, ()):
         yield _step("error", api, nth, code=code)
     for do in ("drop_answer", "drop_request", "delay"):
@@ -204,5 +204,5 @@ def _of_api(api: str, nth: int) -> Iterator[Step]:
 def _step(
     do: str, api: str, nth: int, point: str = BEFORE, *, code: str = "",
     meanwhile: str = "",
-) -> Step:  # fmt: skip
-    return Step(do=do, at=At(api=api, nth=nth, point=point), code=code, meanwhile=meanwhile)
+) -> ScheduleStep:  # fmt: skip
+    return ScheduleStep(do=do, at=At(api=api, nth=nth, point=point), code=code, meanwhile=meanwhile)

@@ -8,7 +8,7 @@ from ...testing.data import RowFields
 from .schedule import Data
 
 
-class Batch(NamedTuple):
+class InputBatch(NamedTuple):
     """Records that are produced together.
 
     Attributes:
@@ -19,7 +19,7 @@ class Batch(NamedTuple):
     is_aborted: bool = False
 
 
-def portions_of(data: Data) -> list[list[Batch]]:
+def portions_of(data: Data) -> list[list[InputBatch]]:
     """The batches of each portion; aborted ones are before or behind the committed ones."""
     aborted = [_row("aborted", number, data) for number in range(data.aborted)]
     records = [_row("record", number, data) for number in range(data.records)]
@@ -29,17 +29,17 @@ def portions_of(data: Data) -> list[list[Batch]]:
         end = (portion + 1) * data.records // data.portions
         mine = aborted[portion :: data.portions]
         batches = [
-            Batch(mine[::2], is_aborted=True),
-            Batch(records[begin:end]),
-            Batch(mine[1::2], is_aborted=True),
+            InputBatch(mine[::2], is_aborted=True),
+            InputBatch(records[begin:end]),
+            InputBatch(mine[1::2], is_aborted=True),
         ]
         found.append([each for each in batches if each.rows])
     return found
 
 
-def late_records(data: Data) -> list[Batch]:
+def late_records(data: Data) -> list[InputBatch]:
     """One more record for each partition: who has left some out goes past them now."""
-    return [Batch([_row("late", number, data) for number in range(data.partitions)])]
+    return [InputBatch([_row("late", number, data) for number in range(data.partitions)])]
 
 
 def _row(name: str, number: int, data: Data) -> RowFields:

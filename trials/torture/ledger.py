@@ -14,7 +14,17 @@ from ...client.record_reader import ReadRecord
 from ...trace.events import Decision, Event, Fields, RecordsAppended, Request
 from ...trace.exchanges import Exchange, Exchanges
 from ...trace.messages import errors_in, structs, topic_name, topic_names
-from ...verdict.oracle.history import ABORT, ASSIGN, BEGIN, COMMIT, INIT, OK, SEND, Operation, Value
+from ...verdict.oracle.history import (
+    ABORT,
+    ASSIGN,
+    BEGIN,
+    COMMIT,
+    INIT,
+    OK,
+    SEND,
+    HistoryLine,
+    Value,
+)
 from ...verdict.oracle.oracle import LogRecord, Oracle
 from .checks import Violation
 
@@ -45,7 +55,7 @@ def judge_ledger(events: Sequence[Event], output: Iterable[ReadRecord]) -> list[
     ]
 
 
-def operations_of(events: Sequence[Event]) -> Iterator[Operation]:
+def operations_of(events: Sequence[Event]) -> Iterator[HistoryLine]:
     """What the clients of a trace did, with the place of each record (`orders-0@5`) as its value.
 
     Args:
@@ -86,7 +96,7 @@ class _Ledger:
         self._open: dict[str, str] = {}
         self._offsets: dict[str, tuple[str, _Offsets]] = {}
 
-    def operations(self) -> Iterator[Operation]:
+    def operations(self) -> Iterator[HistoryLine]:
         """In the order of requests and answers."""
         together = Exchanges()
         belonging = [(event, together.add(event)) for event in self._events]
@@ -98,14 +108,14 @@ class _Ledger:
             elif event is exchange.answer:
                 yield from self._end(exchange)
 
-    def _begin(self, exchange: Exchange) -> Iterator[Operation]:
+    def _begin(self, exchange: Exchange) -> Iterator[HistoryLine]:
         seq, api, fields = exchange.seq, exchange.api, exchange.fields
         process = f"request-{seq}"
         if api == "Produce":
             records = self._appended(exchange)
             if records:
                 txn = yield from self._transaction(_producer(exchange), seq)
-                yield Operation(seq, process, BEGIN, SEND, txn, records)
+                yield HistoryLine(seq, process, BEGIN, SEND, txn, records)
         elif api == "TxnOffsetCommit":
             if _is_decided(exchange):
                 yield from self._sent_offsets(fields, seq)
@@ -114,11 +124,11 @@ class _Ledger:
         elif api == "OffsetCommit" and _is_decided(exchange):
             offsets = self._places(fields)
             group = str(fields.get("group_id"))
-            yield Operation(seq, process, BEGIN, COMMIT, offsets=offsets, group=group)
+            yield HistoryLine(seq, process, BEGIN, COMMIT, offsets=offsets, group=group)
         elif api == "OffsetFetch":
-            yield Operation(seq, process, BEGIN, ASSIGN)
+            yield HistoryLine(seq, process, BEGIN, ASSIGN)
 
-    def _end(self, exchange: Exchange) -> Iterator[Operation]:
+    def _end(self, exchange: Exchange) -> Iterator[HistoryLine]:
         seq, api, fields, response = (
             exchange.answer_seq, exchange.api, exchange.fields, exchange.response,
         )  # fmt: skip
@@ -133,50 +143,52 @@ class _Ledger:
             owner = f"producer-{seq}"
             self._owners[response["producer_id"], response["producer_epoch"]] = owner
             name = str(fields["transactional_id"])
-            yield Operation(seq, owner, OK, INIT, transactional_id=name)
+            yield HistoryLine(seq, owner, OK, INIT, transactional_id=name)
         elif api == "Produce":
             records = self._appended(exchange)
             if records:
                 txn = self._open.get(self._owner(_producer(exchange)), "")
-                yield Operation(seq, process, OK, SEND, txn, records)
+                yield HistoryLine(seq, process, OK, SEND, txn, records)
         elif api == "EndTxn":
             yield from self._ends(fields, process, seq, OK)
             self._follow(fields, response)
         elif api == "OffsetCommit" and _is_decided(exchange):
             group = str(fields.get("group_id"))
             offsets = self._places(fields)
-            yield Operation(seq, process, OK, COMMIT, offsets=offsets, group=group)
+            yield HistoryLine(seq, process, OK, COMMIT, offsets=offsets, group=group)
 
     def _owner(self, producer: tuple[int, int]) -> str:
         return self._owners.get(producer, "")
 
-    def _transaction(self, producer: tuple[int, int], seq: int) -> Generator[Operation, None, str]:
+    def _transaction(
+        self, producer: tuple[int, int], seq: int
+    ) -> Generator[HistoryLine, None, str]:
         """The name of a producer's transaction; a new one is made known with its owner."""
         owner = self._owner(producer)
         if not owner:
             return ""
         if owner not in self._open:
             self._open[owner] = f"{owner}-{seq}"
-            yield Operation(seq, owner, BEGIN, SEND, self._open[owner])
+            yield HistoryLine(seq, owner, BEGIN, SEND, self._open[owner])
         return self._open[owner]
 
-    def _sent_offsets(self, fields: Fields, seq: int) -> Iterator[Operation]:
+    def _sent_offsets(self, fields: Fields, seq: int) -> Iterator[HistoryLine]:
         producer = fields["producer_id"], fields["producer_epoch"]
         txn = yield from self._transaction(producer, seq)
         if txn:
             _, known = self._offsets.setdefault(txn, (str(fields["group_id"]), {}))
             known.update(self._places(fields))
 
-    def _ends(self, fields: Fields, process: str, seq: int, kind: str) -> Iterator[Operation]:
+    def _ends(self, fields: Fields, process: str, seq: int, kind: str) -> Iterator[HistoryLine]:
         owner = self._owner((fields["producer_id"], fields["producer_epoch"]))
         txn = self._open.get(owner, "")
         if not txn:
             return
         group, offsets = self._offsets.get(txn, ("", {}))
         if fields.get("committed"):
-            yield Operation(seq, process, kind, COMMIT, txn, offsets=offsets, group=group)
+            yield HistoryLine(seq, process, kind, COMMIT, txn, offsets=offsets, group=group)
         else:
-            yield Operation(seq, process, kind, ABORT, txn)
+            yield HistoryLine(seq, process, kind, ABORT, txn)
 
     def _follow(self, fields: Fields, response: Fields) -> None:
         """The transaction has ended; its producer may have another epoch now (KIP-890)."""
@@ -211,7 +223,7 @@ class _Ledger:
 
     def _assigned(
         self, fields: Fields, response: Fields, process: str, seq: int
-    ) -> Iterator[Operation]:
+    ) -> Iterator[HistoryLine]:
         if not fields.get("require_stable") or errors_in(response):
             return
         for group in structs(response, "groups"):
@@ -220,4 +232,4 @@ class _Ledger:
             }
             if offsets:
                 name = str(group["group_id"])
-                yield Operation(seq, process, OK, ASSIGN, offsets=offsets, group=name)
+                yield HistoryLine(seq, process, OK, ASSIGN, offsets=offsets, group=name)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ...console.tables import print_error
 from .campaign import Failure, Watcher
-from .run import Outcome
+from .run import RunOutcome
 from .schedule import Schedule
 
 _RUNS_A_LINE: Final = 10
@@ -53,7 +53,7 @@ class _Lines(Watcher):
         self._done = 0
         self._began_s = time.monotonic()
 
-    def ran(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+    def ran(self, number: int, schedule: Schedule, outcome: RunOutcome) -> None:
         self._done += 1
         if not self._every_run and not outcome.violations:
             if self._done % _RUNS_A_LINE == 0:
@@ -90,7 +90,7 @@ class _Bar(Watcher):
         self._task = drawn.add_task("runs", total=runs, last="")
         self._tried = 0
 
-    def ran(self, number: int, schedule: Schedule, outcome: Outcome) -> None:
+    def ran(self, number: int, schedule: Schedule, outcome: RunOutcome) -> None:
         self._drawn.update(self._task, advance=1, last=in_words(schedule))
 
     def shrinks(self, failure: Failure) -> None:

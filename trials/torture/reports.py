@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 
 from ...protocol.shown_text import shown
 from ..conform.file_reports import for_xml
-from .campaign import Failure, Plan, Report, worst
+from .campaign import CampaignPlan, Failure, Report, worst
 from .checks import KINDS
 from .known_bugs import known_bugs
 from .progress import in_words, steps_in_words
-from .run import Outcome
+from .run import RunOutcome
 from .scenario_file import Application, Found, Scenario, written
 from .schedule import Schedule
 from .timeline import timeline
@@ -35,7 +35,7 @@ def show(text: str, style: str) -> None:
         sys.stdout.write(shown(text) + "\n")
 
 
-def scenario_of(application: Application, plan: Plan, failure: Failure) -> Scenario:
+def scenario_of(application: Application, plan: CampaignPlan, failure: Failure) -> Scenario:
     """The scenario of a failure."""
     schedule = failure.schedule
     of_kind = [each for each in failure.outcome.violations if each.kind == failure.violation.kind]
@@ -61,7 +61,7 @@ def scenario_text(scenario: Scenario, failure: Failure) -> str:
     return written(scenario, ["", "The timeline:", *lines])
 
 
-def lines(plan: Plan, report: Report, file: str) -> Iterator[Styled]:
+def lines(plan: CampaignPlan, report: Report, file: str) -> Iterator[Styled]:
     """The report as text."""
     failure = report.failure
     if failure is not None:
@@ -96,7 +96,7 @@ def _shrinking(failure: Failure) -> str:
     )
 
 
-def _verdict(outcome: Outcome) -> Iterator[Styled]:
+def _verdict(outcome: RunOutcome) -> Iterator[Styled]:
     violation = worst(outcome)
     same = [each for each in outcome.violations if each.kind == violation.kind]
     yield f"{violation.kind}: {KINDS.get(violation.kind, '')}".rstrip(": "), "bad"
@@ -122,12 +122,12 @@ def _schedule(schedule: Schedule) -> Iterator[Styled]:
         yield f"  {number}. {step}", "fault"
 
 
-def _timeline(outcome: Outcome) -> Iterator[Styled]:
+def _timeline(outcome: RunOutcome) -> Iterator[Styled]:
     for line in timeline(outcome.events, outcome.story, worst(outcome)):
         yield line.text, line.style
 
 
-def _last_lines(outcome: Outcome) -> Iterator[Styled]:
+def _last_lines(outcome: RunOutcome) -> Iterator[Styled]:
     for copy, last in outcome.last_lines.items():
         for text in last:
             yield f"  copy {copy} wrote: {text}", ""
@@ -135,7 +135,7 @@ def _last_lines(outcome: Outcome) -> Iterator[Styled]:
         yield f"  known: {known}", "told"
 
 
-def _summary(plan: Plan, report: Report) -> Iterator[Styled]:
+def _summary(plan: CampaignPlan, report: Report) -> Iterator[Styled]:
     fired = ", ".join(f"{do} {count}" for do, count in sorted(report.fired.items()))
     yield (
         (
@@ -160,7 +160,7 @@ def exit_status(report: Report) -> int:
     return 2 if report.failure.is_without_faults else 1
 
 
-def as_json(plan: Plan, report: Report, file: str) -> dict[str, Any]:
+def as_json(plan: CampaignPlan, report: Report, file: str) -> dict[str, Any]:
     """The report as values of JSON."""
     failure = report.failure
     return {
@@ -190,7 +190,7 @@ def _failure(failure: Failure, file: str) -> dict[str, Any]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: RunOutcome) -> dict[str, Any]:
     found = worst(outcome)
     return {
         "kind": found.kind,
@@ -200,7 +200,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def as_junit(plan: Plan, report: Report) -> str:
+def as_junit(plan: CampaignPlan, report: Report) -> str:
     """The report as XML: one suite with one case."""
     failure = report.failure
     if failure is None:
@@ -211,13 +211,13 @@ def as_junit(plan: Plan, report: Report) -> str:
     return _junit(plan, report.took_s, kind, failure.violation.text, [text for text, _ in told])
 
 
-def as_junit_error(plan: Plan, why: str, lines: Sequence[str]) -> str:
+def as_junit_error(plan: CampaignPlan, why: str, lines: Sequence[str]) -> str:
     """The report as XML of an application that does not even work without faults."""
     return _junit(plan, 0.0, "error", why, lines)
 
 
 def _junit(
-    plan: Plan, took_s: float, kind: str = "", message: str = "", lines: Sequence[str] = ()
+    plan: CampaignPlan, took_s: float, kind: str = "", message: str = "", lines: Sequence[str] = ()
 ) -> str:
     root = ElementTree.Element(
         "testsuite", name="ottla torture", tests="1", failures=str(int(kind == "failure")),
@@ -234,7 +234,7 @@ def _junit(
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def lines_of_replay(scenario: Scenario, outcome: Outcome) -> Iterator[Styled]:
+def lines_of_replay(scenario: Scenario, outcome: RunOutcome) -> Iterator[Styled]:
     """The report of a replay."""
     yield from _schedule(scenario.schedule)
     for step in scenario.steps:
@@ -253,7 +253,7 @@ def lines_of_replay(scenario: Scenario, outcome: Outcome) -> Iterator[Styled]:
     yield from _last_lines(outcome)
 
 
-def replay_as_json(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
+def replay_as_json(scenario: Scenario, outcome: RunOutcome) -> dict[str, Any]:
     """A replay as values of JSON."""
     found = _outcome(outcome) if outcome.violations else {"kind": "", "violations": []}
     steps = [{"step": str(each), "happened": each in outcome.fired} for each in scenario.steps]

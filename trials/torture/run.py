@@ -17,7 +17,7 @@ from .copies import Copy
 from .deliveries import judge_deliveries
 from .inputs import late_records, portions_of
 from .ledger import judge_ledger
-from .schedule import REPLACED, TIMED_OUT, Schedule, Step
+from .schedule import REPLACED, TIMED_OUT, Schedule, ScheduleStep
 from .torture_broker import TortureBroker
 from .watch import Watch
 
@@ -50,7 +50,7 @@ class Told(NamedTuple):
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """What a run came to.
 
     Attributes:
@@ -61,7 +61,7 @@ class Outcome:
     """
 
     violations: list[Violation] = field(default_factory=list)
-    fired: tuple[Step, ...] = ()
+    fired: tuple[ScheduleStep, ...] = ()
     took_s: float = 0.0
     story: list[Told] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Outcome:
 
 def run(
     contract: Contract, schedule: Schedule, is_over: Callable[[], bool] = lambda: False
-) -> Outcome:
+) -> RunOutcome:
     """Run a schedule.
 
     Args:
@@ -95,7 +95,7 @@ def run(
 class _Act:
     """A step of processes under way: its request is held until the act is over."""
 
-    def __init__(self, step: Step, rule: int, seq: int) -> None:
+    def __init__(self, step: ScheduleStep, rule: int, seq: int) -> None:
         self.step = step
         self.rule = rule
         self.began_s = time.monotonic()
@@ -115,8 +115,8 @@ class _ScheduleRun:
         self._trial = trial
         self._watch = Watch(trial.trace)
         self._copies: dict[int, Copy] = {}
-        self._rules: dict[int, Step] = {}
-        self._fired: list[Step] = []
+        self._rules: dict[int, ScheduleStep] = {}
+        self._fired: list[ScheduleStep] = []
         self._acts: list[_Act] = []
         self._portions = portions_of(schedule.data)
         self._sent = 0
@@ -129,7 +129,7 @@ class _ScheduleRun:
         self._found: list[Violation] = []
         self.story: list[Told] = []
 
-    def outcome(self, is_given_up: Callable[[], bool]) -> Outcome:
+    def outcome(self, is_given_up: Callable[[], bool]) -> RunOutcome:
         self._send_portion()
         self._rules = self._trial.add_rules()
         self._trial.begin()
@@ -140,7 +140,7 @@ class _ScheduleRun:
                 time.sleep(_LOOK_S)
                 self._turn()
                 if is_given_up():
-                    return Outcome(took_s=self._trial.passed_s)
+                    return RunOutcome(took_s=self._trial.passed_s)
             self._end()
         finally:
             for copy in self._copies.values():
@@ -154,7 +154,7 @@ class _ScheduleRun:
         violations = [
             *judged, *self._found, *judge_ledger(events, seen.output), *judge_deliveries(events),
         ]  # fmt: skip
-        return Outcome(
+        return RunOutcome(
             violations=violations,
             fired=tuple(self._fired),
             took_s=self._trial.passed_s,
@@ -247,7 +247,7 @@ class _ScheduleRun:
 
     # Steps of processes
 
-    def _begin(self, step: Step, rule: int, event: Fault) -> None:
+    def _begin(self, step: ScheduleStep, rule: int, event: Fault) -> None:
         act = _Act(step, rule, event.seq)
         copy = self._copies.get(step.at.copy)
         if copy is None:

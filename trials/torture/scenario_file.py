@@ -25,7 +25,7 @@ from .contract import (
     SHARE,
     Contract,
 )
-from .schedule import At, Data, Schedule, Step, WrongSchedule, check_schedule
+from .schedule import At, Data, Schedule, ScheduleStep, WrongSchedule, check_schedule
 
 VERSION: Final = 1
 EXACTLY_ONCE: Final = "exactly-once"
@@ -88,7 +88,7 @@ class Scenario(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     run: int = 0
     copies: int = 2
     data: Data = Data()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScheduleStep, ...] = ()
     found: Found = Found()
 
     @property
@@ -98,8 +98,8 @@ class Scenario(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 _TYPES: Final[Mapping[str, type[Struct]]] = {
-    "": Scenario, "application": Application, "data": Data, "steps[]": Step, "steps[].at": At,
-    "found": Found,
+    "": Scenario, "application": Application, "data": Data, "found": Found,
+    "steps[]": ScheduleStep, "steps[].at": At,
 }  # fmt: skip
 
 

@@ -118,7 +118,9 @@ class At(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     point: str = "before"
 
 
-class Step(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, omit_defaults=True):
+class ScheduleStep(
+    Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, omit_defaults=True
+):
     """What happens at a request.
 
     Attributes:
@@ -186,7 +188,7 @@ class Schedule(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
     copies: int = 2
     data: Data = Data()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScheduleStep, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -222,7 +224,7 @@ def _wrong_numbers(schedule: Schedule) -> Iterator[str]:
             yield f"{name}: {value} must be from {low} to {high}"
 
 
-def wrong_in_step(step: Step, copies: int) -> Iterator[str]:
+def wrong_in_step(step: ScheduleStep, copies: int) -> Iterator[str]:
     """What is wrong in a step, with the field first."""
     if step.do not in ACTIONS:
         yield _one_of("do", step.do, ACTIONS)

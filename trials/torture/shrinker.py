@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from .schedule import WITH_MS, Data, Schedule, Step
+from .schedule import WITH_MS, Data, Schedule, ScheduleStep
 
 Fails = Callable[[Schedule], bool]
 
@@ -43,9 +43,9 @@ def shrunk(failing: Schedule, fails: Fails, is_over: Callable[[], bool]) -> Sche
     return best
 
 
-def _fewest(failing: Schedule, fails: Fails) -> tuple[Step, ...]:
+def _fewest(failing: Schedule, fails: Fails) -> tuple[ScheduleStep, ...]:
     """The steps that are left by ddmin."""
-    steps: Sequence[Step] = failing.steps
+    steps: Sequence[ScheduleStep] = failing.steps
     if steps and fails(replace(failing, steps=())):
         return ()
     parts = 2
@@ -66,7 +66,7 @@ def _fewest(failing: Schedule, fails: Fails) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _without(chunks: Sequence[Sequence[Step]], left_out: int) -> tuple[Step, ...]:
+def _without(chunks: Sequence[Sequence[ScheduleStep]], left_out: int) -> tuple[ScheduleStep, ...]:
     return tuple(
         step for number, chunk in enumerate(chunks) if number != left_out for step in chunk
     )
@@ -121,7 +121,7 @@ def _simpler_data(data: Data) -> Iterator[Data]:
             yield replace(data, records=records, portions=min(data.portions, records))
 
 
-def _simpler_step(step: Step) -> Iterator[Step]:
+def _simpler_step(step: ScheduleStep) -> Iterator[ScheduleStep]:
     for nth in range(1, step.at.nth):
         yield replace(step, at=replace(step.at, nth=nth))
     if step.at.copy > 1:

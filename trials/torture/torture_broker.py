@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote
 
-from ...client.admin.configs import Operation, Resource, alter_settings
+from ...client.admin.configs import ConfigOperation, Resource, alter_settings
 from ...client.admin.groups import coordinator_of, offsets_now
 from ...client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ...protocol.api_keys import ApiKey
@@ -20,8 +20,8 @@ from ...testing.ports import HeldPorts
 from ..trial import Trial
 from .contract import SHARE, Contract
 from .deliveries import is_done
-from .inputs import Batch
-from .schedule import BEFORE, FIRST_VERSIONS, Schedule, Step
+from .inputs import InputBatch
+from .schedule import BEFORE, FIRST_VERSIONS, Schedule, ScheduleStep
 from .watch import LISTENER, Member
 
 RUNNER: Final = "ottla-torture"
@@ -93,7 +93,9 @@ class TortureBroker(Trial):
             ]
         )
         if self._contract.consumer == SHARE:
-            changes = [(name, Operation.SET, value) for name, value in _OF_SHARE_GROUP.items()]
+            changes = [
+                (name, ConfigOperation.SET, value) for name, value in _OF_SHARE_GROUP.items()
+            ]
             with Client.to(self.broker.bootstrap_servers, client_id=RUNNER) as client:
                 alter_settings(client, Resource.GROUP, self._contract.group, changes)
         self._followed_s = time.monotonic()
@@ -109,7 +111,7 @@ class TortureBroker(Trial):
         ports = (self._first + node * self._step + copy for node in range(self._schedule.nodes))
         return ",".join(f"127.0.0.1:{port}" for port in ports)
 
-    def add_rules(self) -> dict[int, Step]:
+    def add_rules(self) -> dict[int, ScheduleStep]:
         """Add the rule of each step; the steps by the numbers of their rules."""
         found = {}
         for step in self._schedule.steps:
@@ -123,7 +125,7 @@ class TortureBroker(Trial):
         with suppress(LabRefused, OSError):
             Fault(self.broker.lab(), rule).release()
 
-    def send(self, batches: Iterable[Batch]) -> dict[tuple[str, int], int]:
+    def send(self, batches: Iterable[InputBatch]) -> dict[tuple[str, int], int]:
         """Write batches of the input; what is behind the last committed record, by partition."""
         ends: dict[tuple[str, int], int] = {}
         for number, batch in enumerate(batches):
@@ -222,7 +224,7 @@ class TortureBroker(Trial):
             self.broker.lab().call("POST", f"/nodes/{node_id}/{what}")
 
 
-def rule_of(step: Step) -> tuple[str, dict[str, object], dict[str, Any]]:  # Any: of the lab
+def rule_of(step: ScheduleStep) -> tuple[str, dict[str, object], dict[str, Any]]:  # Any: of the lab
     """The lab's rule for a step: kind of action, match and parameters."""
     match: dict[str, object] = {
         "api": step.at.api, "nth": step.at.nth, "listener": f"{LISTENER}{step.at.copy}"

@@ -39,7 +39,7 @@ class BrokenHistory(Exception):
     """A line is no operation."""
 
 
-class Operation(NamedTuple):
+class HistoryLine(NamedTuple):
     """One line: the begin of an operation, or its end.
 
     Attributes:
@@ -67,7 +67,7 @@ class Operation(NamedTuple):
     transactional_id: str = ""
 
 
-def read_history(lines: Iterable[str | bytes]) -> Iterator[Operation]:
+def read_history(lines: Iterable[str | bytes]) -> Iterator[HistoryLine]:
     """The operations of a ledger. Empty lines, and a cut last line, are passed over.
 
     Raises:
@@ -100,14 +100,14 @@ def _is_cut(text: str | bytes) -> bool:
     return line.startswith(b"{") and not line.endswith(b"\n")
 
 
-def operation(number: int, fields: Mapping[str, Any]) -> Operation:
+def operation(number: int, fields: Mapping[str, Any]) -> HistoryLine:
     """The operation of a line.
 
     Raises:
         BrokenHistory: it is none.
     """
     try:
-        made = Operation(
+        made = HistoryLine(
             number,
             str(fields["process"]),
             fields["type"],
@@ -127,7 +127,7 @@ def operation(number: int, fields: Mapping[str, Any]) -> Operation:
     return made
 
 
-def _wrong(made: Operation) -> str:
+def _wrong(made: HistoryLine) -> str:
     if made.op not in OPERATIONS:
         return f"unknown operation {made.op!r}"
     if made.type not in TYPES:

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from .anomalies import LOST_OFFSETS, OFFSETS_ALONE, OUTPUT_ALONE
 from .findings import Finding, Findings
-from .history import ASSIGN, BEGIN, FAIL, OK, Operation
-from .transactions import Fate, Transactions
+from .history import ASSIGN, BEGIN, FAIL, OK, HistoryLine
+from .transactions import LedgerFate, Transactions
 
 _NEVER: Final = 1 << 62
 
@@ -35,10 +35,10 @@ class GroupOffsets:
         self._findings = findings
         self._plain: dict[tuple[str, str], list[_Commit]] = {}
         self._in_transactions: dict[tuple[str, str], dict[int, int]] = {}
-        self._open: dict[str, Operation] = {}  # by process: a plain commit that has not ended
+        self._open: dict[str, HistoryLine] = {}  # by process: a plain commit that has not ended
         self._seen: dict[tuple[str, str], list[_Seen]] = {}
 
-    def see(self, operation: Operation, began: int) -> None:
+    def see(self, operation: HistoryLine, began: int) -> None:
         """A commit with offsets, or an assign of a group."""
         if not operation.group or not operation.offsets:
             return
@@ -90,8 +90,8 @@ class GroupOffsets:
     def _of_transactions(self, key: tuple[str, str]) -> Iterator[_Commit]:
         for number, offset in self._in_transactions.get(key, {}).items():
             transaction = self._transactions.all[number]
-            if transaction.fate >= Fate.IN_DOUBT:
-                is_sure = transaction.fate == Fate.COMMITTED
+            if transaction.fate >= LedgerFate.IN_DOUBT:
+                is_sure = transaction.fate == LedgerFate.COMMITTED
                 ended = transaction.committed if is_sure else _NEVER
                 yield _Commit(transaction.commit_began, ended, offset, is_sure, number)
 
@@ -126,7 +126,7 @@ class GroupOffsets:
         for number, offset in self._in_transactions.get(key, {}).items():
             transaction = self._transactions.all[number]
             is_of_it = offset == seen.offset >= 0 and transaction.began < seen.ended
-            if is_of_it and transaction.fate < Fate.IN_DOUBT:
+            if is_of_it and transaction.fate < LedgerFate.IN_DOUBT:
                 return OFFSETS_ALONE, f"transaction {transaction.name} is not committed"
         if is_start:
             return "", ""

@@ -26,7 +26,7 @@ from .history import (
     READ_COMMITTED,
     SEND,
     BrokenHistory,
-    Operation,
+    HistoryLine,
     Pairs,
     Value,
 )
@@ -105,7 +105,7 @@ class Oracle:
         self._read: dict[str, dict[str, _Position]] = {}
         self._last_line = 0
 
-    def see(self, operation: Operation) -> None:
+    def see(self, operation: HistoryLine) -> None:
         """Pass the next operation.
 
         Raises:
@@ -117,7 +117,7 @@ class Oracle:
             text = f"line {operation.number}: expected pairs of an offset and a value: {wrong}"
             raise BrokenHistory(text) from None
 
-    def _see(self, operation: Operation) -> None:
+    def _see(self, operation: HistoryLine) -> None:
         self._last_line = operation.number
         process, kind = operation.process, operation.op
         if operation.type == BEGIN:
@@ -216,7 +216,7 @@ class Oracle:
 
     # Sends
 
-    def _send(self, operation: Operation, began: int) -> None:
+    def _send(self, operation: HistoryLine, began: int) -> None:
         number = self._transactions.number(operation)
         code_of = self._values.code
         if operation.type == BEGIN:
@@ -240,7 +240,7 @@ class Oracle:
                 self._sent_to(self.partition(place), pairs, operation, writer)
 
     def _sent_to(
-        self, partition: PartitionRecords, pairs: Pairs, operation: Operation, writer: int
+        self, partition: PartitionRecords, pairs: Pairs, operation: HistoryLine, writer: int
     ) -> None:
         last = self._sent.setdefault((operation.process, partition.place), _Position(NOWHERE))
         expected = last.offset + 1
@@ -296,7 +296,7 @@ class Oracle:
 
     # Polls
 
-    def _poll(self, operation: Operation, began: int) -> None:
+    def _poll(self, operation: HistoryLine, began: int) -> None:
         positions = self._read.setdefault(operation.process, {})
         number = self._transactions.number(operation)
         committed = operation.isolation == READ_COMMITTED
@@ -330,7 +330,7 @@ class Oracle:
         self,
         partition: PartitionRecords,
         pairs: Pairs,
-        operation: Operation,
+        operation: HistoryLine,
         expected: int,
         inside: bool,
     ) -> int:
@@ -372,7 +372,7 @@ class Oracle:
         return expected
 
 
-def judge_history(operations: Iterable[Operation], allowed: Collection[str] = ()) -> Findings:
+def judge_history(operations: Iterable[HistoryLine], allowed: Collection[str] = ()) -> Findings:
     """Judge a whole history without logs."""
     oracle = Oracle(allowed)
     for operation in operations:

@@ -6,10 +6,10 @@ from enum import IntEnum
 
 from ...audit.rules import ZOMBIE
 from .findings import Finding, Findings
-from .history import ABORT, COMMIT, FAIL, OK, Operation
+from .history import ABORT, COMMIT, FAIL, OK, HistoryLine
 
 
-class Fate(IntEnum):
+class LedgerFate(IntEnum):
     """What the ledger says about a transaction at its end."""
 
     OPEN = 0  # nothing ended it
@@ -60,12 +60,12 @@ class Transaction:
         self.places: tuple[str, ...] = ()
 
     @property
-    def fate(self) -> Fate:
+    def fate(self) -> LedgerFate:
         if self.committed:
-            return Fate.COMMITTED
+            return LedgerFate.COMMITTED
         if self.aborted or self.commit_failed:
-            return Fate.ABORTED
-        return Fate.IN_DOUBT if self.commit_began else Fate.OPEN
+            return LedgerFate.ABORTED
+        return LedgerFate.IN_DOUBT if self.commit_began else LedgerFate.OPEN
 
 
 class Transactions:
@@ -78,7 +78,7 @@ class Transactions:
         self._owner_of_id: dict[str, Owner] = {}
         self._owner_of_process: dict[str, Owner] = {}
 
-    def number(self, operation: Operation) -> int:
+    def number(self, operation: HistoryLine) -> int:
         """The number of an operation's transaction; -1 outside transactions."""
         name = operation.txn
         if not name:
@@ -90,7 +90,7 @@ class Transactions:
             self.all.append(Transaction(name, operation.number, owner))
         return found
 
-    def init(self, operation: Operation) -> None:
+    def init(self, operation: HistoryLine) -> None:
         """A producer took its transactional id: earlier owners are fenced."""
         if operation.type != OK:
             return
@@ -101,7 +101,7 @@ class Transactions:
         owner = Owner(name)
         self._owner_of_id[name] = self._owner_of_process[operation.process] = owner
 
-    def sent(self, operation: Operation, began: int) -> None:
+    def sent(self, operation: HistoryLine, began: int) -> None:
         """A send succeeded."""
         number = self.number(operation)
         if number < 0:
@@ -113,7 +113,7 @@ class Transactions:
                 transaction.places += (place,)
         self._check_owner(transaction.owner, operation, began)
 
-    def end(self, operation: Operation, began: int) -> None:
+    def end(self, operation: HistoryLine, began: int) -> None:
         """A commit or an abort begins or ends."""
         transaction = self.all[self.number(operation)]
         if operation.op == ABORT:
@@ -132,7 +132,7 @@ class Transactions:
             transaction.committed = operation.number
             self._check_owner(transaction.owner, operation, began)
 
-    def _check_owner(self, owner: Owner | None, operation: Operation, began: int) -> None:
+    def _check_owner(self, owner: Owner | None, operation: HistoryLine, began: int) -> None:
         if owner is None or not owner.fenced or began <= owner.fenced:
             return
         text = (

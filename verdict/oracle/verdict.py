@@ -23,7 +23,7 @@ from .records import (
     Values,
     repeated,
 )
-from .transactions import Fate, Transaction
+from .transactions import LedgerFate, Transaction
 
 
 class Acknowledged(NamedTuple):
@@ -71,7 +71,7 @@ class Verdict:
     def __init__(self, known: Known, findings: Findings) -> None:
         self._known = known
         self._findings = findings
-        self._fates: list[Fate] = []
+        self._fates: list[LedgerFate] = []
         self._commits: list[int] = []  # the line at which a commit of each transaction began
         self._proven_by_offsets: set[int] = set()
         self._read_from: set[int] = set()  # transactions of which a reader has a record
@@ -82,7 +82,7 @@ class Verdict:
     def prove_by_reads(self) -> None:
         """Transactions in doubt are committed if a reader has a record of them."""
         transactions = self._known.transactions
-        doubtful = [each.fate == Fate.IN_DOUBT for each in transactions]
+        doubtful = [each.fate == LedgerFate.IN_DOUBT for each in transactions]
         if any(doubtful):
             for partition in self._known.partitions.values():
                 for chunk in partition.chunks.values():
@@ -104,7 +104,7 @@ class Verdict:
         known = self._known
         self._fates = [each.fate for each in known.transactions]
         self._commits = [each.commit_began for each in known.transactions]
-        dropped = [fate < Fate.IN_DOUBT for fate in self._fates]
+        dropped = [fate < LedgerFate.IN_DOUBT for fate in self._fates]
         twice = repeated(known.partitions.values(), dropped)
         self._judge_repeated(twice, dropped)
         required = {
@@ -151,9 +151,9 @@ class Verdict:
                     continue
                 if writer >= 0:
                     fate = fates[writer]
-                    if read and (fate != Fate.COMMITTED or read < commits[writer]):
+                    if read and (fate != LedgerFate.COMMITTED or read < commits[writer]):
                         self._judge_read(partition.place, first + at, writer, read)
-                    if fate == Fate.COMMITTED:
+                    if fate == LedgerFate.COMMITTED:
                         if read and writer != last_read:
                             last_read = writer
                             self._read_from.add(writer)
@@ -174,9 +174,9 @@ class Verdict:
     def _judge_read(self, place: str, offset: int, writer: int, read: int) -> None:
         transaction, fate = self._known.transactions[writer], self._fates[writer]
         name = transaction.name
-        if fate == Fate.ABORTED:
+        if fate == LedgerFate.ABORTED:
             self._add(ABORTED_READ, f"transaction {name} is aborted", place, offset, read)
-        elif fate == Fate.OPEN:
+        elif fate == LedgerFate.OPEN:
             self._add(PRECOMMITTED, f"transaction {name} is open", place, offset, read)
         elif read < transaction.commit_began:
             text = f"transaction {name} commits at line {transaction.commit_began}"
@@ -233,7 +233,7 @@ class Verdict:
         for offset in partition.open:
             chunk, at = _cell(partition, offset)
             writer = chunk.writers[at]
-            if writer >= 0 and self._fates[writer] == Fate.COMMITTED:
+            if writer >= 0 and self._fates[writer] == LedgerFate.COMMITTED:
                 name = self._known.transactions[writer].name
                 text = f"transaction {name} is committed, and open in the log"
                 self._add(UNSEEN, text, partition.place, offset)
@@ -269,7 +269,7 @@ class Verdict:
     def _judge_acknowledged(self, code: int, acknowledged: Acknowledged) -> None:
         """A value without an offset that no reader and no log has."""
         writer, place, line = acknowledged
-        if writer >= 0 and self._fates[writer] != Fate.COMMITTED:
+        if writer >= 0 and self._fates[writer] != LedgerFate.COMMITTED:
             return
         partition = self._known.partitions[place]
         shown = self._known.values.shown(code)
@@ -284,7 +284,7 @@ class Verdict:
     def _judge_replaced(self, code: int, replaced: Replaced) -> None:
         """A value with an offset at which the log has another one."""
         writer, place, offset, other = replaced
-        if writer <= FIRST_PLAIN or (writer >= 0 and self._fates[writer] == Fate.COMMITTED):
+        if writer <= FIRST_PLAIN or (writer >= 0 and self._fates[writer] == LedgerFate.COMMITTED):
             shown = self._known.values.shown
             text = f"{shown(code)} is not in the log, which has {shown(other)} at its offset"
             self._add(LOST, text, place, offset)
@@ -292,7 +292,7 @@ class Verdict:
     def _edges_of_reads(self, partition: PartitionRecords) -> None:
         fates = self._fates
         for first, last, reader in zip(*partition.read_ranges, strict=True):
-            if fates[reader] != Fate.COMMITTED:
+            if fates[reader] != LedgerFate.COMMITTED:
                 continue
             before = UNKNOWN
             for offset in range(first, last + 1):
@@ -300,7 +300,7 @@ class Verdict:
                 writer = chunk.writers[at]
                 if writer >= 0 and writer not in (before, reader) and chunk.seen[at]:
                     before = writer
-                    if fates[writer] == Fate.COMMITTED:
+                    if fates[writer] == LedgerFate.COMMITTED:
                         self._reads.setdefault(writer, set()).add(reader)
 
 

@@ -8,7 +8,7 @@ from ...trace.events import ConnectionClosed, Fields
 from ...trace.exchanges import ON_THE_WAY_MS, Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import Place, codes, error_codes, topic_of
+from ..message_parts import Place, codes, error_codes, topic_of
 from .fetch_sessions import FetchSessions
 from .group import Member, joined, member_of
 from .rule import Rule

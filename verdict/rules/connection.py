@@ -11,7 +11,7 @@ from ...trace.events import ConnectionClosed, Fields
 from ...trace.exchanges import ON_THE_WAY_MS, Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import SentBatch, batches, codes, error_codes, produce_errors, transactional_id
+from ..message_parts import SentBatch, batches, codes, error_codes, produce_errors, transactional_id
 from .rule import Rule
 
 _UNSUPPORTED_VERSION: Final = codes("UNSUPPORTED_VERSION")

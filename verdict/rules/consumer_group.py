@@ -11,7 +11,7 @@ from ...trace.events import ConnectionClosed
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import codes, error_codes
+from ..message_parts import codes, error_codes
 from .group import Member, generation_of, member_of
 from .rule import Rule
 

@@ -8,7 +8,7 @@ from typing import Final
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import Place, topic_of
+from ..message_parts import Place, topic_of
 from .rule import Rule
 
 _LEADER_EPOCH_SINCE: Final = 9

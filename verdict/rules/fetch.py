@@ -9,7 +9,7 @@ from ...trace.events import ConnectionClosed
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import Place, codes, error_codes, fetched_places, topic_of
+from ..message_parts import Place, codes, error_codes, fetched_places, topic_of
 from .fetch_sessions import FetchSessions
 from .rule import Rule
 

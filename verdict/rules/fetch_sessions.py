@@ -9,7 +9,7 @@ from ...trace.events import ConnectionClosed
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import Place, fetched_places, topic_of
+from ..message_parts import Place, fetched_places, topic_of
 
 _NO_SESSION: Final = -1
 

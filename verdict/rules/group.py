@@ -9,7 +9,7 @@ from ...trace.events import ConnectionClosed, Fields
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import codes, error_codes
+from ..message_parts import codes, error_codes
 from .rule import Rule
 
 _OF_MEMBERS: Final = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit"})

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import (
+from ..message_parts import (
     END_BUMPS_SINCE,
     Place,
     SentBatch,

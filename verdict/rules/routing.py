@@ -9,7 +9,7 @@ from ...trace.events import ConnectionClosed
 from ...trace.exchanges import ON_THE_WAY_MS, UNKNOWN_NODE, Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import (
+from ..message_parts import (
     Place,
     codes,
     data_errors,

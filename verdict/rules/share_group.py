@@ -9,7 +9,7 @@ from ...trace.events import ConnectionClosed, Fields
 from ...trace.exchanges import ON_THE_WAY_MS, Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..reading import codes, error_codes
+from ..message_parts import codes, error_codes
 from .group import Member, member_of
 from .rule import Rule
 

@@ -8,7 +8,7 @@ from ...protocol.errors import code_name
 from ...trace.exchanges import Exchange
 from ...trace.messages import codes_in, structs
 from ..knowledge import Knowledge
-from ..reading import (
+from ..message_parts import (
     END_BUMPS_SINCE,
     IMPLICIT_PARTITIONS_SINCE,
     Place,

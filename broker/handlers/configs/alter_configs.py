@@ -18,7 +18,7 @@ from ....protocol.errors import Code, Refused
 from ...requests.api import serves
 from ...requests.config_changes import (
     Change,
-    Operation,
+    ConfigOperation,
     answered,
     check_request,
     known_type,
@@ -40,7 +40,7 @@ async def alter_configs(
     node: Node, context: Context, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
     def alter(resource: AlterConfigsResource) -> None:
-        changes = [Change(each.name, Operation.SET, each.value) for each in resource.configs]
+        changes = [Change(each.name, ConfigOperation.SET, each.value) for each in resource.configs]
         check_request(changes)
         resource_type = known_type(resource.resource_type)
         if resource_type is ResourceType.BROKER_LOGGER:

@@ -19,7 +19,7 @@ from ....protocol.errors import Code, Refused
 from ...requests.api import serves
 from ...requests.config_changes import (
     Change,
-    Operation,
+    ConfigOperation,
     answered,
     changed,
     check_node_id,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from ...node import Node
 
-OPERATIONS: Final = frozenset(Operation)
+OPERATIONS: Final = frozenset(ConfigOperation)
 
 
 @serves(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), guard="administration.alter_configs")
@@ -107,12 +107,14 @@ def _alter_loggers(node: Node, name: str, changes: list[Change], *, dry: bool) -
             what = f"Unknown operation type {change.operation}"
             why = f"{what} is not allowed for the BROKER_LOGGER resource"
             raise Refused(Code.INVALID_REQUEST, why)
-        if change.operation not in (Operation.SET, Operation.DELETE):
-            what = Operation(change.operation).name
+        if change.operation not in (ConfigOperation.SET, ConfigOperation.DELETE):
+            what = ConfigOperation(change.operation).name
             why = f"{what} operation is not allowed for the BROKER_LOGGER resource"
             raise Refused(Code.INVALID_REQUEST, why)
-        check_level(change.name, None if change.operation == Operation.DELETE else change.value)
+        check_level(
+            change.name, None if change.operation == ConfigOperation.DELETE else change.value
+        )
     if not dry:
         for change in changes:
-            is_removed = change.operation == Operation.DELETE
+            is_removed = change.operation == ConfigOperation.DELETE
             change_level(change.name, None if is_removed else change.value)

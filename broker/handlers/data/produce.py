@@ -40,7 +40,7 @@ from ...requests.api import CHECKED_BY_HANDLER, NEVER, code_for, serves
 from ...requests.authorization import AclResource, Operation, may
 from ...requests.cluster_description import NewLeaders
 from ...requests.context import Context, Disconnect
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 from ...requests.reads.fetch_reads import MANY
 from ...scheduling.large_requests import MOST_ELEMENTS
 

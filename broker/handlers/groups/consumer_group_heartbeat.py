@@ -22,7 +22,7 @@ from ....protocol.uuids import uuid_text
 from ...requests.api import CHECKED_BY_HANDLER, serves
 from ...requests.authorization import AclResource, Operation, may, must
 from ...requests.context import Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 from ...runtime.groups.group_settings import linger
 
 if TYPE_CHECKING:

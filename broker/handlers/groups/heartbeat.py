@@ -17,7 +17,7 @@ from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Refused
 from ...requests.api import OnResource, serves
 from ...requests.context import Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 
 if TYPE_CHECKING:
     from ....protocol.api_types.heartbeat import HeartbeatRequest, HeartbeatResponse

@@ -24,7 +24,7 @@ from ....protocol.errors import Refused
 from ....storage.disk.meta_properties import encode_uuid
 from ...requests.api import serves
 from ...requests.context import Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 
 if TYPE_CHECKING:
     from ....protocol.api_types.join_group import JoinGroupRequest, JoinGroupResponse

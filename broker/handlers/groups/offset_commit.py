@@ -25,7 +25,7 @@ from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ...requests.api import code_for, serves
 from ...requests.context import PAUSE_EVERY, Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 from ...requests.topics_by_id import NO_ID, UNNAMED, name_topics
 from ...runtime.shards.encoded_ahead import LARGE, frame_ahead
 

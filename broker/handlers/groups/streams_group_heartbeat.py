@@ -25,7 +25,7 @@ from ....protocol.errors import Code, Refused
 from ...requests.api import CHECKED_BY_HANDLER, serves
 from ...requests.authorization import AclResource, Operation, must
 from ...requests.context import Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 from ...requests.streams_topics import create_missing
 from ...runtime.groups.group_settings import linger
 

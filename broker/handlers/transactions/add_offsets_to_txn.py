@@ -23,7 +23,7 @@ from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ...requests.api import code_for, serves
 from ...requests.context import Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 
 if TYPE_CHECKING:
     from ....protocol.api_types.add_offsets_to_txn import (

@@ -29,7 +29,7 @@ from ....protocol.errors import Code, Refused
 from ...log_output import Log
 from ...requests.api import code_for, serves
 from ...requests.context import Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 
 if TYPE_CHECKING:
     from ....protocol.api_types.init_producer_id import (

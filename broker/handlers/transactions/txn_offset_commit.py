@@ -25,7 +25,7 @@ from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ...requests.api import code_for, serves
 from ...requests.context import Context
-from ...requests.fencings import log_fenced
+from ...requests.fencing_log import log_fenced
 from ...requests.topics_by_id import name_topics
 from ..groups.offset_commit import answers, decide_offsets_ahead, offsets_to_commit
 

@@ -21,7 +21,7 @@ from ....metadata.catalog import (
     Topic,
 )
 from ....metadata.features import ELR_VERSION, KRAFT_VERSION, OTTLAS, FeatureUpdate, changes
-from ....metadata.fencing import caught_up, elected_again, fenced
+from ....metadata.leader_changes import caught_up, elected_again, fenced
 from ....metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,

@@ -9,7 +9,7 @@ import pytest
 from ottla.broker.node import Node
 from ottla.broker.server import _Server
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.fates import lines_at_start
+from ottla.broker.settings.support import lines_at_start
 from ottla.metadata.catalog import ResourceType
 from ottla.metadata.features import FEATURES, SUPPORTED_FEATURES, is_served
 from ottla.metadata.records import FeatureLevelRecord

@@ -157,13 +157,13 @@ def test_elements_that_are_left_out_are_counted() -> None:
 
 def test_the_request_log_is_switched_on_and_off_while_clients_are_connected() -> None:
     from ottla.client import Client
-    from ottla.client.admin.configs import Operation, Resource, alter_settings
+    from ottla.client.admin.configs import ConfigOperation, Resource, alter_settings
 
     with Ottla() as broker:
         host, port = broker.bootstrap_servers.split(":")
         client = Client(host, int(port))
 
-        def set_level(operation: Operation, level: str | None) -> None:
+        def set_level(operation: ConfigOperation, level: str | None) -> None:
             change = (REQUESTS, operation, level)
             alter_settings(client, Resource.BROKER_LOGGER, "1", [change])
 
@@ -174,9 +174,9 @@ def test_the_request_log_is_switched_on_and_off_while_clients_are_connected() ->
             ]
 
         client.ask(ApiKey.LIST_GROUPS, {})
-        set_level(Operation.SET, "TRACE")
+        set_level(ConfigOperation.SET, "TRACE")
         client.ask(ApiKey.LIST_GROUPS, {})
-        set_level(Operation.DELETE, None)
+        set_level(ConfigOperation.DELETE, None)
         client.ask(ApiKey.LIST_GROUPS, {})
         client.close()
         apis = ["LIST_GROUPS", "INCREMENTAL_ALTER_CONFIGS"]

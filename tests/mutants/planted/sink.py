@@ -59,7 +59,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-end-under-transaction-version-2-is-not-recognised",
-        "spark/exactly_once/fates.py",
+        "spark/exactly_once/transaction_fates.py",
         "next_epoch = (transaction.producer_id, transaction.producer_epoch + 1)",
         "next_epoch = same",
         "each repeated commit reads the partitions",
@@ -67,7 +67,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-end-after-the-last-epoch-is-not-recognised",
-        "spark/exactly_once/fates.py",
+        "spark/exactly_once/transaction_fates.py",
         "if producer not in (same, next_epoch) and not is_new_id:",
         "if producer not in (same, next_epoch):",
         "a repeated commit depends on the retention of the partitions",

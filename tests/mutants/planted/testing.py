@@ -41,7 +41,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "one-visible-order-is-not-torn",
-        "spark/audit/log_audit.py",
+        "spark/audit/ledger_audit.py",
         "if 0 < seen < len(entry.ids()):",
         "if 1 < seen < len(entry.ids()):",
         "the demo reports success although a transaction is partly visible",
@@ -49,7 +49,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "all-orders-but-one-are-not-torn",
-        "spark/audit/log_audit.py",
+        "spark/audit/ledger_audit.py",
         "if 0 < seen < len(entry.ids()):",
         "if 0 < seen < len(entry.ids()) - 1:",
         "the demo reports success although a transaction is partly visible",

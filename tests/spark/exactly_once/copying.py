@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-from ottla.spark.exactly_once.cluster import Cluster, sink_client
+from ottla.spark.exactly_once.cluster import ClusterTransactions, sink_client
 from ottla.spark.exactly_once.names import is_task_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Copy:
 
     def _after_stop(self, query_id: str) -> str:
         with sink_client(self.bootstrap) as client:
-            found = Cluster(client).open_ids()
+            found = ClusterTransactions(client).open_ids()
         left = [each for each in found if is_task_of(each, _PREFIX, query_id)]
         return f"{STAYS_OPEN}: {', '.join(left)}" if left else "stopped in order"
 

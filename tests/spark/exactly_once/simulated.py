@@ -25,9 +25,8 @@ from ottla.spark.exactly_once.decisions import (
     WriteDifference,
     next_action,
 )
-from ottla.spark.exactly_once.fates import LAST_EPOCH, Described, Fate, fate_of
 from ottla.spark.exactly_once.tasks import (
-    Batch,
+    DecidedBatch,
     Task,
     TransactionKey,
     batch_of,
@@ -35,6 +34,12 @@ from ottla.spark.exactly_once.tasks import (
     records_of,
     row_digest,
     sum_of,
+)
+from ottla.spark.exactly_once.transaction_fates import (
+    LAST_EPOCH,
+    Described,
+    TransactionFate,
+    fate_of,
 )
 
 QUERY = "query"
@@ -77,7 +82,7 @@ class Cluster:
     bumps: bool
     now_ms: int = 0
     ids: dict[str, Transaction] = field(default_factory=dict)
-    log: dict[TransactionKey, tuple[Fate, tuple[int, ...]]] = field(default_factory=dict)
+    log: dict[TransactionKey, tuple[TransactionFate, tuple[int, ...]]] = field(default_factory=dict)
     written_ahead: list[tuple[bytes, bytes | None]] = field(default_factory=list)
     driver_epoch: int = 0
     next_producer_id: int = 0
@@ -94,7 +99,7 @@ class Cluster:
         known = self.ids.setdefault(name, self._new_id(self.choices.random() < 0.5))
         if known.state == "Ongoing":
             assert self._key(name, known) not in self.decided(), f"{name} is decided"
-            self._end(name, known, Fate.ABORTED)
+            self._end(name, known, TransactionFate.ABORTED)
         known.state = "Empty"
         self._bump(known)
         return TransactionKey(name, known.producer_id, known.epoch)
@@ -111,7 +116,7 @@ class Cluster:
         if known is None or known.state != "Ongoing" or self._key(key[0], known) != key:
             self.happened["EndTxn refused"] += 1
             return
-        self._end(key.transactional_id, known, Fate.COMMITTED)
+        self._end(key.transactional_id, known, TransactionFate.COMMITTED)
         if self.bumps:
             self._bump(known)
 
@@ -120,7 +125,7 @@ class Cluster:
         for name, known in self.ids.items():
             if known.state == "Ongoing" and self.now_ms - known.started_ms >= TIMEOUT_MS:
                 self.happened["timeout"] += 1
-                self._end(name, known, Fate.ABORTED)
+                self._end(name, known, TransactionFate.ABORTED)
                 known.epoch = min(known.epoch + 1, LAST_EPOCH + 1)
 
     def describe(self, key: TransactionKey) -> Described | None:
@@ -140,8 +145,8 @@ class Cluster:
         batch = batch_of(QUERY, self.written_ahead)
         return set() if batch is None else {each.transaction for each in batch.tasks}
 
-    def fate_in_log(self, key: TransactionKey) -> Fate:
-        return self.log[key][0] if key in self.log else Fate.OPEN
+    def fate_in_log(self, key: TransactionKey) -> TransactionFate:
+        return self.log[key][0] if key in self.log else TransactionFate.OPEN
 
     def rows_of(self, key: TransactionKey) -> list[int]:
         if key in self.log:
@@ -150,7 +155,9 @@ class Cluster:
 
     def committed_rows(self) -> Counter[int]:
         ended = self.log.values()
-        return Counter(row for fate, rows in ended if fate is Fate.COMMITTED for row in rows)
+        return Counter(
+            row for fate, rows in ended if fate is TransactionFate.COMMITTED for row in rows
+        )
 
     def _key(self, name: str, known: Transaction) -> TransactionKey:
         return TransactionKey(name, known.producer_id, known.epoch)
@@ -161,10 +168,10 @@ class Cluster:
             raise Fenced(key)
         return known
 
-    def _end(self, name: str, known: Transaction, fate: Fate) -> None:
+    def _end(self, name: str, known: Transaction, fate: TransactionFate) -> None:
         known.ended = self._key(name, known)
         self.log[known.ended] = (fate, tuple(known.rows))
-        known.state = "CompleteCommit" if fate is Fate.COMMITTED else "CompleteAbort"
+        known.state = "CompleteCommit" if fate is TransactionFate.COMMITTED else "CompleteAbort"
         known.rows = []
 
     def _bump(self, known: Transaction) -> None:
@@ -256,17 +263,17 @@ class Driver:
         for each in tasks:
             found = self.cluster.describe(each.transaction)
             fates[each.transaction] = fate_of(each.transaction, found)
-            if found is not None and fates[each.transaction] is Fate.OPEN:
+            if found is not None and fates[each.transaction] is TransactionFate.OPEN:
                 left_ms = min(left_ms, found.left_ms)
                 self.left_ms[each.transaction] = found.left_ms
         self.view = replace(self.view, fates=fates, least_left_ms=left_ms)
 
-    def _log_fate(self, task: Task) -> Fate:
+    def _log_fate(self, task: Task) -> TransactionFate:
         self.cluster.happened["fate read from the log"] += 1
         fate = self.cluster.fate_in_log(task.transaction)
         known = self.cluster.ids.get(task.transaction.transactional_id)
         if known is not None and known.ended == task.transaction and known.state != "Empty":
-            assert fate is Fate.ABORTED, "the coordinator has said that it is committed"
+            assert fate is TransactionFate.ABORTED, "the coordinator has said that it is committed"
         return fate
 
     def _check_nothing_is_open(self) -> None:
@@ -276,9 +283,9 @@ class Driver:
             if each.transaction not in decided:
                 found = self.cluster.describe(each.transaction)
                 fate = fate_of(each.transaction, found)
-                assert fate is not Fate.OPEN, f"{each.transaction} stays open"
+                assert fate is not TransactionFate.OPEN, f"{each.transaction} stays open"
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, batch: DecidedBatch) -> None:
         if self.cluster.driver_epoch != self.epoch:
             self.cluster.happened["driver fenced"] += 1
             raise Fenced(batch)

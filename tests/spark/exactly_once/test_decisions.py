@@ -18,10 +18,9 @@ from ottla.spark.exactly_once.decisions import (
     WriteDifference,
     next_action,
 )
-from ottla.spark.exactly_once.fates import LAST_EPOCH, Described, Fate, fate_of
 from ottla.spark.exactly_once.tasks import (
     TASKS_IN_A_RECORD,
-    Batch,
+    DecidedBatch,
     Span,
     Task,
     TransactionKey,
@@ -30,6 +29,12 @@ from ottla.spark.exactly_once.tasks import (
     records_of,
     row_digest,
     sum_of,
+)
+from ottla.spark.exactly_once.transaction_fates import (
+    LAST_EPOCH,
+    Described,
+    TransactionFate,
+    fate_of,
 )
 
 
@@ -41,16 +46,21 @@ A, B = task("a", 1), task("b", 2)
 NEW_A, NEW_B = task("new-a", 1), task("new-b", 2)
 
 
-def view(logged: Batch | None = None, *reported: Task, **fates: Fate) -> View:
+def view(logged: DecidedBatch | None = None, *reported: Task, **fates: TransactionFate) -> View:
     known = {TransactionKey(name.replace("_", "-"), 7, 3): fate for name, fate in fates.items()}
     return View("q", 5, reported, logged, margin_ms=10, fates=known, least_left_ms=10)
 
 
-def decided(*tasks: Task, number: int = 1) -> Batch:
-    return Batch("q", 5, tasks, round=number)
+def decided(*tasks: Task, number: int = 1) -> DecidedBatch:
+    return DecidedBatch("q", 5, tasks, round=number)
 
 
-OPEN, COMMITTED, ABORTED, UNKNOWN = Fate.OPEN, Fate.COMMITTED, Fate.ABORTED, Fate.UNKNOWN
+OPEN, COMMITTED, ABORTED, UNKNOWN = (
+    TransactionFate.OPEN,
+    TransactionFate.COMMITTED,
+    TransactionFate.ABORTED,
+    TransactionFate.UNKNOWN,
+)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +69,7 @@ OPEN, COMMITTED, ABORTED, UNKNOWN = Fate.OPEN, Fate.COMMITTED, Fate.ABORTED, Fat
         (view(None, A, B), Describe((A, B))),
         (view(None, A, B, a=OPEN, b=OPEN), Write(decided(A, B))),
         (view(None), Write(decided())),
-        (view(Batch("q", 4, (B,), is_done=True), A, a=OPEN), Write(decided(A))),
+        (view(DecidedBatch("q", 4, (B,), is_done=True), A, a=OPEN), Write(decided(A))),
         (view(None, A, B, a=OPEN, b=ABORTED), Fence((A, B), sweeps=False)),
         (view(decided(A, B)), Describe((A, B))),
         (view(decided(A, B), a=OPEN, b=COMMITTED), End((A,))),
@@ -84,7 +94,7 @@ def test_a_transaction_that_times_out_soon_is_not_decided() -> None:
 
 
 def test_a_replaced_driver_aborts_its_transactions_and_fails() -> None:
-    later = view(Batch("q", 6, (B,)), A)
+    later = view(DecidedBatch("q", 6, (B,)), A)
     assert next_action(later) == Fence((A,), sweeps=False)
     failed = next_action(replace(later, is_fenced=True))
     assert isinstance(failed, Fail)
@@ -108,13 +118,13 @@ def test_a_repeat_with_other_rows_is_an_error_that_names_both() -> None:
 
 @pytest.mark.parametrize("other", ["q/2", "q/2/0", "q/", "/q", "", "q-q"])
 def test_a_batch_is_found_by_the_whole_name_of_its_query(other: str) -> None:
-    own, foreign = Batch("q", 5, (A,), is_done=True), Batch(other, 6, (B,))
+    own, foreign = DecidedBatch("q", 5, (A,), is_done=True), DecidedBatch(other, 6, (B,))
     records: list[tuple[bytes, bytes | None]] = [*records_of(own), *records_of(foreign)]
     assert batch_of("q", records) == own
     assert batch_of(other, records) == foreign
 
 
-def lost_in_part(*reported: Task, **fates: Fate) -> View:
+def lost_in_part(*reported: Task, **fates: TransactionFate) -> View:
     given = view(decided(A, B), *reported, a=COMMITTED, b=ABORTED, **fates)
     return replace(given, log_fates={B.transaction: ABORTED})
 
@@ -163,15 +173,20 @@ def test_a_replay_with_other_rows_is_refused() -> None:
         (3, None, UNKNOWN),
     ],
 )
-def test_the_fate_of_a_transaction(epoch: int, described: Described | None, fate: Fate) -> None:
+def test_the_fate_of_a_transaction(
+    epoch: int, described: Described | None, fate: TransactionFate
+) -> None:
     assert fate_of(TransactionKey("a", 7, epoch), described) is fate
 
 
 def test_a_batch_is_read_back_and_a_smaller_one_replaces_it() -> None:
     many = tuple(task(f"t{number}", number) for number in range(2 * TASKS_IN_A_RECORD + 1))
-    large, small = Batch("q", 5, many, round=2), Batch("q", 6, (A,), is_done=True)
+    large, small = DecidedBatch("q", 5, many, round=2), DecidedBatch("q", 6, (A,), is_done=True)
     assert len([*records_of(large)]) == 3
-    records: list[tuple[bytes, bytes | None]] = [*records_of(large), *records_of(Batch("r", 9, ()))]
+    records: list[tuple[bytes, bytes | None]] = [
+        *records_of(large),
+        *records_of(DecidedBatch("r", 9, ())),
+    ]
     assert batch_of("q", records) == large
     assert batch_of("q", [*records, *records_of(small)]) == small
     assert batch_of("other", records) is None
@@ -179,7 +194,7 @@ def test_a_batch_is_read_back_and_a_smaller_one_replaces_it() -> None:
 
 def test_a_batch_without_a_piece_is_refused() -> None:
     many = tuple(task(f"t{number}") for number in range(TASKS_IN_A_RECORD + 1))
-    records = [*records_of(Batch("q", 5, many))]
+    records = [*records_of(DecidedBatch("q", 5, many))]
     with pytest.raises(ValueError, match="lacks a part"):
         batch_of("q", records[1:])
 

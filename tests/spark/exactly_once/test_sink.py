@@ -15,14 +15,14 @@ from confluent_kafka import KafkaException, Producer
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ottla.client.record_batch import partition_of
-from ottla.spark.exactly_once.cluster import Cluster, sink_client
+from ottla.spark.exactly_once.cluster import ClusterTransactions, sink_client
+from ottla.spark.exactly_once.crash_steps import CrashStep
 from ottla.spark.exactly_once.data_source import KafkaExactlyOnce
 from ottla.spark.exactly_once.driver import Driver, Origin, SinkFailed
 from ottla.spark.exactly_once.names import is_task_of
 from ottla.spark.exactly_once.options import SinkOptions
-from ottla.spark.exactly_once.steps import Step
 from ottla.spark.exactly_once.task_writer import NotWritten, OutgoingRow, TaskWriter
-from ottla.spark.exactly_once.tasks import Batch, Task
+from ottla.spark.exactly_once.tasks import DecidedBatch, Task
 from ottla.spark.exactly_once.write_ahead_log import ReplacedDriver, WriteAheadLog
 from ottla.spark.testing import assert_exactly_once, kill_in_batch, produce, topic
 from ottla.testing import Ottla
@@ -62,7 +62,7 @@ def test_kills_at_the_steps_of_tasks_and_driver_lose_and_double_nothing(
     produce(ottla.bootstrap_servers, topics.source, [(row, row) for row in rows])
     copy = Copy(ottla.bootstrap_servers, topics.source, topics.target, str(tmp_path))
     copy.steps.mkdir()
-    steps = (Step.ROWS_SENT, Step.TASK_COMMITTED)
+    steps = (CrashStep.ROWS_SENT, CrashStep.TASK_COMMITTED)
     for step in steps:
         (copy.steps / step).write_text("self")
     assert copy.run_to_the_end(spark) == len(steps)
@@ -121,20 +121,20 @@ class Batches:
         """A driver that dies after the decision."""
         with sink_client(self.broker.bootstrap_servers) as client:
             log = WriteAheadLog(self.options, self.query_id, client)
-            log.write(Batch(self.query_id, batch_id, tasks))
+            log.write(DecidedBatch(self.query_id, batch_id, tasks))
 
     def commit(self, task: Task) -> None:
         with sink_client(self.broker.bootstrap_servers) as client:
-            Cluster(client).commit(task.transaction)
+            ClusterTransactions(client).commit(task.transaction)
 
     def lose(self, task: Task) -> None:
         """End a transaction as its timeout would."""
         with sink_client(self.broker.bootstrap_servers) as client:
-            Cluster(client).fence(task.transaction.transactional_id)
+            ClusterTransactions(client).fence(task.transaction.transactional_id)
 
     def open_ids(self) -> list[str]:
         with sink_client(self.broker.bootstrap_servers) as client:
-            found = Cluster(client).open_ids()
+            found = ClusterTransactions(client).open_ids()
         prefix, query_id = self.options.prefix, self.query_id
         return [each for each in found if is_task_of(each, prefix, query_id)]
 
@@ -431,7 +431,7 @@ def test_a_replaced_driver_cannot_decide(ottla: Ottla) -> None:
         earlier = WriteAheadLog(batches.options, batches.query_id, client)
         batches.driver("b", 0, batches.task("b", 0, 1)).commit()
         with pytest.raises(ReplacedDriver):
-            earlier.write(Batch(batches.query_id, 0, (task,)))
+            earlier.write(DecidedBatch(batches.query_id, 0, (task,)))
     assert batches.values() == [1]
 
 
@@ -482,7 +482,7 @@ def test_a_query_that_stops_in_a_batch_leaves_no_transaction_open(
         query = write.option("checkpointLocation", str(tmp_path)).start()
         fault.wait_fired(timeout_s=60)
         with sink_client(servers) as client:
-            cluster = Cluster(client)
+            cluster = ClusterTransactions(client)
             assert query.id in " ".join(cluster.open_ids())
             query.stop()
             assert cluster.open_ids() == []

@@ -18,14 +18,14 @@ from ottla.protocol.requests import request_frame
 from ottla.testing import silent_port
 from ottla.trials.diff.comparison import FieldDifference, Known
 from ottla.trials.diff.exchanges import Exchanger
-from ottla.trials.diff.fetched import Batch, batches_of
+from ottla.trials.diff.fetched import FetchedBatch, batches_of
 from ottla.trials.diff.ids import Ids
 from ottla.trials.diff.journal import ComparedRequest, Journal
 from ottla.trials.diff.masking import answer_bytes, masked, request_bytes
 from ottla.trials.diff.messages import Request, read_answer, read_request
 from ottla.trials.diff.report import Facts, as_markdown, as_value
 from ottla.trials.diff.rules import SECRET
-from ottla.trials.diff.sides import CLOSED, SILENT, UNASKED, Outcome
+from ottla.trials.diff.sides import CLOSED, SILENT, UNASKED, SideOutcome
 
 FACTS = Facts((("command", "none"),), values=False, answering="kafka")
 SECRETS: dict[ApiKey, tuple[int, dict[str, object]]] = {
@@ -77,7 +77,7 @@ def test_frames_that_may_hold_secrets_are_left_out(key: ApiKey) -> None:
     assert answer_bytes(sent, answer, values=True) is None
     journal = Journal()
     journal.add(
-        ComparedRequest(journal.number(), 1, sent, (CLOSED, Outcome(answer))),
+        ComparedRequest(journal.number(), 1, sent, (CLOSED, SideOutcome(answer))),
         [FieldDifference("(answer)", "(answer)", CLOSED.ended, "answers")],
     )
     page = as_markdown(journal, FACTS)
@@ -123,7 +123,7 @@ async def test_a_side_that_does_not_answer_differs_from_one_that_closes_the_conn
 
 
 def test_only_the_type_of_a_marker_is_compared() -> None:
-    def end(*, commit: bool, coordinator_epoch: int) -> Batch:
+    def end(*, commit: bool, coordinator_epoch: int) -> FetchedBatch:
         made = marker(commit=commit, producer_id=1, producer_epoch=0, timestamp_ms=1,
                       coordinator_epoch=coordinator_epoch)  # fmt: skip
         (batch,) = batches_of(bytes(made))

@@ -14,7 +14,7 @@ from ottla.trials.diff.exchanges import Exchanger
 from ottla.trials.diff.ids import Ids
 from ottla.trials.diff.journal import Journal
 from ottla.trials.diff.messages import Request, read_answer, read_request
-from ottla.trials.diff.sides import Outcome
+from ottla.trials.diff.sides import SideOutcome
 
 from .scripted import NOWHERE, Scripted, request
 
@@ -26,7 +26,7 @@ BATCH = bytes(build([(None, b"a record")], timestamp_ms=1))
 class Remembering(Scripted):
     """A side that also remembers what it was asked."""
 
-    def __init__(self, *answers: Outcome) -> None:
+    def __init__(self, *answers: SideOutcome) -> None:
         super().__init__(*((0.0, each) for each in answers))
         self.requests: list[dict[str, Any]] = []
 
@@ -48,7 +48,7 @@ def share_fetch(epoch: int) -> Request:
     return request(ApiKey.SHARE_FETCH, 1, body)
 
 
-def acquired(to: Request, *partitions: int, **fields: Any) -> Outcome:
+def acquired(to: Request, *partitions: int, **fields: Any) -> SideOutcome:
     """An answer with one record of each partition."""
     found = [
         {
@@ -61,7 +61,7 @@ def acquired(to: Request, *partitions: int, **fields: Any) -> Outcome:
     ]
     topics = [{"topic_id": TOPIC, "partitions": found}] if found else []
     body = {"responses": topics, **fields}
-    return Outcome(read_answer(to, bytes(messages.answer(ApiKey.SHARE_FETCH, 1, 1, body))[4:]))
+    return SideOutcome(read_answer(to, bytes(messages.answer(ApiKey.SHARE_FETCH, 1, 1, body))[4:]))
 
 
 def exchanger(journal: Journal) -> Exchanger:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ottla.trials.torture.campaign import Failure, Plan, campaign
+from ottla.trials.torture.campaign import CampaignPlan, Failure, campaign
 from ottla.trials.torture.checks import STUCK, TWICE, Violation, check_of
 from ottla.trials.torture.contract import Contract
 from ottla.trials.torture.generator import Profile, schedules
-from ottla.trials.torture.run import Outcome
+from ottla.trials.torture.run import RunOutcome
 from ottla.trials.torture.schedule import APIS, Schedule
 
 CONTRACT = Contract(("true",), check_of("copy"))
@@ -33,15 +33,15 @@ class Pretended:
         self._is_failing = is_failing
         self.runs: Counter[Schedule] = Counter()
 
-    def __call__(self, _: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+    def __call__(self, _: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> RunOutcome:
         before = self.runs[schedule]
         self.runs[schedule] += 1
         fails = bool(schedule.steps) and self._is_failing(schedule, before)
-        return Outcome(violations=[TWICE_THERE] if fails else [], fired=schedule.steps)
+        return RunOutcome(violations=[TWICE_THERE] if fails else [], fired=schedule.steps)
 
 
 def failure_of(runner: Pretended, **plan: Any) -> Failure:
-    failure = campaign(CONTRACT, Plan(**plan), runner=runner).failure
+    failure = campaign(CONTRACT, CampaignPlan(**plan), runner=runner).failure
     assert failure is not None
     return failure
 
@@ -82,12 +82,12 @@ def test_a_bug_that_needs_one_record_is_shrunk_by_few_replays() -> None:
 def test_a_first_run_that_fails_has_nothing_to_shrink() -> None:
     runs = 0
 
-    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> RunOutcome:
         nonlocal runs
         runs += 1
-        return Outcome(violations=[TWICE_THERE])
+        return RunOutcome(violations=[TWICE_THERE])
 
-    failure = campaign(CONTRACT, Plan(), runner=runner).failure
+    failure = campaign(CONTRACT, CampaignPlan(), runner=runner).failure
     assert failure is not None
     assert failure.is_without_faults
     assert (runs, failure.candidates) == (1, 0)
@@ -97,26 +97,26 @@ def test_a_stuck_application_keeps_the_step_that_stops_it() -> None:
     """A slow machine may make a run without faults look stuck."""
     runs = 0
 
-    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> RunOutcome:
         nonlocal runs
         runs += 1
         is_calm = runs == 1
         stuck = [] if is_calm else [Violation(STUCK, "nothing happens")]
-        return Outcome(violations=stuck, fired=schedule.steps)
+        return RunOutcome(violations=stuck, fired=schedule.steps)
 
-    failure = campaign(CONTRACT, Plan(), runner=runner).failure
+    failure = campaign(CONTRACT, CampaignPlan(), runner=runner).failure
     assert failure is not None
     assert len(failure.schedule.steps) == 1
     assert (failure.failed, failure.replays) == (3, 3)
 
 
 def test_an_application_that_is_stuck_once_is_noted_if_more_time_helps() -> None:
-    def runner(contract: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+    def runner(contract: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> RunOutcome:
         is_slow = bool(schedule.steps) and contract.idle_s == CONTRACT.idle_s
         violations = [Violation(STUCK, "nothing happens")] if is_slow else []
-        return Outcome(violations=violations, fired=schedule.steps)
+        return RunOutcome(violations=violations, fired=schedule.steps)
 
-    report = campaign(CONTRACT, Plan(runs=4), runner=runner)
+    report = campaign(CONTRACT, CampaignPlan(runs=4), runner=runner)
     assert report.failure is None
     assert len(report.not_confirmed) == 3
 
@@ -125,18 +125,18 @@ def test_a_failure_ends_the_runs_beside_it() -> None:
     is_beside = Event()
     given_up = []
 
-    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> Outcome:
+    def runner(_: Contract, schedule: Schedule, is_over: Callable[[], bool]) -> RunOutcome:
         if not schedule.steps:
-            return Outcome()
+            return RunOutcome()
         if not is_beside.is_set():
             is_beside.set()
             while not is_over():
                 pass
             given_up.append(schedule)
-            return Outcome()
-        return Outcome(violations=[Violation(TWICE, "it is there twice")])
+            return RunOutcome()
+        return RunOutcome(violations=[Violation(TWICE, "it is there twice")])
 
-    assert campaign(CONTRACT, Plan(jobs=2, shrink_s=0), runner=runner).failure is not None
+    assert campaign(CONTRACT, CampaignPlan(jobs=2, shrink_s=0), runner=runner).failure is not None
     assert len(given_up) == 1
 
 

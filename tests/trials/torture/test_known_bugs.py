@@ -11,7 +11,7 @@ from ottla.trials.torture.campaign import Failure
 from ottla.trials.torture.checks import LOST, STUCK, TWICE, Violation
 from ottla.trials.torture.known_bugs import HANG, RESET, known_bugs
 from ottla.trials.torture.reports import failure_text, lines_of_replay
-from ottla.trials.torture.run import Outcome
+from ottla.trials.torture.run import RunOutcome
 from ottla.trials.torture.scenario_file import Application, Scenario
 from ottla.trials.torture.schedule import Schedule
 from tests.project_files import ROOT
@@ -75,7 +75,7 @@ def test_a_known_bug_is_named_if_the_trace_shows_it(
 
 
 def test_a_report_names_the_bug_with_its_issues() -> None:
-    outcome = Outcome([Violation(STUCK, "nothing")], events=numbered(LIBRDKAFKA, ADDED))
+    outcome = RunOutcome([Violation(STUCK, "nothing")], events=numbered(LIBRDKAFKA, ADDED))
     schedule = Schedule()
     scenario = Scenario(application=Application(command=("true",)))
     for text in (

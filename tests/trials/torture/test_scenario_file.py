@@ -12,7 +12,7 @@ from ottla.trials.torture.scenario_file import (
     read_scenario,
     written,
 )
-from ottla.trials.torture.schedule import At, Step
+from ottla.trials.torture.schedule import At, ScheduleStep
 
 SCENARIO = Scenario(
     application=Application(command=("python", "app.py", "{bootstrap}"), check="key"),
@@ -20,8 +20,8 @@ SCENARIO = Scenario(
     run=12,
     copies=1,
     steps=(
-        Step(do="kill", at=At(api="EndTxn", nth=2)),
-        Step(do="error", at=At(api="TxnOffsetCommit"), code="ILLEGAL_GENERATION"),
+        ScheduleStep(do="kill", at=At(api="EndTxn", nth=2)),
+        ScheduleStep(do="error", at=At(api="TxnOffsetCommit"), code="ILLEGAL_GENERATION"),
     ),
     found=Found(kind="lost-write", what=("record-1: it is lost",), replays=3, failed=3),
 )
@@ -36,7 +36,7 @@ def test_a_file_is_read_as_it_was_written() -> None:
 
 def test_most_fields_have_defaults() -> None:
     scenario = read_scenario("steps: [{do: kill, at: {api: EndTxn}}]", "a.yaml")
-    assert scenario.steps == (Step(do="kill", at=At(api="EndTxn")),)
+    assert scenario.steps == (ScheduleStep(do="kill", at=At(api="EndTxn")),)
     assert scenario.copies == 2
 
 

@@ -19,7 +19,7 @@ from ottla.trials.torture.schedule import (
     At,
     Data,
     Schedule,
-    Step,
+    ScheduleStep,
     WrongSchedule,
     check_schedule,
 )
@@ -39,8 +39,8 @@ def made(count: int, *, seed: int = 1, profile: Profile = TRANSACTIONAL) -> list
     return list(islice(schedules(seed, profile, BASE), count))
 
 
-def kill(nth: int = 1, copy: int = 1, api: str = "EndTxn") -> Step:
-    return Step(do="kill", at=At(api=api, nth=nth, copy=copy))
+def kill(nth: int = 1, copy: int = 1, api: str = "EndTxn") -> ScheduleStep:
+    return ScheduleStep(do="kill", at=At(api=api, nth=nth, copy=copy))
 
 
 def test_the_same_seed_makes_the_same_schedules() -> None:
@@ -121,38 +121,44 @@ def test_the_data_has_unique_values_in_all_partitions() -> None:
 @pytest.mark.parametrize(
     ("step", "text"),
     [
-        (Step(do="kil", at=At(api="EndTxn")), "steps[0].do: kil is none of kill, pause,"),
-        (Step(do="kill", at=At(api="End")), "steps[0].at.api: End is none of Produce, Fetch,"),
+        (ScheduleStep(do="kil", at=At(api="EndTxn")), "steps[0].do: kil is none of kill, pause,"),
+        (
+            ScheduleStep(do="kill", at=At(api="End")),
+            "steps[0].at.api: End is none of Produce, Fetch,",
+        ),
         (kill(nth=0), "steps[0].at.nth: 0 must be from 1 to 1000"),
         (kill(copy=3), "steps[0].at.copy: 3 must be from 1 to 2"),
         (
-            Step(do="kill", at=At(api="EndTxn", point="now")),
+            ScheduleStep(do="kill", at=At(api="EndTxn", point="now")),
             "steps[0].at.point: now is none of before, after",
         ),
         (
-            Step(do="error", at=At(api="EndTxn"), code="FENCED_LEADER_EPOCH"),
+            ScheduleStep(do="error", at=At(api="EndTxn"), code="FENCED_LEADER_EPOCH"),
             "steps[0].code: FENCED_LEADER_EPOCH is none of TRANSACTION_ABORTABLE,",
         ),
         (
-            Step(do="kill", at=At(api="EndTxn"), code="NOT_COORDINATOR"),
+            ScheduleStep(do="kill", at=At(api="EndTxn"), code="NOT_COORDINATOR"),
             "steps[0].code: NOT_COORDINATOR is only for do: error",
         ),
-        (Step(do="kill", at=At(api="EndTxn"), ms=5), "steps[0].ms: 5 is only for do: jump,"),
         (
-            Step(do="pause", at=At(api="EndTxn"), meanwhile="gone"),
+            ScheduleStep(do="kill", at=At(api="EndTxn"), ms=5),
+            "steps[0].ms: 5 is only for do: jump,",
+        ),
+        (
+            ScheduleStep(do="pause", at=At(api="EndTxn"), meanwhile="gone"),
             "steps[0].meanwhile: gone is none of expelled, replaced, timed-out",
         ),
         (
-            Step(do="move_leader", at=At(api="EndTxn")),
+            ScheduleStep(do="move_leader", at=At(api="EndTxn")),
             "steps[0].at.api: EndTxn is none of Produce, Fetch, ListOffsets",
         ),
         (
-            Step(do="error", at=At(api="EndTxn", point="after"), code=ABORTABLE),
+            ScheduleStep(do="error", at=At(api="EndTxn", point="after"), code=ABORTABLE),
             "steps[0].at.point: after is only for do: delay, kill,",
         ),
     ],
 )
-def test_a_wrong_step_is_refused_with_the_allowed_values(step: Step, text: str) -> None:
+def test_a_wrong_step_is_refused_with_the_allowed_values(step: ScheduleStep, text: str) -> None:
     with pytest.raises(WrongSchedule) as refused:
         check_schedule(Schedule(steps=(step,)))
     assert str(refused.value).startswith(text)
@@ -172,8 +178,10 @@ def test_every_error_is_one_of_kafka_and_belongs_to_an_api() -> None:
     assert {name for codes in ERRORS.values() for name in codes} <= set(Code.__members__)
 
 
-def noise(count: int) -> list[Step]:
-    return [Step(do="delay", at=At(api="Fetch", nth=nth + 1), ms=50) for nth in range(count)]
+def noise(count: int) -> list[ScheduleStep]:
+    return [
+        ScheduleStep(do="delay", at=At(api="Fetch", nth=nth + 1), ms=50) for nth in range(count)
+    ]
 
 
 def small(failing: Schedule, fails: Callable[[Schedule], bool]) -> Schedule:
@@ -223,7 +231,7 @@ def test_no_schedule_is_replayed_twice_and_all_of_them_are_right() -> None:
         seen.append(schedule)
         return len(schedule.steps) >= 2
 
-    start = Step(do="start", at=At(api="Fetch", copy=2))
+    start = ScheduleStep(do="start", at=At(api="Fetch", copy=2))
     failing = Schedule(copies=3, steps=(kill(), start, kill(api="Produce"), *noise(2)))
     assert len(small(failing, fails).steps) == 2
 
@@ -242,6 +250,6 @@ def test_shrinking_stops_when_its_time_is_over() -> None:
 
 
 def test_copies_that_steps_start_count() -> None:
-    start = Step(do="start", at=At(api="Fetch"))
+    start = ScheduleStep(do="start", at=At(api="Fetch"))
     check_schedule(Schedule(copies=1, steps=(start, kill(copy=2))))
-    assert replace(BASE, steps=(Step(do="move_leader", at=At(api="Fetch")),)).nodes == 3
+    assert replace(BASE, steps=(ScheduleStep(do="move_leader", at=At(api="Fetch")),)).nodes == 3

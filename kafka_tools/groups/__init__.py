@@ -1,0 +1,1 @@
+"""The tools of groups: consumer, share and streams groups, their tables and offset resets."""

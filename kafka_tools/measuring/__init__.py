@@ -1,0 +1,1 @@
+"""The tools that measure and verify: performance, latency, and the verifiable clients."""

@@ -1,0 +1,238 @@
+"""`kafka-consumer-perf-test`: how many records a second a consumer reads (ConsumerPerformance).
+
+As kafka-console-consumer it does not join a group: --group has the offsets where it begins, and
+gets those where it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from ...client.admin import groups as admin_groups
+from ...client.admin import offsets as admin_offsets
+from ...client.cluster_client import Client
+from ...client.record_reader import ReadRecord, RecordReader
+from ..options import Options, WrongOptions, has, pairs, require
+from ..session import Failure, properties_in
+from ..texts import INTERNAL_TOPICS, error_lines, line, out, topic_pattern
+from ..tool import Tool
+
+_POLL_RECORDS: Final = 500  # max.poll.records
+_MB: Final = 1024 * 1024
+_HEADS: Final = (
+    *("data.consumed.in.MB", "MB.sec", "data.consumed.in.nMsg", "nMsg.sec", "rebalance.time.ms"),
+    *("fetch.time.ms", "fetch.MB.sec", "fetch.nMsg.sec"),
+)
+# Letters of java.text.SimpleDateFormat; of milliseconds the first digits are left out.
+_DATE_LETTERS: Final = {
+    "y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "S": "%f", "a": "%p",
+    "h": "%I", "E": "%a", "D": "%j", "Z": "%z", "z": "%Z",
+}  # fmt: skip
+
+
+def options() -> Options:
+    """The options of the tool."""
+    made = Options(
+        "kafka-consumer-perf-test",
+        "This tool is used to verify the consumer performance.",
+        needs_words=True,
+    )
+    made.server()
+    made.value("--consumer.config", "as --command-config", dest="old_config")
+    made.values("--command-property", "NAME=VALUE of the client")
+    made.value("--topic", "the topic")
+    made.value("--include", "regular expression of topics")
+    made.value("--group", "the group whose offsets are used and committed")
+    made.value("--num-records", "how many records to read", number=True)
+    made.value("--messages", "as --num-records", number=True)
+    made.value("--fetch-size", "bytes of a partition in an answer", number=True, default=1 << 20)
+    made.flag("--from-latest", "begin at the end without a committed offset")
+    made.value("--socket-buffer-size", "accepted", number=True)
+    made.value("--timeout", "milliseconds without a record", number=True, default=10_000)
+    made.value("--reporting-interval", "of lines, in ms", number=True, default=5000)
+    made.flag("--show-detailed-stats", "a line for each interval instead of one at the end")
+    made.flag("--hide-header", "no line with the names of columns")
+    made.flag("--print-metrics", "print counts at the end")
+    made.value("--date-format", "as SimpleDateFormat's", default="yyyy-MM-dd HH:mm:ss:SSS")
+    return made
+
+
+def _check(given: argparse.Namespace) -> None:
+    """Raise WrongOptions or ValueError unless the options agree."""
+    require(given, "bootstrap-server")
+    for names in (("topic", "include"), ("messages", "num-records")):
+        if sum(has(given, name) for name in names) != 1:
+            listed = ", ".join(f"[{name}]" for name in names)
+            raise WrongOptions(f"Exactly one of the following arguments is required: {listed}")
+    if given.messages is not None:
+        line("Warning: --messages is deprecated. Use --num-records instead.")
+        given.num_records = given.messages
+    if not given.hide_header:
+        first = ("time", "threadId") if given.show_detailed_stats else ("start.time", "end.time")
+        line(", ".join((*first, *_HEADS)))
+    if given.reporting_interval <= 0:
+        raise ValueError("Reporting interval must be greater than 0.")
+    given.date_format = _translated(given.date_format)
+
+
+def _translated(pattern: str) -> str:
+    """A pattern of SimpleDateFormat for strftime. Raises ValueError for an unknown letter."""
+    found = ""
+    for run in re.findall(r"([A-Za-z])\1*|('[^']*'|[^A-Za-z'])", pattern):
+        letter, text = run
+        if letter and letter not in _DATE_LETTERS:
+            raise ValueError(f"Illegal pattern character '{letter}'")
+        found += _DATE_LETTERS[letter] if letter else text.strip("'").replace("%", "%%")
+    return found
+
+
+def _read_settings(given: argparse.Namespace) -> dict[str, str]:
+    settings = properties_in(given.command_config or given.old_config)
+    return settings | pairs(given.command_property)
+
+
+class _Counts:
+    """What was read, and the times between lines."""
+
+    def __init__(self, given: argparse.Namespace, now_s: float) -> None:
+        self.given = given
+        self.start_s = self.since_s = now_s
+        self.joined_s = 0.0
+        self.bytes = self.records = 0
+        self._before = (0, 0)
+
+    def print_interval(self, now_s: float) -> None:
+        """The line of --show-detailed-stats."""
+        took_s = now_s - self.since_s
+        size_bytes, records = self.bytes - self._before[0], self.records - self._before[1]
+        rates = _rate(size_bytes / _MB, took_s), _rate(records, took_s)
+        out(
+            f"{_date(time.time(), self.given.date_format)}, 0, {self.bytes / _MB:.4f}, {rates[0]},"
+            f" {self.records}, {rates[1]}, 0, {round(took_s * 1000)}, {rates[0]}, {rates[1]}\n"
+        )
+        self.since_s, self._before = now_s, (self.bytes, self.records)
+
+    def print_total(self, started_s: float, now_s: float) -> None:
+        """The line at the end; `started_s` is of the clock on the wall."""
+        took_s = now_s - self.start_s
+        fetch_s = took_s - self.joined_s
+        megabytes = self.bytes / _MB
+        dates = (_date(each, self.given.date_format) for each in (started_s, time.time()))
+        cells = (
+            *dates,
+            *(f"{megabytes:.4f}", _rate(megabytes, took_s), str(self.records)),
+            *(_rate(self.records, took_s), str(round(self.joined_s * 1000))),
+            *(str(round(fetch_s * 1000)), _rate(megabytes, fetch_s), _rate(self.records, fetch_s)),
+        )
+        line(", ".join(cells))
+
+
+def _rate(amount: float, took_s: float) -> str:
+    """An amount a second, with four digits, as Java prints it."""
+    if took_s <= 0:
+        return "Infinity" if amount else "NaN"
+    return f"{amount / took_s:.4f}"
+
+
+def _date(unix_s: float, pattern: str) -> str:
+    """A time in the zone of this machine; `%f` are milliseconds."""
+    when = datetime.fromtimestamp(unix_s).astimezone()
+    return when.strftime(pattern.replace("%f", f"{when.microsecond // 1000:03}"))
+
+
+def _consume(client: Client, given: argparse.Namespace) -> None:
+    started_s, counts = time.time(), _Counts(given, time.monotonic())
+    interval_s = given.reporting_interval / 1000
+    ends: dict[tuple[str, int], int] = {}
+    for poll in _polls(client, given, counts):
+        counts.records += len(poll)
+        for record in poll:
+            counts.bytes += len(record.key or b"") + len(record.value or b"")
+            ends[record.topic, record.partition] = record.offset + 1
+        now_s = time.monotonic()
+        if given.show_detailed_stats and now_s - counts.since_s >= interval_s:
+            counts.print_interval(now_s)
+        if counts.records >= given.num_records:
+            break
+    else:
+        line(
+            "WARNING: Exiting before consuming the expected number of records: timeout"
+            f" ({given.timeout} ms) exceeded. You can use the --timeout option to increase the"
+            " timeout."
+        )
+    if given.group and ends:
+        admin_groups.commit_offsets(client, given.group, ends)
+    if not given.show_detailed_stats:
+        counts.print_total(started_s, time.monotonic())
+    if given.print_metrics:
+        _print_metrics(counts)
+
+
+def _polls(
+    client: Client, given: argparse.Namespace, counts: _Counts
+) -> Iterator[list[ReadRecord]]:
+    """Records as they come, at most 500 at a time; it ends after --timeout without one."""
+    readers: dict[str, RecordReader] = {}
+    last_s = time.monotonic()
+    while (time.monotonic() - last_s) * 1000 < given.timeout:
+        for topic in _topics(client, given):
+            if topic not in readers:
+                readers[topic] = RecordReader(client, topic, _starts(client, given, topic))
+                counts.joined_s = time.monotonic() - counts.start_s
+        if not readers:
+            time.sleep(0.1)
+        for reader in readers.values():
+            records = reader.read(max_wait_ms=max(10, min(500, given.timeout) // len(readers)))
+            for at in range(0, len(records), _POLL_RECORDS):
+                yield records[at : at + _POLL_RECORDS]
+                last_s = time.monotonic()
+
+
+def _topics(client: Client, given: argparse.Namespace) -> list[str]:
+    found = client.metadata([given.topic] if given.topic else None, may_create=True)
+    names = [topic.name for topic in found if topic.partitions]
+    if given.topic:
+        return names
+    pattern = topic_pattern(given.include)
+    return [name for name in names if pattern.fullmatch(name) and name not in INTERNAL_TOPICS]
+
+
+def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, int]:
+    when = admin_offsets.LATEST if given.from_latest else admin_offsets.EARLIEST
+    indexes = client.partitions(topic)
+    starts = admin_offsets.partition_offsets(client, topic, dict.fromkeys(indexes, when))
+    if given.group:
+        committed = admin_groups.committed_offsets(client, given.group)
+        starts |= {index: at[0] for (name, index), at in committed.items() if name == topic}
+    return starts
+
+
+def _print_metrics(counts: _Counts) -> None:
+    """The metrics of Kafka's consumer that this client has too."""
+    names = "bytes-consumed-total", "records-consumed-total"
+    rows = [f"consumer-fetch-manager-metrics:{name}:{{client-id=perf-consumer-client}}"
+            for name in names]  # fmt: skip
+    width = max(map(len, rows))
+    line(f"\n{'Metric Name'.ljust(width)}   Value")
+    for name, value in zip(rows, (counts.bytes, counts.records), strict=True):
+        line(f"{name.ljust(width)} : {value:.3f}")
+
+
+def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
+    error_lines(f"{failure.message}\n{failure}")
+
+
+TOOL: Final = Tool(
+    options,
+    _consume,
+    "metadata",
+    check=_check,
+    settings=_read_settings,
+    client="Consumer",
+    print_failure=_print_failure,
+)

@@ -1,0 +1,39 @@
+"""The lines of JSON of kafka-verifiable-producer and kafka-verifiable-consumer."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from ..records.record_json import json_line
+from ..texts import line
+
+
+def print_event(name: str, **more: Any) -> None:  # Any: values of JSON
+    """Print an event with its time, at once: programs follow these lines."""
+    event = {"timestamp": time.time_ns() // 1_000_000, "name": name, **more}
+    line(json_line(event))
+    sys.stdout.flush()
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as SIGINT does, so that the tool ends with its events."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,205 @@
+"""`kafka-console-consumer`: print the records of topics (ConsoleConsumer).
+
+It reads without joining a group, also with --group: the group's committed offsets are where it
+starts, and it commits the offsets that it has read when it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Final
+
+from ...client.admin import groups as admin_groups
+from ...client.admin import offsets as admin_offsets
+from ...client.admin.offsets import Isolation
+from ...client.cluster_client import Client
+from ...client.record_reader import RecordReader
+from ..options import Options, WrongOptions, has, pairs
+from ..session import properties_in
+from ..texts import INTERNAL_TOPICS, deprecated, error_line, topic_pattern
+from ..tool import Tool, print_with_cause
+from .record_printer import RecordPrinter, check_formatter
+
+_USED: Final = frozenset(
+    {
+        *("auto.offset.reset", "bootstrap.servers", "client.id", "default.api.timeout.ms"),
+        *("group.id", "isolation.level", "request.timeout.ms", "security.protocol"),
+    }
+)
+_TIMED_OUT: Final = "ERROR Error processing message, terminating consumer process: "
+
+
+def options() -> Options:
+    """The options of the tool."""
+    made = Options(
+        "kafka-console-consumer",
+        "This tool helps to read data from Kafka topics and outputs it to standard output.",
+        needs_words=True,
+    )
+    made.server(config="--consumer-config")
+    for name in ("--consumer.config", "--command-config"):
+        made.value(name, "as --consumer-config", dest="consumer_config")
+    made.value("--topic", "the topic")
+    made.value("--include", "regular expression of topics")
+    made.value("--whitelist", "as --include")
+    made.value("--partition", "only this partition", number=True)
+    made.value("--offset", "with --partition: earliest, latest or a number")
+    made.value("--group", "the group whose offsets are used and committed")
+    made.flag("--from-beginning", "start at the earliest record without a committed offset")
+    made.value("--max-messages", "end after so many records", number=True)
+    made.value("--timeout-ms", "end if no record comes for so long", number=True)
+    made.value("--isolation-level", "read_committed or read_uncommitted")
+    made.values("--property", "NAME=VALUE of the formatter: print.key, key.separator, ...")
+    made.values("--formatter-property", "as --property")
+    made.values("--consumer-property", "NAME=VALUE of the client")
+    made.values("--command-property", "as --consumer-property")
+    made.value(
+        "--formatter", "a class of Kafka: DefaultMessageFormatter, OffsetsMessageFormatter, ..."
+    )
+    made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
+    made.value("--value-deserializer", "as --key-deserializer")
+    made.flag("--skip-message-on-error", "accepted: printing a record does not fail")
+    return made
+
+
+def _read_settings(given: argparse.Namespace) -> dict[str, str]:
+    settings: dict[str, str] = properties_in(given.consumer_config) | given.client_settings
+    given.group = given.group or settings.get("group.id")
+    is_early = given.offset is None and settings.get("auto.offset.reset") == "earliest"
+    given.from_beginning |= is_early
+    given.isolation_level = given.isolation_level or settings.get(
+        "isolation.level", "read_uncommitted"
+    )
+    if unused := sorted(settings.keys() - _USED):
+        error_line(f"WARN This tool does not use the properties {', '.join(unused)}")
+    return settings
+
+
+def _run(client: Client, given: argparse.Namespace) -> None:
+    name = given.isolation_level
+    if name.upper() not in Isolation.__members__:
+        raise WrongOptions(f"Invalid value {name} for configuration isolation.level")
+    if _consume(client, given, Isolation[name.upper()], given.printer):
+        error_line(f"{_TIMED_OUT} (org.apache.kafka.tools.consumer.ConsoleConsumer)")
+        error_line("org.apache.kafka.common.errors.TimeoutException: null")
+
+
+def _print_count(given: argparse.Namespace) -> None:
+    if "printer" in given:
+        sys.stdout.flush()
+        error_line(f"Processed a total of {given.printer.count} messages")
+
+
+def _check(given: argparse.Namespace) -> None:
+    """Raise WrongOptions unless the options agree."""
+    given.include = given.include or given.whitelist
+    if (given.topic is None) == (given.include is None):
+        raise WrongOptions("Exactly one of --include/--topic is required. ")
+    if given.bootstrap_server is None:
+        raise WrongOptions('Missing required argument "[bootstrap-server]"')
+    if given.partition is not None and given.topic is None:
+        raise WrongOptions("The topic is required when partition is specified.")
+    if given.offset is not None:
+        if given.partition is None:
+            raise WrongOptions("The partition is required when offset is specified.")
+        if given.offset not in ("earliest", "latest") and not given.offset.isdecimal():
+            raise WrongOptions(
+                f"The provided offset value '{given.offset}' is incorrect. Valid values are"
+                " 'earliest', 'latest', or a non-negative long."
+            )
+        if given.from_beginning:
+            raise WrongOptions("Options from-beginning and offset cannot be specified together.")
+    if has(given, "group") and given.partition is not None:
+        raise WrongOptions("Options group and partition cannot be specified together.")
+    if given.consumer_property:
+        deprecated("Option --consumer-property", "--command-property")
+    if given.property:
+        deprecated("Option --property", "--formatter-property")
+    shown = pairs([*given.property, *given.formatter_property])
+    check_formatter(given, shown)
+    given.client_settings = pairs([*given.consumer_property, *given.command_property])
+    given.printer = RecordPrinter(shown, given.formatter)
+
+
+def _consume(
+    client: Client, given: argparse.Namespace, isolation: Isolation, printed: RecordPrinter
+) -> bool:
+    """Print records; return whether --timeout-ms has passed without one."""
+    wait_ms, most = given.timeout_ms, given.max_messages
+    if most == 0:
+        return False
+    readers: dict[str, RecordReader] = {}
+    next_offsets: dict[tuple[str, int], int] = {}
+    last = time.monotonic()
+    try:
+        while True:
+            for topic in _topics(client, given):
+                if topic not in readers:
+                    starts = _starts(client, given, topic)
+                    if starts:
+                        readers[topic] = RecordReader(client, topic, starts, isolation=isolation)
+            for topic, reader in readers.items():
+                for record in reader.read(max_wait_ms=_pause_ms(wait_ms, len(readers))):
+                    epoch = client.known_leader_epoch(topic, record.partition)
+                    printed.print(record, leader_epoch=epoch)
+                    next_offsets[topic, record.partition] = record.offset + 1
+                    last = time.monotonic()
+                    if most is not None and printed.count >= most:
+                        return False
+            sys.stdout.flush()
+            if wait_ms is not None and (time.monotonic() - last) * 1000 >= wait_ms:
+                return True
+            if not readers:
+                time.sleep(0.1)
+    except KeyboardInterrupt:
+        return False
+    finally:
+        if given.group and next_offsets:
+            admin_groups.commit_offsets(client, given.group, next_offsets)
+
+
+def _pause_ms(wait_ms: int | None, readers: int) -> int:
+    return max(10, min(500, wait_ms or 500) // readers)
+
+
+def _topics(client: Client, given: argparse.Namespace) -> list[str]:
+    if given.topic is not None:
+        return [given.topic]
+    pattern = topic_pattern(given.include)
+    names = (topic.name for topic in client.metadata(None))
+    return [name for name in names if pattern.fullmatch(name) and name not in INTERNAL_TOPICS]
+
+
+def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, int]:
+    """The first offset of each partition; none while the topic does not exist."""
+    (found,) = client.metadata([topic], may_create=True)
+    indexes = [each.partition_index for each in found.partitions]
+    if given.partition is not None:
+        indexes = [index for index in indexes if index == given.partition]
+    places = [(topic, index) for index in indexes]
+    if not places:
+        return {}
+    if given.offset is not None and given.offset.isdecimal():
+        return dict.fromkeys(indexes, int(given.offset))
+    is_early = given.from_beginning or given.offset == "earliest"
+    when = admin_offsets.EARLIEST if is_early else admin_offsets.LATEST
+    offsets = admin_offsets.list_offsets(client, dict.fromkeys(places, when))
+    starts = {index: each.offset for (_, index), each in offsets.items()}
+    if given.group:
+        committed = admin_groups.committed_offsets(client, given.group)
+        starts |= {index: at[0] for (name, index), at in committed.items() if name == topic}
+    return starts
+
+
+TOOL: Final = Tool(
+    options,
+    _run,
+    "metadata",
+    check=_check,
+    settings=_read_settings,
+    client="Consumer",
+    print_failure=print_with_cause,
+    finish=_print_count,
+)
