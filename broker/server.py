@@ -10,7 +10,7 @@ import asyncio
 import errno
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,9 @@ class Control(Protocol):
 
     async def open(self, served: Mapping[Node, NodeSockets], /) -> None:
         """Begin to take orders; after `listen`."""
+
+    def add(self, node: Node, door: NodeSockets, /) -> None:
+        """Take orders for another node, which a process has joined the cluster with."""
 
     async def close(self) -> None:
         """Take no more orders: the broker stops."""
@@ -294,7 +297,8 @@ class _Server:
             page = None if listening is None else _metrics_page(first, served, listening)
             await self._begin(served, control)
             if joins is not None:
-                await self._let_others_join(first, served, joins, page)
+                on_added = [each.add for each in (page, control) if each is not None]
+                await self._let_others_join(first, served, joins, on_added)
             garbage.start()
             self._say_what_does_nothing(first)
             self._announce(served, ready_file, control)
@@ -347,7 +351,7 @@ class _Server:
         first: Node,
         served: dict[Node, NodeSockets],
         joins: socket.socket,
-        page: Metrics | None,
+        on_added: Sequence[Callable[[Node, NodeSockets], None]],
     ) -> None:
         from .quorum.leader import QuorumListener
         from .quorum.members import Members
@@ -357,7 +361,7 @@ class _Server:
         cluster.start()
         members = Members(
             cluster, served, self._directory, self._clock,
-            on_added=(lambda node, door: None) if page is None else page.add,
+            on_added=on_added,
         )  # fmt: skip
         timeout_ms = self._config["broker.session.timeout.ms"]
         self._quorum = QuorumListener(joins, members, self._clock, timeout_ms)

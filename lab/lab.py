@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..broker.net.sockets import NodeSockets
     from ..broker.node import Node
     from ..broker.node_orders import NodeOrders
+    from ..broker.requests.dispatch import Layer
 
 OF_STEP: Final = get_args(OfStep)
 
@@ -200,9 +201,18 @@ class Lab:
         self._steps.watch(self.faults.has(OF_STEP))
         if is_active is not self._is_active:
             self._is_active = is_active
-            layers = [partial(act_on_requests, self.state)] if is_active else []
             for node, door in self._served.items():
-                door.surround_requests(node, layers)
+                door.surround_requests(node, self._layers())
+
+    def _layers(self) -> list[Layer]:
+        return [partial(act_on_requests, self.state)] if self._is_active else []
+
+    def add(self, node: Node, door: NodeSockets) -> None:
+        """Act on another node, too; it takes the place of one with its id."""
+        for known in [each for each in self._served if each.node_id == node.node_id]:
+            del self._served[known]
+        self._served[node] = door
+        door.surround_requests(node, self._layers())
 
     async def close(self) -> None:
         """Let all go, because the broker stops."""

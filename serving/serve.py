@@ -199,7 +199,7 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
     is_of_tests = clock is not None or on_ready is not None
     config = broker_config(given, DEFAULTS_OF_TESTS if is_of_tests else {})
     _set_up_log(given)
-    place = _place(config, given.nodes)
+    place = _place(config, given.nodes, given.control)
     metrics = None if given.metrics is None else address(given.metrics)
     control = _control(given.control, anywhere=given.control_anywhere)
     if given.until_stdin_ends:
@@ -239,7 +239,7 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
         raise CannotRun(str(error)) from None
 
 
-def _place(config: BrokerConfig, nodes: int) -> Place:
+def _place(config: BrokerConfig, nodes: int, given_control: str | None) -> Place:
     """The place of this process in its cluster. Raises CannotRun."""
     from ..broker.settings.definitions import BadSetting
     from ..broker.settings.quorum import Part, place_of
@@ -248,6 +248,11 @@ def _place(config: BrokerConfig, nodes: int) -> Place:
         place = place_of(config)
     except BadSetting as error:
         raise CannotRun(str(error)) from None
+    if given_control and place.part is Part.LEADS and not place.is_broker:
+        raise CannotRun(
+            "--control: the process that runs the cluster must have a broker, too; add broker to"
+            " process.roles"
+        )
     if nodes > 1 and place.part is not Part.ALONE:
         raise CannotRun(
             f"--nodes {nodes}: the settings describe a cluster of several processes; leave out"

@@ -7,7 +7,7 @@ for the other nodes alone, at free ports of 127.0.0.1.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -85,7 +85,7 @@ class Members:
         served: its running and stopped nodes; those that join are added.
         data_dir: of the cluster.
         clock: the time.
-        on_added: called with a node that is new, before it runs.
+        on_added: each is called with a node that is new, before it runs.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Members:
         served: dict[Node, NodeSockets],
         data_dir: Path,
         clock: Clock,
-        on_added: Callable[[Node, NodeSockets], None] = lambda node, door: None,
+        on_added: Sequence[Callable[[Node, NodeSockets], None]] = (),
     ) -> None:
         self.cluster = cluster
         self._served = served
@@ -153,7 +153,8 @@ class Members:
         made = Node(config, self._data_dir, self._clock, cluster=self.cluster)
         self._known[joining.node_id] = joining, made
         self._served[made] = door
-        self._on_added(made, door)
+        for tell in self._on_added:
+            tell(made, door)
         made.start(door.advertised)
         await door.open(made)
 

@@ -68,6 +68,11 @@ class Control:
         if self._wanted is not None:
             await self.http()
 
+    def add(self, node: Node, door: NodeSockets) -> None:
+        """Another process has joined the cluster with a node."""
+        if self._lab is not None:
+            self._lab.add(node, door)
+
     def _control_socket(self) -> ControlSocket:
         from ..rules.orders import LabOrders  # here, because it imports the manual clock
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +24,9 @@ class Processes:
         directory: for data and logs.
         roles: the roles of each, by node id; those with `controller` are the voters.
         settings: of all of them; they take precedence.
+
+    Attributes:
+        said: what each says when it is ready, by node id.
     """
 
     def __init__(
@@ -32,6 +35,7 @@ class Processes:
         self.directory = directory
         self._roles, self._settings = roles, settings
         self._running: dict[int, subprocess.Popen[str]] = {}
+        self.said: dict[int, dict[str, object]] = {}
         self._held = HeldPorts(2 * len(roles))
         ports = iter(self._held.ports)
         self.ports = {node_id: (next(ports), next(ports)) for node_id in roles}
@@ -63,26 +67,28 @@ class Processes:
             **self._settings,
         }
 
-    def start(self, *node_ids: int) -> None:
-        """Start processes, and wait until each is ready."""
+    def start(self, *node_ids: int, options: Sequence[str] = ()) -> None:
+        """Start processes with these options, and wait until each is ready."""
         self._held.before_start()
         for node_id in node_ids:
-            self.begin(node_id)
+            self._begin(node_id, options)
         for node_id in node_ids:
-            self.await_ready(node_id)
+            self.said[node_id] = self._await_ready(node_id)
 
-    def begin(self, node_id: int) -> None:
-        """Start a process."""
+    def _begin(self, node_id: int, options: Sequence[str]) -> None:
         pairs = [f"--set={name}={text}" for name, text in self.settings_of(node_id).items()]
         command = [sys.executable, "-P", "-m", "ottla", "serve", "--ready-json", *pairs]
         data = ["--data-dir", str(self.directory / f"data-{node_id}")]
         with self.log_of(node_id).open("a") as log:
             self._running[node_id] = subprocess.Popen(
-                [*command, *data], stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ
+                [*command, *data, *options],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ,
             )
 
-    def await_ready(self, node_id: int) -> dict[str, object]:
-        """Wait until a process says that it is ready; what it says."""
+    def _await_ready(self, node_id: int) -> dict[str, object]:
         stdout = self._running[node_id].stdout
         assert stdout is not None
         said = stdout.readline()

@@ -13,6 +13,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from ottla.__main__ import main as ottla
+from ottla.client.admin.topics import create_topic
+from ottla.client.cluster_client import Client, ErrorAnswer
 from ottla.console.options import CannotRun
 from ottla.serving.serve import serve
 from tests.broker.quorum.processes import Processes, processes
@@ -173,3 +176,23 @@ def test_several_nodes_of_a_process_that_others_join_are_refused(three: Processe
     words = [f"--set={name}={text}" for name, text in three.settings_of(1).items()]
     with pytest.raises(CannotRun, match=r"--nodes 3: .* several processes"):
         serve([*words, "--nodes", "3"])
+
+
+def test_rules_of_the_control_act_on_nodes_that_have_joined(tmp_path: Path) -> None:
+    roles = {1: COMBINED, 2: COMBINED}
+    with processes(tmp_path, roles) as made:
+        made.start(1, options=("--control", "127.0.0.1:0"))
+        control = made.said[1]["control"]
+        rule = ["fault", "add", "error", '{"api": "CreateTopics"}', "code=POLICY_VIOLATION"]
+        assert ottla([*rule, "--control", str(control)]) == 0
+        made.start(2)
+        host, port = "127.0.0.1", made.ports[2][0]
+        with Client(host, port) as client, pytest.raises(ErrorAnswer, match="POLICY_VIOLATION"):
+            create_topic(client, "refused", partitions=1, replication_factor=1)
+
+
+def test_a_control_without_a_broker_is_refused(tmp_path: Path) -> None:
+    with processes(tmp_path, {1: "controller"}) as made:
+        words = [f"--set={name}={text}" for name, text in made.settings_of(1).items()]
+        with pytest.raises(CannotRun, match=r"--control: .* must have a broker"):
+            serve([*words, "--control", "127.0.0.1:0"])
