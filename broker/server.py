@@ -156,7 +156,7 @@ def serve(
         # DescribeConfigs shows this path; a comma would make it two.
         given_now = {**config.given, "log.dirs": str(directory)}
         config = BrokerConfig(given_now, config.source, config.login_sections)
-    if stage.place.part is Part.LEADS:
+    if stage.place.awaits_others:
         config = with_kafkas_replication(config)
     try:
         server = _Server(
@@ -357,7 +357,7 @@ class _Server:
         from .quorum.members import Members
 
         cluster = first.cluster
-        cluster.controller.awaits_replicas = True
+        cluster.controller.awaits_replicas = self._place.awaits_others
         cluster.start()
         members = Members(
             cluster, served, self._directory, self._clock,

@@ -34,11 +34,14 @@ class Place(NamedTuple):
         address: host and port where it listens for the others, or where it finds the leader; an
             empty host is every address.
         is_broker: whether it has listeners for clients.
+        awaits_others: whether there are several voters, so that internal topics have Kafka's
+            replication and wait for it.
     """
 
     part: Part
     address: tuple[str, int] = ("", 0)
     is_broker: bool = True
+    awaits_others: bool = False
 
 
 def place_of(config: BrokerConfig) -> Place:
@@ -62,7 +65,7 @@ def place_of(config: BrokerConfig) -> Place:
         return Place(Part.ALONE)
     address = _controller_address(config)
     if address is not None:
-        return Place(Part.LEADS, address, is_broker)
+        return Place(Part.LEADS, address, is_broker, len(voters) > 1)
     if is_broker and len(voters) <= 1:
         return Place(Part.ALONE)
     why = "must have the listener of the controller, which other processes of the quorum find"

@@ -191,6 +191,15 @@ def test_rules_of_the_control_act_on_nodes_that_have_joined(tmp_path: Path) -> N
             create_topic(client, "refused", partitions=1, replication_factor=1)
 
 
+def test_one_combined_process_coordinates_before_any_other_joins(tmp_path: Path) -> None:
+    """It has one voter at an address that others could reach, as most compose files have."""
+    with processes(tmp_path, {1: COMBINED}) as made:
+        voters = f"1@{socket.gethostname()}:{made.ports[1][1]}"
+        made.start(1, options=("--set", f"controller.quorum.voters={voters}"))
+        producer = Producer({"bootstrap.servers": made.bootstrap_servers, "transactional.id": "a"})
+        producer.init_transactions(PATIENCE_S)
+
+
 def test_a_control_without_a_broker_is_refused(tmp_path: Path) -> None:
     with processes(tmp_path, {1: "controller"}) as made:
         words = [f"--set={name}={text}" for name, text in made.settings_of(1).items()]

@@ -36,12 +36,18 @@ def test_a_process_that_no_other_can_find_is_alone(settings: dict[str, str]) -> 
 
 def test_the_voter_with_the_lowest_id_runs_the_cluster() -> None:
     voters = {"controller_quorum_voters": THREE}
-    assert place(**voters) == Place(Part.LEADS, ("", 9093))
+    assert place(**voters) == Place(Part.LEADS, ("", 9093), awaits_others=True)
     assert place(**voters, node_id="2") == Place(Part.JOINS, ("a", 9193))
     assert place(**voters, node_id="3", process_roles="controller") == Place(
         Part.JOINS, ("a", 9193), is_broker=False
     )
     assert place(**voters, node_id="9", process_roles="broker") == Place(Part.JOINS, ("a", 9193))
+
+
+def test_one_broker_that_others_could_find_waits_for_none() -> None:
+    """Many compose files have one broker, and name its container as the voter."""
+    expected = Place(Part.LEADS, ("", 9093), awaits_others=False)
+    assert place(controller_quorum_voters="1@kafka:9093") == expected
 
 
 def test_a_controller_alone_runs_the_cluster_without_a_broker() -> None:
