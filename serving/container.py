@@ -78,6 +78,7 @@ class StartPlan(NamedTuple):
         directory: of the data.
         credentials: of users of a new cluster, for `kafka-storage format --add-scram`.
         topics: to create when the broker answers.
+        node_id: of the broker, as text.
     """
 
     arguments: list[str]
@@ -86,6 +87,7 @@ class StartPlan(NamedTuple):
     directory: Path
     credentials: list[str]
     topics: list[WantedTopic]
+    node_id: str = "1"
 
 
 def plan(
@@ -149,8 +151,9 @@ def plan(
     arguments += ["--answer-health", name_here()]
     cluster_id, notes = _cluster_id(environ, directory)
     notes += _notes(settings, secrets)
+    node_id = settings.get("node.id") or settings.get("broker.id") or "1"
     words = [*arguments, *options]
-    return StartPlan(words, cluster_id, notes, directory, users.credentials, topics)
+    return StartPlan(words, cluster_id, notes, directory, users.credentials, topics, node_id)
 
 
 def log_lines(node_id: int, now: str) -> list[str]:
@@ -197,6 +200,7 @@ def _format(planned: StartPlan) -> None:
     words = [word for each in planned.credentials for word in ("--add-scram", each)]
     with tempfile.NamedTemporaryFile("w", suffix=".properties") as settings:
         settings.write(f"process.roles=broker,controller\nlog.dirs={planned.directory}\n")
+        settings.write(f"node.id={planned.node_id}\n")
         settings.flush()
         tool = [sys.executable, "-P", "-m", "ottla.kafka_tools", "kafka-storage", "format"]
         command = [*tool, "-t", cluster_id, "-c", settings.name, *words]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.client.admin.topics import describe_topics
@@ -13,7 +18,10 @@ from ottla.serving.container import CannotStart, plan
 from ottla.serving.container_topics import WantedTopic, WrongTopics, create_topics, topics_of
 from ottla.serving.container_users import Users, WrongUsers, users_of
 from ottla.testing import Ottla
+from tests.held_ports import HeldPorts
 
+AdminClientOf = Callable[[str, str], AdminClient]
+PATIENCE_S = 30.0
 LISTENERS = {
     "listeners": "CLIENT://:9092,INTERNAL://:9094,OPEN://:9096",
     "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,INTERNAL:SASL_SSL,OPEN:PLAINTEXT",
@@ -86,6 +94,56 @@ def test_the_settings_are_those_of_a_broker(tmp_path: Path) -> None:
     )
     assert config.listeners
     assert len(found.credentials) == 6
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_container_logs_these_users_in(
+    containers: tuple[AdminClientOf, int], mechanism: str
+) -> None:
+    admin_of, node_id = containers
+    brokers = admin_of(mechanism, "bob").list_topics(timeout=PATIENCE_S).brokers
+    assert [*brokers] == [node_id]
+
+
+@pytest.fixture(scope="module")
+def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AdminClientOf, int]]:
+    """A container with users, and what makes clients of it."""
+    held = HeldPorts(1)
+    (port,) = held.ports
+    environ = {
+        **VARIABLES,
+        "KAFKA_CLIENT_PASSWORDS": "alice-secret,bob-secret",
+        "KAFKA_CFG_NODE_ID": "7",
+        "KAFKA_CFG_LISTENERS": f"CLIENT://127.0.0.1:{port}",
+        "KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP": "CLIENT:SASL_PLAINTEXT",
+        "KAFKA_CFG_INTER_BROKER_LISTENER_NAME": "CLIENT",
+    }
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("KAFKA_")}
+    data = str(tmp_path_factory.mktemp("users") / "data")
+    held.before_start()
+
+    def admin_of(mechanism: str, user: str) -> AdminClient:
+        return AdminClient(
+            {
+                "bootstrap.servers": f"127.0.0.1:{port}",
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": mechanism,
+                "sasl.username": user,
+                "sasl.password": f"{user}-secret",
+            }
+        )
+
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "ottla.serving.container", "--data-dir", data],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**kept, **environ},
+    ) as container:  # fmt: skip
+        try:
+            assert container.stdout is not None
+            assert container.stdout.readline().startswith("ottla is listening on")
+            yield admin_of, 7
+        finally:
+            container.terminate()
+            held.close()
 
 
 def test_topics_are_those_of_both_variables() -> None:
