@@ -2,7 +2,7 @@
 
 Run in the first stage of the Dockerfile: `python3 docker/make_root.py DIRECTORY`. It needs pip,
 binutils, busybox-static, ca-certificates, tzdata and network access. The second stage is that
-directory over nothing.
+directory over nothing. Records in var/lib/dpkg tell scanners which packages of Debian are in it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-
-from package_records import write_records
 
 SOURCE = Path(__file__).parent.parent
 SCRIPTS = SOURCE / "docker"
@@ -68,6 +66,8 @@ FILES = {
 
 
 def main() -> None:
+    from package_records import write_records  # beside this file: found when this is run
+
     root = Path(sys.argv[1])
     _make_directories(root)
     bash = Path(os.path.realpath(shutil.which("bash") or "/bin/bash"))
