@@ -67,7 +67,7 @@ test-kafka: setup-spark ## test: the tests that compare with a real Apache Kafka
 test-image: .venv/.installed ## campaign: build the container image, test it in podman, print size and start time
 	@$(PY) -m tests.image $(ARGS)
 
-test-testcontainers: .venv/.installed ## campaign: start the image by the testcontainers modules of Java, Python, Node, Go and Rust
+test-testcontainers: .venv/.installed ## campaign: start the image by the testcontainers modules of Java, Python, Node and Go
 	@$(PY) -m tests.testcontainers $(ARGS)
 
 crash-campaign: .venv/.installed ## campaign: stop the storage at every file operation, flip every bit (minutes)

@@ -7,6 +7,7 @@ a line of Kafka's log. Read from the modules' sources in 2026:
   1.20: no voters and listeners without a host; proposed: a marker file after the script;
 - Python 4.15: KafkaContainer, with and without `with_kraft()`;
 - Go 0.40: kafka.Run (confluent-local); proposed: another script for apache/kafka;
+- Rust 0.13: apache::Kafka;
 - Node 11 and 12: KafkaContainer, with and without `withKraft()`, also for tags below 7.4.0.
 
 The modules map the port of the host; on the host's network it is the same. The address of BROKER is
@@ -183,6 +184,12 @@ SEQUENCES: dict[str, Sequence] = {
         r".*Transitioning from RECOVERY to RUNNING.*",
         shell="bash",
         entrypoint="sh",
+    ),
+    "Rust": Sequence(
+        "/opt/kafka/testcontainers_start.sh",
+        "#!/usr/bin/env bash\n" + EXPORT + "/etc/kafka/docker/run\n",
+        {**KRAFT, "CLUSTER_ID": CLUSTER_ID},
+        r".*Kafka Server started.*",
     ),
     "Node": Sequence(
         "/tmp/testcontainers_start.sh",

@@ -44,7 +44,6 @@ ROWS = (
     Row("Node", "withKraft", CONFLUENT),
     Row("Go", "Run", CONFLUENT),
     Row("Go", "WithClusterID", CONFLUENT),
-    Row("Rust", "apache::Kafka", KAFKA),
 )
 
 

@@ -108,19 +108,9 @@ def java() -> list[str]:
     return ["java", "-cp", f"{jars}/*{os.pathsep}{home}", "Start"]
 
 
-def rust() -> list[str]:
-    """The program of Rust's module."""
-    home = CACHE / "rust"
-    home.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(PROGRAMS / "rust", home, dirs_exist_ok=True)
-    _run("cargo", "build", "-q", cwd=home)
-    return [str(home / "target/debug/start")]
-
-
 INSTALLED: dict[str, Callable[[], list[str]]] = {
     "Python": python,
     "Node": node,
     "Go": go,
     "Java": java,
-    "Rust": rust,
 }
