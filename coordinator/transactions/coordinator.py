@@ -298,10 +298,9 @@ class Transactions:
         match known.state, commit:
             case State.ONGOING, _:
                 pass
+            case State.COMPLETE_ABORT, False if retries and known.producer_epoch > LAST_EPOCH:
+                pass  # the timeout aborted it at its last epoch: the producer gets a new id
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False) if retries:
-                if known.producer_epoch > LAST_EPOCH:
-                    # The timeout aborted it at its last epoch: no epoch is left for the producer.
-                    raise Refused(Code.PRODUCER_FENCED, f"{producer} has no epoch left")
                 return Outcome(known.producer)
             case (State.EMPTY | State.COMPLETE_COMMIT | State.COMPLETE_ABORT, False) if is_current:
                 pass

@@ -217,9 +217,12 @@ class Transaction(NamedTuple):
     def prepared_and_bumped(
         self, *, commit: bool, now_ms: int, next_producer_id: int = NO_PRODUCER_ID
     ) -> Transaction:
-        """The decision, under the next epoch, which the markers carry (KIP-890)."""
+        """The decision, under the next epoch, which the markers carry (KIP-890).
+
+        The epoch above the last one, which fences, has none after it.
+        """
         return self._prepared(
-            Producer(self.producer_id, self.producer_epoch + 1),
+            Producer(self.producer_id, min(self.producer_epoch, LAST_EPOCH) + 1),
             commit=commit,
             now_ms=now_ms,
             last_producer_epoch=self.producer_epoch,

@@ -19,8 +19,9 @@ _WRONG = re.compile(
     r"|unknown|exception|error|fail|warn|larger than|^Found",
     re.IGNORECASE | re.MULTILINE,
 )
-# The tool of 4.4 takes the first offset of a later segment for one behind a gap.
-_FIRST_OFFSET = re.compile(r"Non-consecutive offsets in .*\n  -1 is followed by \d+\n(?!  )")
+# The tool of 4.4 takes the first offset of a later segment, or one behind batches without records,
+# for one behind a gap.
+_FIRST_OFFSET = re.compile(r"Non-consecutive offsets in .*\n  -1 is followed by \d+(?:\n(?!  )|\Z)")
 # Words of faults that records may also contain.
 _HARMLESS = re.compile(r"lastTimestampMs|LOG_APPEND_TIME|isvalid: true|payload: \{.*\}")
 

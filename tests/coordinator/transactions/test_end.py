@@ -170,8 +170,8 @@ def test_no_producer_gets_the_epoch_reserved_for_fencing() -> None:
         machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
 
 
-def test_a_late_abort_after_an_abort_at_the_last_epoch_gets_no_epoch() -> None:
-    """The abort raised the epoch to the one kept for fencing, as the retry's own end would have."""
+def test_a_late_abort_after_an_abort_at_the_last_epoch_gets_a_new_producer_id() -> None:
+    """The abort raised the epoch to the one kept for fencing, which no producer may have."""
     machine = machine_in(State.ONGOING, LAST)
     newer = machine.init_producer_id(SHOP, timeout_ms=TIMEOUT_MS, now_ms=NOW_MS)
     assert done(machine, newer) is Code.CONCURRENT_TRANSACTIONS
@@ -180,8 +180,12 @@ def test_a_late_abort_after_an_abort_at_the_last_epoch_gets_no_epoch() -> None:
         next_epoch(LAST),
         LAST.producer_epoch,
     )
-    with pytest.raises(Refused, match="PRODUCER_FENCED"):
-        machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
+    late = machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
+    assert late.reply.producer_id != LAST.producer_id
+    assert late.reply.producer_epoch == 0
+    assert done(machine, late) == late.reply
+    again = machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
+    assert (again.reply, again.records) == (late.reply, ())
 
 
 @pytest.mark.parametrize("commit", [True, False])
