@@ -224,8 +224,8 @@ export function TimeLine() {
         columns={[
           { name: "number", cell: (each) => each.seq, isNumber: true },
           { name: "time (UTC)", cell: (each) => <Time ms={each.at_ms} /> },
-          { name: "event", cell: (each) => shown(each.kind) },
-          { name: "API", cell: (each) => shown(each.api ?? "") },
+          { name: "event", cell: (each) => <span class="one-line">{shown(each.kind)}</span> },
+          { name: "API", cell: (each) => <span class="one-line">{shown(each.api ?? "")}</span> },
           { name: "client", cell: (each) => shown(each.client_id ?? "") },
           { name: "of request", cell: (each) => each.cause || "", isNumber: true },
           { name: "what", cell: (each) => <span class="what">{what(each)}</span> },
