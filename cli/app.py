@@ -20,8 +20,11 @@ COMMANDS: Final = (
     "config", "fault", "clock", "trace", "conform", "torture", "diff", "museum", "certs", "health",
     "bench", "version", "template",
 )  # fmt: skip
-"""The commands in the order of the help page; each is a module of this package."""
-_HELP_PAGES: Final = {"serve", "health", "template"}  # what runs without typer: see help_pages/
+"""The commands in the order of the help page; each is a module of this package or of a folder."""
+_FOLDERS: Final = {
+    **dict.fromkeys(("serve", "health", "template"), "help_pages."),
+    **dict.fromkeys(("fault", "clock"), "lab."),
+}
 
 _HELP: Final = "A Kafka-compatible broker for one machine, and commands for any Kafka cluster."
 _EPILOG: Final = (
@@ -100,8 +103,7 @@ def made(names: Sequence[str]) -> typer.Typer:
 
     root.__doc__ = _HELP
     for name in names:
-        module = f"help_pages.{name}" if name in _HELP_PAGES else name
-        import_module(f"ottla.cli.{module}").add(app)
+        import_module(f"ottla.cli.{_FOLDERS.get(name, '')}{name}").add(app)
     return app
 
 

@@ -19,7 +19,7 @@ from ..trace.lanes import lanes
 from ..trace.reader import read_objects
 from ..trace.view import folded, lines_of
 from . import trace_files, trace_pictures
-from .lab_options import Control, lab_of
+from .lab.lab_options import Control, lab_of
 from .shared_options import AsJson, Subcommands, about
 
 _STYLES: Final = {"fault": "\033[35m", "error": "\033[31m", "timer": "\033[36m"}

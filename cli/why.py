@@ -14,7 +14,7 @@ from ..console.security import COMMAND_CONFIG
 from ..console.tables import print_json, print_line
 from ..testing.lab import LabClient, LabRefused
 from ..why import Explanation, Subject, collect
-from .lab_options import lab_of
+from .lab.lab_options import lab_of
 from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
 
 _PATIENCE_S: Final = 5.0

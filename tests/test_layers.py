@@ -234,6 +234,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     "client/admin": {"client/cluster_client", "client/retries"},
     "cli/log": {"cli/shared_options"},
     "cli/help_pages": {"cli/shared_options"},
+    "cli/lab": {"cli/shared_options"},
     "kafka_tools/groups": KAFKA_TOOL,
     "kafka_tools/records": KAFKA_TOOL,
     "kafka_tools/measuring": KAFKA_TOOL | {"kafka_tools/records"},

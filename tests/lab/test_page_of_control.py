@@ -58,7 +58,7 @@ def test_a_viewer_is_not_disturbed_counted_or_traced(broker: Ottla, lab: LabClie
         broker.trace.stop()
 
 
-def test_the_page_says_why_and_the_control_tells_what_no_protocol_shows(lab: LabClient) -> None:
+def test_the_page_says_why_and_the_control_lists_the_waits(lab: LabClient) -> None:
     """What the control refuses would be a line of `unasked`."""
     found = lab.call("GET", "/browse/why")
     assert (found["is_stuck"], found["unasked"]) == (False, [])

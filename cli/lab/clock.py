@@ -7,10 +7,10 @@ from typing import Annotated, Final
 
 import typer
 
-from ..console.options import CannotRun
-from ..console.tables import format_time, print_json, print_line
+from ...console.options import CannotRun
+from ...console.tables import format_time, print_json, print_line
+from ..shared_options import AsJson, guarded
 from .lab_options import Control, lab_of
-from .shared_options import AsJson, guarded
 
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _STEP: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..console.options import CannotRun
-from ..console.tables import Table, print_error, print_json, print_line, print_table
+from ...console.options import CannotRun
+from ...console.tables import Table, print_error, print_json, print_line, print_table
+from ..shared_options import AsJson, Subcommands
 from .lab_options import Control, lab_of
-from .shared_options import AsJson, Subcommands
 
 
 def add(app: typer.Typer) -> None:

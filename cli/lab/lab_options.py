@@ -8,10 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
-from ..client.cluster_client import NoAnswer
-from ..console.options import CannotRun, IsRefused
-from ..protocol.addresses import read_address
-from ..testing.lab import LabClient, LabRefused
+from ...client.cluster_client import NoAnswer
+from ...console.options import CannotRun, IsRefused
+from ...protocol.addresses import read_address
+from ...testing.lab import LabClient, LabRefused
 
 Control = Annotated[
     str,

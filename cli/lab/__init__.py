@@ -1,0 +1,1 @@
+"""Commands for the control of a broker: faults and its clock."""
