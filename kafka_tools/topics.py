@@ -225,9 +225,7 @@ def _describe_one(
     only_overrides: bool,
 ) -> None:
     shown = [each for each in settings if each.source != admin_configs.Source.DEFAULT_CONFIG]
-    if only_overrides and not any(
-        each.source == admin_configs.Source.DYNAMIC_TOPIC_CONFIG for each in settings
-    ):
+    if only_overrides and not shown:  # as Kafka's: defaults of brokers that are set count, too
         return
     if not limits:
         texts = ",".join(f"{each.name}={each.value}" for each in shown)
