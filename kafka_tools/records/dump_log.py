@@ -86,7 +86,9 @@ def _dump(path: Path, given: argparse.Namespace, decode: Decode | None) -> None:
     match path.suffix:
         case ".log" | ".checkpoint":
             base = path.stem.partition("-")[0]
-            if path.suffix == ".log":
+            if path.name == "bootstrap.checkpoint":
+                line("KRaft bootstrap snapshot")
+            elif path.suffix == ".log":
                 line(f"Log starting offset: {int(base)}")
             else:
                 epoch = int(path.stem.rpartition("-")[2])

@@ -55,9 +55,12 @@ def control_text(record: Record) -> str:
     if kind not in _CONTROL:
         return f"controlType: UNKNOWN({kind})"
     word, name = _CONTROL[kind]
-    version = int.from_bytes(value[:2], "big")
-    content = fields_json(read_definition(name), version, decode_data(name, value))
-    return word + json_line({"version": version, **content})
+    version = int.from_bytes(value[:2], "big")  # a field of these messages, too
+    try:
+        found, _ = codec.decoder(codec.data_class(name), version)(memoryview(value), 0)
+    except (Malformed, struct.error, IndexError):
+        return f"controlType: {word.strip(': ')} (unreadable)"
+    return word + json_line(fields_json(read_definition(name), version, found))
 
 
 def decode_text(record: Record) -> Texts:

@@ -100,10 +100,16 @@ def _struct(
         low, high = versions(field.get("versions", "0+"))
         name = field["name"]
         value = getattr(found, snake_case(name), None)
-        if not low <= version <= high or ("tag" in field and value == _default(field)):
+        if not low <= version <= high or _is_left_out(field, value):
             continue
         content[name[0].lower() + name[1:]] = _value(field, version, value, flexible)
     return content
+
+
+def _is_left_out(field: Definition, value: Any) -> bool:
+    """Whether Kafka writes no such field: a tagged one with its default, unless it is a struct."""
+    is_struct = "fields" in field and not field["type"].startswith("[]")
+    return "tag" in field and not is_struct and value == _default(field)
 
 
 def _default(field: Definition) -> Any:
