@@ -19,7 +19,7 @@ from ..options import CommandParser
 from ..session import Failure, failure_of, properties_in
 from ..texts import error_line
 from ..tool import Tool, print_exception
-from .verifiable_events import interrupted_by_sigterm, print_event
+from .verifiable_events import end_asked_for, print_event
 
 _POLL_RECORDS: Final = 500  # max.poll.records
 _WAIT_MS: Final = 200
@@ -194,19 +194,18 @@ def _shown(record: ReadRecord) -> dict[str, Any]:
 
 def _consume(client: Client, given: argparse.Namespace) -> None:
     print_event("startup_complete")
-    consumer, is_interrupted = _Consumer(client, given), False
-    with interrupted_by_sigterm():
+    consumer = _Consumer(client, given)
+    with end_asked_for() as asked:
         try:
-            while not consumer.is_done:
+            while not consumer.is_done and not asked.is_set():
                 consumer.step()
-        except KeyboardInterrupt:
-            is_interrupted = True
-            print_event("shutdown_requested")
+            if asked.is_set():
+                print_event("shutdown_requested")
         finally:
             consumer.close()
             print_event("shutdown_complete")
-    if not is_interrupted:  # Kafka's tool prints it at the end of its process
-        print_event("shutdown_requested")
+        if not asked.is_set():  # Kafka's tool prints it at the end of its process
+            print_event("shutdown_requested")
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:

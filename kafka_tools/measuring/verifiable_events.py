@@ -23,17 +23,19 @@ def print_event(name: str, **more: Any) -> None:  # Any: values of JSON
 
 
 @contextmanager
-def interrupted_by_sigterm() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt, as SIGINT does, so that the tool ends with its events."""
+def end_asked_for() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set, so that the tool ends between two requests."""
+    asked = threading.Event()
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        asked.set()
 
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield asked
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {each: signal.signal(each, ask) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield
+        yield asked
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -17,7 +17,7 @@ from ..options import CommandParser
 from ..session import failure_of, properties_in
 from ..texts import error_line
 from ..tool import Tool, print_exception
-from .verifiable_events import interrupted_by_sigterm, print_event
+from .verifiable_events import end_asked_for, print_event
 
 _BATCH: Final = 100
 
@@ -49,16 +49,13 @@ def options() -> CommandParser:
 def _produce(client: Client, given: argparse.Namespace) -> None:
     print_event("startup_complete")
     started_s, sent, acked = time.monotonic(), 0, 0
-    try:
-        with interrupted_by_sigterm():
-            for batch in _batches(given):
-                if given.throughput > 0:
-                    late_s = started_s + sent / given.throughput - time.monotonic()
-                    time.sleep(max(0.0, late_s))
-                sent += len(batch)
-                acked += _send(client, given, batch)
-    except KeyboardInterrupt:
-        pass  # the events of the end follow
+    with end_asked_for() as asked:
+        for batch in _batches(given):
+            due_s = started_s + sent / given.throughput if given.throughput > 0 else started_s
+            if asked.wait(max(0.0, due_s - time.monotonic())):
+                break
+            sent += len(batch)
+            acked += _send(client, given, batch)
     print_event("shutdown_complete")
     took_s = max(time.monotonic() - started_s, 0.001)
     print_event(
