@@ -69,7 +69,8 @@ def metadata_hash(names: Iterable[str], topics: Topics) -> int:
     return _hash(b"".join(struct.pack("<q", each) for each in hashes)) if hashes else 0
 
 
-@lru_cache(maxsize=4096)
+# A group that has more topics than the cache would compute all hashes each time.
+@lru_cache(maxsize=16_384)
 def topic_hash(topic: TopicMetadata) -> int:
     """The hash of one topic: id, name, and its partitions with their racks."""
     high, low = topic.topic_id.int >> 64, topic.topic_id.int & ((1 << 64) - 1)
