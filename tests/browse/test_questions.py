@@ -192,6 +192,20 @@ def test_a_question_is_not_asked_twice_within_two_seconds(broker: Ottla, client:
         assert viewer.made == 1
 
 
+def test_the_number_of_requests_does_not_grow_with_the_cluster() -> None:
+    with Ottla() as broker, Client.to(broker.bootstrap_servers) as client:
+        counts = []
+        for names in (["first"], [f"more-{number}" for number in range(52)]):
+            for name in names:
+                broker.create_topic(name, partitions=5)
+                commit_offsets(client, name, {(name, 0): 0})
+            with Viewer(broker.bootstrap_servers) as viewer:
+                for view in ("cluster", "topics", "groups", "transactions"):
+                    viewer.see(view)
+                counts.append(len(viewer.asked))
+        assert counts[0] == counts[1] < 30
+
+
 def test_answers_that_are_kept_are_few(viewer: Viewer) -> None:
     viewer.now_s = 0.0
     for first in range(200):

@@ -12,6 +12,7 @@ from ottla.client.cluster_client import Client
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import OpenTransaction, produce
 from ottla.client.security import UNSECURED, ClientSecurity
+from ottla.protocol.api_keys import ApiKey
 
 BY_PATH = {each.path: each for each in QUESTIONS}
 
@@ -22,6 +23,7 @@ class Viewer:
     Attributes:
         now_s: the age of answers is counted by it; None: no answer is given twice.
         made: the number of clients.
+        asked: the APIs of all requests.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Viewer:
         self._bootstrap, self._security, self._now_ms = bootstrap, security, now_ms
         self.now_s: float | None = None
         self.made = 0
+        self.asked: list[ApiKey] = []
         self._turns = 0.0
         self.browser = Browser(
             self._connects,
@@ -46,7 +49,15 @@ class Viewer:
 
     def _connects(self) -> Client:
         self.made += 1
-        return Client.to(self._bootstrap, security=self._security)
+        client = Client.to(self._bootstrap, security=self._security)
+        ask = client.ask
+
+        def counted(api_key: ApiKey, body: dict[str, Any], **more: Any) -> Any:
+            self.asked.append(api_key)
+            return ask(api_key, body, **more)
+
+        client.ask = counted  # type: ignore[method-assign]  # counts, and asks
+        return client
 
     def _monotonic_s(self) -> float:
         if self.now_s is not None:

@@ -14,7 +14,16 @@ from ottla.testing.lab import LabClient
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Ottla]:
-    with Ottla(nodes=2, clock="manual", security="SASL_SSL", users={"alice": "secret"}) as started:
+    with Ottla(
+        nodes=2,
+        clock="manual",
+        security="SASL_SSL",
+        users={"alice": "secret"},
+        settings={
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:alice",
+        },
+    ) as started:
         started.create_topic("orders", partitions=2)
         yield started
 
@@ -25,7 +34,9 @@ def lab(broker: Ottla) -> LabClient:
     return LabClient(lambda: address)
 
 
-def test_a_broker_with_logins_and_tls_is_seen_without_either(broker: Ottla, lab: LabClient) -> None:
+def test_a_broker_with_logins_tls_and_acls_is_seen_without_any(
+    broker: Ottla, lab: LabClient
+) -> None:
     found = lab.call("GET", "/browse/cluster")  # which imports it
     assert (found["has_lab"], found["may_change"]) == (True, True)
     assert [each["node_id"] for each in found["nodes"]] == [1, 2]
