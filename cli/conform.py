@@ -92,13 +92,17 @@ def _conform(
     check_writable("conform --html", html)
     if command:
         from ..trials.conform.copy_rules import OF_TRANSACTIONS
+        from ..trials.conform.html_report import pictures_of
         from ..trials.conform.scenario_run import RunPlan
 
         left_out = OF_TRANSACTIONS if at_least_once else ()
-        results = _ran(scenario or [], RunPlan(command, rule or [], timeout, traces, left_out))
+        kept = traces if html is None else traces or pictures_of(html)
+        results = _ran(scenario or [], RunPlan(command, rule or [], timeout, kept, left_out))
     else:
         results = [_judged(trace, rule or [], client or [])]
     results = accepted.applied(results)
+    if command and html is not None:
+        _write_pictures(results, kept, html)
     _write(results, " ".join(command or [trace]), junit, html)
     if why := results[-1].does_not_work:
         raise CannotRun(f"conform: the program does not work without faults: {why}")
@@ -227,6 +231,25 @@ def _reading(trace: str) -> Trace:
     return lambda: of_one_broker(read_file(Path(trace)))
 
 
+def _write_pictures(results: Sequence[Result], traces: Path | None, html: Path) -> None:
+    """Write a page for each scenario, to which the page of all links. Raises CannotRun."""
+    from ..picture.page import write_page
+    from ..trials.conform.html_report import picture_name, pictures_of
+
+    folder = pictures_of(html)
+    for each in results:
+        trace = None if traces is None else traces / f"{each.name}.jsonl"
+        if trace is None or not trace.exists():
+            continue  # the program did not come so far
+        broken = "\n".join(found.rule_id for found in each.findings if found.violated)
+        try:
+            folder.mkdir(exist_ok=True)
+            page = folder / picture_name(each.name)
+            write_page(read_file(trace), page, title=each.name, failure=broken or None)
+        except (OSError, BrokenTrace) as failed:
+            raise CannotRun(f"conform --html {about(html, failed)}") from None
+
+
 def _write(results: Sequence[Result], title: str, junit: Path | None, html: Path | None) -> None:
     """Write the reports that are files. Raises CannotRun."""
     try:
@@ -237,6 +260,6 @@ def _write(results: Sequence[Result], title: str, junit: Path | None, html: Path
         if html is not None:
             from ..trials.conform.html_report import as_html
 
-            html.write_text(as_html(results, title), encoding="utf-8")
+            html.write_text(as_html(results, title, html), encoding="utf-8")
     except OSError as failed:
         raise CannotRun(f"conform: {about(title, failed)}") from None

@@ -18,6 +18,7 @@ from .shared_options import AsJson, about, check_writable, guarded
 if TYPE_CHECKING:
     from ..trials.torture.campaign import CampaignPlan, Report
     from ..trials.torture.contract import Contract
+    from ..trials.torture.run import RunOutcome
     from ..trials.torture.scenario_file import Application
 
 _EXAMPLE = "ottla torture --check copy --runs 100 --seed 1 -- python copy_orders.py"
@@ -122,6 +123,9 @@ def _torture(
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit's XML.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page of the violation.")
+    ] = None,
 ) -> int:
     """Run an application under schedules of faults, until it loses or repeats a record.
 
@@ -133,11 +137,12 @@ def _torture(
     if replay is not None:
         if junit is not None:
             raise CannotRun("torture: --junit is for runs, not for --replay")
-        return _replayed(replay, command or [], timeout_s=timeout, as_json=as_json)
+        return _replayed(replay, command or [], html, timeout_s=timeout, as_json=as_json)
     if not command:
         raise CannotRun("torture: expected -- and a command, or --replay FILE")
     check_writable("torture --junit", junit)
     check_writable("torture --file", file)
+    check_writable("torture --html", html)
     from ..trials.torture.campaign import CampaignPlan
     from ..trials.torture.scenario_file import Application
     from ..trials.torture.schedule import Data, Schedule
@@ -157,7 +162,7 @@ def _torture(
         hazards=hazards, without=_actions(without or []), jobs=jobs, shrink_s=shrink_time,
     )  # fmt: skip
     report = _ran(application, plan, junit, every_run=verbose)
-    return _told(application, plan, report, Files(file, junit), as_json=as_json)
+    return _told(application, plan, report, Files(file, junit, html), as_json=as_json)
 
 
 class Files(NamedTuple):
@@ -165,6 +170,7 @@ class Files(NamedTuple):
 
     scenario: Path
     junit: Path | None
+    html: Path | None
 
 
 def _actions(names: Sequence[str]) -> frozenset[str]:
@@ -242,6 +248,7 @@ def _told(
         file = str(files.scenario)
         earlier = _kept(files.scenario)
         _write(files.scenario, reports.scenario_text(scenario, failure))
+        _write_page(files.html, failure.outcome, application.command)
     if files.junit is not None:
         _write(files.junit, reports.as_junit(plan, report))
     if as_json:
@@ -268,6 +275,13 @@ def _kept(file: Path) -> str:
     return str(earlier)
 
 
+def _write_page(file: Path | None, outcome: RunOutcome, command: Sequence[str]) -> None:
+    if file is not None and outcome.violations:
+        from ..trials.torture import reports
+
+        _write(file, reports.picture(outcome, f"ottla torture -- {' '.join(command)}"))
+
+
 def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
@@ -275,7 +289,9 @@ def _write(file: Path, text: str) -> None:
         raise CannotRun(f"torture: {file} cannot be written: {failed.strerror}") from None
 
 
-def _replayed(file: Path, command: Sequence[str], *, timeout_s: float, as_json: bool) -> int:
+def _replayed(
+    file: Path, command: Sequence[str], html: Path | None, *, timeout_s: float, as_json: bool
+) -> int:
     """Run a scenario again; the exit status. Raises CannotRun."""
     from msgspec.structs import replace
 
@@ -297,6 +313,7 @@ def _replayed(file: Path, command: Sequence[str], *, timeout_s: float, as_json: 
     contract = _contract(application)
     with _cannot_run():
         outcome = run(contract, scenario.schedule)
+    _write_page(html, outcome, application.command)
     if as_json:
         print_json(reports.replay_as_json(scenario, outcome))
     else:

@@ -236,14 +236,11 @@ class Ottla(BrokerData):
         """Trace into a file of its own, if the tests of this process want stories."""
         if not self.tells_stories or not self._takes_orders:
             return
-        if self.stories is None:
-            from .stories import StoryFiles
+        from .stories import StoryFiles
 
-            self.stories = StoryFiles(self._directory())
+        self.stories = self.stories or StoryFiles(self._directory())
         self.stories.begin()
-        from .lab import LabRefused
-
-        with suppress(OSError, LabRefused):  # a test without its story is better than none
+        with suppress(OSError, LookupError):  # a test without its story is better than none
             self.trace.start(ring=_RING)
 
     def kill(self) -> None:
@@ -281,6 +278,8 @@ class Ottla(BrokerData):
         self._ports.release()
         with suppress(OSError):
             self._last_log = self._read_log(0)
+        if self.stories is not None:
+            self.stories.keep()
         if self._removal is not None:
             self._removal()
 

@@ -27,7 +27,7 @@ _KEPT: Final = 100_000
 Event = dict[str, Any]
 
 
-class LabRefused(Exception):
+class LabRefused(LookupError):
     """The control refuses a request; the text says why.
 
     Attributes:

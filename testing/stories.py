@@ -49,6 +49,7 @@ class StoryFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._starts = 0
+        self._kept: dict[int, list[bytes]] | None = None
 
     def begin(self) -> Path:
         """The file for the next start."""
@@ -63,9 +64,16 @@ class StoryFiles:
     def _file(self, start: int) -> Path:
         return self._directory / f"story-{start}.jsonl"
 
+    def keep(self) -> None:
+        """Keep the newest part in memory: the directory is removed with the broker."""
+        self._kept = {start: [*self._read(start)] for start in range(1, self._starts + 1)}
+
     def mark(self) -> Mark:
         """The place behind the last event."""
-        last = _last_line(self._file(self._starts))
+        if self._kept is None:
+            last = _last_line(self._file(self._starts))
+        else:
+            last = next(reversed([*self._lines(self._starts)]), None)
         return Mark(self._starts, 0 if last is None else int(last["seq"]))
 
     def since(self, mark: Mark) -> list[Line]:
@@ -78,12 +86,16 @@ class StoryFiles:
         return found
 
     def _lines(self, start: int) -> Iterator[Line]:
+        found = self._read(start) if self._kept is None else self._kept.get(start, ())
+        for line in found:
+            with suppress(ValueError):  # cut: the broker was killed
+                yield json.loads(line)
+
+    def _read(self, start: int) -> Iterator[bytes]:
         file = self._file(start)
         for path in (file.with_name(f"{file.name}.before"), file):
             with suppress(FileNotFoundError), path.open("rb") as lines:
-                for line in lines:
-                    with suppress(ValueError):  # cut: the broker was killed
-                        yield json.loads(line)
+                yield from lines
 
 
 def _renumbered(line: Line, base: int) -> Line:

@@ -13,10 +13,8 @@ BUSY_S = 60.0
 """Time for the sentences on a busy machine, too."""
 
 
-def test_a_read_that_waits_behind_a_transaction_says_so(
-    ottla: Ottla, ottla_topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ottla, "reasons_deadline_s", BUSY_S)
+def test_a_read_that_waits_behind_a_transaction_says_so(ottla: Ottla, ottla_topic: str) -> None:
+    ottla.reasons_deadline_s = BUSY_S
     ottla.given("ongoing_transaction", topic=ottla_topic, transactional_id=ottla_topic)
     with pytest.raises(TimeoutError) as failed:
         ottla.read(ottla_topic, until=1, timeout_s=0.1)

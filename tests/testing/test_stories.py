@@ -24,6 +24,7 @@ pytest_plugins = ["pytester"]
 
 TESTS = """
     import pytest
+    from ottla.testing import Ottla
 
     def test_fine(ottla, ottla_topic):
         ottla.produce(ottla_topic, ["fine"], transactional_id="of-the-fine-one")
@@ -37,6 +38,11 @@ TESTS = """
         ottla_broker.produce("orders", ["a"])
         ottla_broker.kill()
         raise RuntimeError("after the death")
+
+    def test_with_a_broker_of_its_own():
+        with Ottla() as broker:
+            broker.produce("orders", ["a"])
+            raise RuntimeError("in its body")
 
     def test_own_trace(ottla_broker):
         ottla_broker.produce("orders", ["before"])
@@ -61,7 +67,7 @@ def test_a_failing_test_leaves_its_story_and_a_passing_one_does_not(
 ) -> None:
     output, folder = run_of(pytester, "--ottla-trace", "on-failure", "--junitxml", "j.xml")
     pages = {path.name for path in folder.glob("*.html")}
-    assert len(pages) == 4
+    assert len(pages) == 5
     assert not any("fine" in name for name in pages)
     assert "Ottla's last requests" in output
     assert "EndTxn abort" in output
@@ -80,7 +86,7 @@ def test_a_failing_test_leaves_its_story_and_a_passing_one_does_not(
 def test_a_story_of_a_broker_that_died_and_one_beside_a_trace_of_the_test(
     pytester: pytest.Pytester,
 ) -> None:
-    output, folder = run_of(pytester, "--ottla-trace", "on-failure", "-k", "dead or own")
+    output, folder = run_of(pytester, "--ottla-trace", "on-failure", "-k", "dead or own_trace")
     assert "AssertionError" not in output  # the trace of the test has its own request alone
     (dead,) = folder.glob("*test_dead*.trace.jsonl")
     assert '"api": "Produce"' in dead.read_text()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from ...verdict.rules.rule import Status
 from .findings import Finding, Result, in_all
@@ -38,11 +40,22 @@ _SIGNS: Final = {Status.OBEYED: "✓", Status.VIOLATED: "✗", Status.NOT_EXERCI
                  Status.ALLOWED: "!"}  # fmt: skip
 
 
-def as_html(results: Sequence[Result], title: str) -> str:
+def pictures_of(html: Path) -> Path:
+    """The folder beside a page that has the pictures of its scenarios, and their traces."""
+    return html.with_name(f"{html.stem}-scenarios")
+
+
+def picture_name(scenario: str) -> str:
+    """The name of a scenario's picture in that folder."""
+    return f"{scenario}.html"
+
+
+def as_html(results: Sequence[Result], title: str, file: Path | None = None) -> str:
     """The page.
 
     Args:
         title: what was judged.
+        file: of the page; scenarios with a picture beside it link to that.
     """
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -52,7 +65,7 @@ def as_html(results: Sequence[Result], title: str) -> str:
     ]
     is_trace = len(results) == 1 and not results[0].sentence
     if not is_trace:
-        parts += _scenarios(results)
+        parts += _scenarios(results, file)
     parts += _violations(results, with_names=not is_trace)
     parts += _rules(results)
     if len(results) > 1:
@@ -64,7 +77,15 @@ def _status(text: str) -> str:
     return f'<td class="status {escape(text.replace(" ", "-"))}">{escape(text)}</td>'
 
 
-def _scenarios(results: Sequence[Result]) -> Iterator[str]:
+def _linked(name: str, file: Path | None) -> str:
+    """The name of a scenario, as a link if there is a picture of it."""
+    if file is None or not (pictures_of(file) / picture_name(name)).exists():
+        return escape(name)
+    path = quote(f"{pictures_of(file).name}/{picture_name(name)}")
+    return f'<a href="{path}">{escape(name)}</a>'
+
+
+def _scenarios(results: Sequence[Result], file: Path | None) -> Iterator[str]:
     yield "<h2>Scenarios</h2><table><tr><th>status<th>time<th>scenario<th>what happens</tr>"
     for each in results:
         notes = "".join(
@@ -75,7 +96,7 @@ def _scenarios(results: Sequence[Result]) -> Iterator[str]:
         last = f"<pre>{escape(chr(10).join(each.last_lines))}</pre>" if each.last_lines else ""
         yield (
             f'<tr>{_status(each.verdict)}<td>{each.took_s:.1f} s<td class="id">'
-            f"{escape(each.name)}<td>{escape(each.sentence)}{notes}{last}</tr>"
+            f"{_linked(each.name, file)}<td>{escape(each.sentence)}{notes}{last}</tr>"
         )
     yield "</table>"
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from ...testing import story_mode
+from ...testing.stories import file_name
 from ..process_groups import PROCESS_GROUPS
 from .campaign import CampaignPlan, Watcher, campaign
 from .contract import DEFAULT_GROUP, DEFAULT_ID, DEFAULT_INPUT, DEFAULT_OUTPUT
 from .function import APPLICATION, PARAMETERS
-from .reports import failure_text, lines_of_replay, scenario_of, scenario_text
-from .run import run
+from .reports import failure_text, lines_of_replay, picture, scenario_of, scenario_text
+from .run import RunOutcome, run
 from .scenario_file import Application, contract_of, read_scenario, wrong_value
 from .schedule import ACTIONS, Schedule
 
@@ -120,7 +122,22 @@ def _tortured(application: Application, plan: CampaignPlan, directory: Path) -> 
         return
     text = scenario_text(scenario_of(application, plan, failure), failure)
     scenario = text.partition("\n# ")[0].removesuffix("#").rstrip()
-    raise PromiseBroken(f"{failure_text(failure)}\n\nThe scenario, for replay=:\n{scenario}")
+    told = f"{failure_text(failure)}\n\nThe scenario, for replay=:\n{scenario}"
+    raise PromiseBroken(told + _page_of(failure.outcome, application))
+
+
+def _page_of(outcome: RunOutcome, application: Application) -> str:
+    """A line that names the page of the run, if failing tests are to leave their stories."""
+    if not story_mode.is_on:
+        return ""
+    test = "-".join(application.command[-2:])
+    page = Path("ottla-report", f"{file_name(test)}.torture.html").absolute()
+    try:
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(picture(outcome, test), encoding="utf-8")
+    except OSError as failed:
+        return f"\nthe page cannot be written: {failed}"
+    return f"\nopen {page}"
 
 
 def _replay(application: Application, file: Path, directory: Path) -> None:

@@ -267,7 +267,19 @@ def failure_text(failure: Failure) -> str:
     return "\n".join(text for text, _ in told)
 
 
+def picture(outcome: RunOutcome, title: str) -> str:
+    """The page of a run that broke a promise.
+
+    Args:
+        title: such as the command.
+    """
+    from ...picture.page import render_page
+
+    told = [text for text, _ in _verdict(outcome)] if outcome.violations else []
+    return render_page(outcome.events, title=title, failure="\n".join(told) or None)
+
+
 __all__ = [
     "as_json", "as_junit", "as_junit_error", "exit_status", "failure_text", "in_words", "lines",
-    "lines_of_replay", "replay_as_json", "scenario_of", "scenario_text", "show",
+    "lines_of_replay", "picture", "replay_as_json", "scenario_of", "scenario_text", "show",
 ]  # fmt: skip

@@ -34,6 +34,18 @@ def test_a_right_program_obeys_all_rules(capsys: pytest.CaptureFixture[str]) -> 
     assert (status, violated(printed)) == (0, set())
 
 
+def test_the_page_links_a_picture_of_each_scenario(tmp_path: Path) -> None:
+    page = tmp_path / "a page.html"
+    words = ["conform", "--scenario", "aborted-data", "--html", str(page)]
+    assert main([*words, "--", *COPIER, "none"]) == 0
+    assert 'href="a%20page-scenarios/aborted-data.html"' in page.read_text()
+    picture = tmp_path / "a page-scenarios/aborted-data.html"
+    assert "<title>aborted-data</title>" in picture.read_text()
+    assert {path.name for path in picture.parent.iterdir()} == {
+        "aborted-data.html", "aborted-data.jsonl"
+    }  # fmt: skip
+
+
 @pytest.mark.clients
 def test_librdkafka_obeys_all_rules(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

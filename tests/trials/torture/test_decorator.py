@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ottla
+from ottla.testing import story_mode
 from ottla.testing.broker import brokers
 from ottla.trials.torture.decorator import PromiseBroken
 
@@ -39,6 +40,18 @@ def test_a_wrong_function_fails_with_the_scenario_and_its_timeline() -> None:
     assert "copy 1       torture-1 torture-output-0 seq 0" in text
     assert "<-- writes torture-output-0 at" in text
     assert "\nThe scenario, for replay=:\nversion: 1\n" in text
+
+
+def test_a_failing_function_names_its_page_if_stories_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(story_mode, "is_on", True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PromiseBroken) as broken:
+        copies_aborted_records()
+    (page,) = (tmp_path / "ottla-report").iterdir()
+    assert str(broken.value).endswith(f"\nopen {page}")
+    assert "copies_aborted_records</title>" in page.read_text()
 
 
 @ottla.torture(runs=2, copies=1, without=ALONE)

@@ -53,10 +53,11 @@ def test_records_that_are_accepted_before_the_output_are_lost(
 def test_offsets_before_the_output_lose_records(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file, junit = tmp_path / "lost.yaml", tmp_path / "junit.xml"
-    files = ["--file", str(file), "--junit", str(junit)]
+    file, junit, page = (tmp_path / name for name in ("lost.yaml", "junit.xml", "page.html"))
+    files = ["--file", str(file), "--junit", str(junit), "--html", str(page)]
     words = [*QUICK, "--runs", "40", "--shrink-time", "3", *files, "--", *APP, "offsets_first"]
     assert main(words) == 1
+    assert "<title>ottla torture -- " in page.read_text()
     printed = capsys.readouterr()
     assert printed.out.startswith("lost-write: A record of the input is not in the output")
     assert "<-- commits offset" in printed.out
