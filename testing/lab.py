@@ -27,7 +27,7 @@ _KEPT: Final = 100_000
 Event = dict[str, Any]
 
 
-class LabRefused(LookupError):
+class LabRefused(Exception):
     """The control refuses a request; the text says why.
 
     Attributes:
