@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -140,6 +140,23 @@ settings-page: .venv/.installed ## run: write docs/reference/settings.md from th
 page: .cache/page/.installed ## run: picture/page.html and browse/page.html, from picture/web
 	@node .cache/page/node_modules/.bin/tsc -p picture/web
 	@node picture/web/build.mjs $(ARGS)
+
+# Needs node, npm and chromium; where apt-get can install Chromium, it does.
+test-page: .venv/.installed-page .cache/page/.installed .cache/page/.chromium ## test: the pages in headless Chromium
+	@node picture/web/build.mjs --check
+	@$(PY) -m pytest -q -m page tests/page $(ARGS)
+
+page-pictures: .venv/.installed-page .cache/page/.chromium ## run: docs/pictures/, the pictures of pages in the documents
+	@$(PY) -m tests.page.pictures
+
+.venv/.installed-page: .venv/.installed
+	@$(PY) -m pip install -q -c constraints.txt -e '.[page]'
+	@touch $@
+
+.cache/page/.chromium:
+	@[ -n "$(OTTLA_CHROMIUM)" ] || command -v chromium >/dev/null || \
+		{ echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+	@mkdir -p $(@D) && touch $@
 
 .cache/page/.installed: picture/web/package.json picture/web/package-lock.json
 	@command -v npm >/dev/null || { echo "make page needs node and npm" >&2; exit 1; }

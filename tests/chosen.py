@@ -1,8 +1,8 @@
 """Which tests a run has, which it may skip, and in which order they run.
 
 `make test` leaves out what is slow by nature (`make test-slow`), what needs a session of Spark
-(`make test-spark`) and what needs an Apache Kafka (`make test-kafka`). A run whose command names
-files has all of their tests.
+(`make test-spark`) and what needs an Apache Kafka (`make test-kafka`)
+or a browser (`make test-page`). A run whose command names files has all of their tests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ import pytest
 
 # Marker -> the words in `-m EXPRESSION` that say the run has such tests. All slow tests that need
 # an Apache Kafka belong to `-m kafka`; what is slow or needs a Kafka may use Spark, too.
-ASKED_BY = {"kafka": ("kafka",), "slow": ("slow", "kafka"), "spark": ("spark", "slow", "kafka")}
+ASKED_BY = {
+    "kafka": ("kafka",),
+    "slow": ("slow", "kafka"),
+    "spark": ("spark", "slow", "kafka"),
+    "page": ("page",),
+}
 
 # A fixture of these has a session of Spark, which is a JVM of 1 GB.
 SPARK_FIXTURES = {"spark", "spark_kafka", "ottla_spark_session"}

@@ -47,9 +47,7 @@ export function columnsOf(lanes: Lane[], choice: Choice): Columns {
     if (shown.length === 0) continue;
     if (choice.open.has(kind)) {
       for (const lane of shown) {
-        const [, name, parent] = lanes[lane];
-        const label = parent ? `${parent}: ${name}` : name;
-        of.set(lane, add(kind, lane, label, WIDTHS[kind] ?? NARROW));
+        of.set(lane, add(kind, lane, lanes[lane][1], WIDTHS[kind] ?? NARROW));
       }
     } else {
       const label = `${shown.length} ${shown.length === 1 ? one : many}`;
@@ -63,7 +61,7 @@ export function columnsOf(lanes: Lane[], choice: Choice): Columns {
 /** The kinds that are open at first: those that matter most, as long as there is room. */
 export function firstOpen(lanes: Lane[], room: number): Set<LaneKind> {
   const open = new Set<LaneKind>();
-  for (const kind of ["transaction", "group", "client", "partition", "member", "coordinator"] as const) {
+  for (const kind of ["transaction", "partition", "group", "client", "member"] as const) {
     const attempt = new Set(open).add(kind);
     const { width } = columnsOf(lanes, { open: attempt, hidden: new Set() });
     if (width <= room) open.add(kind);

@@ -35,9 +35,10 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
   const [quiet, setQuiet] = useState(false);
   const [showsArcs, setShowsArcs] = useState(true);
   const [showsHelp, setShowsHelp] = useState(false);
+  const [showsTools, setShowsTools] = useState(false);
   const [clients, setClients] = useState<ReadonlySet<string>>(new Set());
   const [apis, setApis] = useState<ReadonlySet<string>>(new Set());
-  const [open, setOpen] = useState<ReadonlySet<LaneKind>>(() => firstOpen(lanes, window.innerWidth * 0.36 - 148));
+  const [open, setOpen] = useState<ReadonlySet<LaneKind>>(() => firstOpen(lanes, window.innerWidth * 0.4 - 148));
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
   const input = useRef<HTMLInputElement>(null);
 
@@ -114,7 +115,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
           {(model.total - model.left_out).toLocaleString("en")}; the file of the trace has all of them.
         </p>
       )}
-      <div class="tools" role="toolbar" aria-label="Search and filter">
+      <div class={showsTools ? "tools open" : "tools"} role="toolbar" aria-label="Search and filter">
         <form role="search" onSubmit={(event) => { event.preventDefault(); step(found ?? [], 1); }}>
           <input
             ref={input} type="search" value={query} aria-label="Search events" size={28}
@@ -124,6 +125,9 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
           <button type="button" disabled={!found?.length} aria-label="Previous found event" onClick={() => step(found ?? [], -1)}>↑</button>
           <button type="submit" disabled={!found?.length} aria-label="Next found event">↓</button>
         </form>
+        <button type="button" class="more" aria-expanded={showsTools} onClick={() => setShowsTools(!showsTools)}>
+          Filters and lanes ▾
+        </button>
         <Toggle isOn={onlyFound} onClick={() => setOnlyFound(!onlyFound)}>Only found</Toggle>
         <Toggle isOn={onlyTrouble} onClick={() => setOnlyTrouble(!onlyTrouble)}>Errors and faults ({troubles.length})</Toggle>
         <Toggle isOn={quiet} onClick={() => setQuiet(!quiet)}>Connections and more</Toggle>

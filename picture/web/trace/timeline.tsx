@@ -29,8 +29,10 @@ export function TimeLine(given: Given) {
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [hover, setHover] = useState<{ row: number; x: number; y: number } | null>(null);
-  const first = Math.max(0, Math.floor(view.top / LINE) - AROUND);
-  const last = Math.min(items.count - 1, Math.ceil((view.top + view.height) / LINE) + AROUND);
+  // With fewer lines than before, the browser scrolls back only after they are drawn.
+  const top = Math.max(0, Math.min(view.top, items.count * LINE - view.height));
+  const first = Math.max(0, Math.floor(top / LINE) - AROUND);
+  const last = Math.min(items.count - 1, Math.ceil((top + view.height) / LINE) + AROUND);
 
   useLayoutEffect(() => {
     const element = scroller.current!;
@@ -77,7 +79,7 @@ export function TimeLine(given: Given) {
           setHover(row === undefined ? null : { row: Number(row), x: event.clientX, y: event.clientY });
         }}
       >
-        <Head columns={columns} left={left} />
+        <Head model={model} columns={columns} left={left} />
         <div class="lines" role="presentation" style={{ height: `${items.count * LINE}px`, minWidth: `${left + 320}px` }}>
           <Picture {...given} first={first} last={last} />
           {lines}
@@ -97,13 +99,13 @@ function bring(element: HTMLElement, line: number) {
   else if (top + LINE > element.scrollTop + room) element.scrollTop = top - room + 4 * LINE;
 }
 
-function Head({ columns, left }: { columns: Columns; left: number }) {
+function Head({ model, columns, left }: { model: Model; columns: Columns; left: number }) {
   return (
     <div class="head" role="presentation" style={{ minWidth: `${left + 320}px` }}>
       <span class="corner" style={{ width: `${TIME}px` }}>number, time (UTC)</span>
       {columns.all.map((each) => (
         <span
-          key={`${each.kind} ${each.lane}`} title={shown(`${each.kind}: ${each.label}`)}
+          key={`${each.kind} ${each.lane}`} title={shown(each.lane < 0 ? each.label : [...model.lanes[each.lane]].filter(Boolean).join(" "))}
           class={`lane ${each.kind} ${each.width > NARROW ? "wide" : "narrow"}`}
           style={{ left: `${TIME + each.left}px`, width: `${each.width}px` }}
         >

@@ -1,0 +1,1 @@
+"""The pages in a real browser: headless Chromium, driven by Playwright (`make test-page`)."""
