@@ -10,7 +10,7 @@ export const KINDS: { kind: LaneKind; one: string; many: string }[] = [
   { kind: "partition", one: "partition", many: "partitions" },
 ];
 export const NARROW = 26;
-const WIDTHS: Partial<Record<LaneKind, number>> = { transaction: 108, group: 132 };
+const WIDTHS: Partial<Record<LaneKind, number>> = { transaction: 120, group: 152 };
 
 export interface Column {
   kind: LaneKind;

@@ -81,7 +81,7 @@ export function TimeLine(given: Given) {
       >
         <Head model={model} columns={columns} left={left} />
         <div class="lines" role="presentation" style={{ height: `${items.count * LINE}px`, minWidth: `${left + 320}px` }}>
-          <Picture {...given} first={first} last={last} />
+          <Picture {...given} first={first} last={last} hiddenPx={top - first * LINE} />
           {lines}
         </div>
       </div>
@@ -151,7 +151,7 @@ function Line({ model, items, chosen, found, left, line, onChoose }: Given & { l
   );
 }
 
-function Picture({ model, items, columns, chosen, showsArcs, first, last }: Given & { first: number; last: number }) {
+function Picture({ model, items, columns, chosen, showsArcs, first, last, hiddenPx }: Given & { first: number; last: number; hiddenPx: number }) {
   const { rows, bands, arcs } = model;
   const waits = useMemo(
     () => rows.answer.flatMap((answer, row) => (answer >= 0 ? [{ first: row, last: answer }] : [])), [model],
@@ -180,12 +180,15 @@ function Picture({ model, items, columns, chosen, showsArcs, first, last }: Give
     const height = Math.max(y(to) - top, 3);
     const isWide = column.width > NARROW;
     const inset = kind === "state" ? 0 : 5;
+    // The label stays in view as long as the band is.
+    const labelY = Math.max(top, hiddenPx) + 15.5;
+    const hasRoom = labelY + 3 <= Math.max(top + height, top + LINE - 4);
     drawn.push(
       <g key={`b${number}`} class={`band ${kind} ${transaction ? `t${transaction % 8}` : ""} ${label.split(" ")[0]}`}>
         <rect x={TIME + column.left + 2 + inset} y={top} width={column.width - 4 - 2 * inset} height={height} rx={3} />
-        {isWide && height >= LINE - 4 && <text x={TIME + column.left + NARROW} y={Math.max(top, 4) + 15}>{shown(label)}</text>}
-        {!isWide && transaction > 0 && height >= LINE * 2 && (
-          <text class="small" x={TIME + column.left + NARROW / 2} y={Math.max(top, 0) + 15.5}>T{transaction}</text>
+        {isWide && height >= LINE - 4 && hasRoom && <text x={TIME + column.left + NARROW} y={labelY}>{shown(label)}</text>}
+        {!isWide && transaction > 0 && height >= LINE * 2 && hasRoom && (
+          <text class="small" x={TIME + column.left + NARROW / 2} y={labelY}>T{transaction}</text>
         )}
       </g>,
     );
