@@ -116,7 +116,7 @@ def more_members_than_partitions(world: World) -> Subject:
 
 @situation(
     "rebalance_waits_for_joins",
-    r"The rebalance of group \S+ waits for .* to join again.*; nobody reads meanwhile.*",
+    r"The rebalance of group \S+ waits for .* joi(n|ned) again.*; nobody reads meanwhile.*",
 )
 def rebalance_that_waits_for_a_member(world: World) -> Subject:
     topic, group = world.wire.filled_topic(), world.wire.fresh("g")
