@@ -146,10 +146,10 @@ class OpenTransaction:
         if not self._added:
             return
         body = self._identity() | {"committed": commit}
-        self._asked(ApiKey.END_TXN, body)
+        self._ask_coordinator(ApiKey.END_TXN, body)
         self._added.clear()
 
-    def _asked(self, api_key: ApiKey, body: Any) -> None:
+    def _ask_coordinator(self, api_key: ApiKey, body: Any) -> None:
         """Ask the coordinator, and again if an answer is lost: it does nothing twice.
 
         Raises:

@@ -123,7 +123,7 @@ class RecordReader:
         for leader, led in by_leader.items():
             wait_ms = 0 if records else max_wait_ms // len(by_leader)
             for answer in self._fetch(leader, led, self._isolation, wait_ms):
-                records += self._taken(leader, answer)
+                records += self._take_records(leader, answer)
         return records
 
     def _fetch(
@@ -138,10 +138,10 @@ class RecordReader:
             max_wait_ms=wait_ms,
         )
 
-    def _taken(self, leader: int, answer: Any) -> list[ReadRecord]:
+    def _take_records(self, leader: int, answer: Any) -> list[ReadRecord]:
         """The records of one partition's answer; the position moves behind them."""
         position = self._positions[answer.partition_index]
-        if not self._is_good(answer, position):
+        if not self._accept_or_note_trouble(answer, position):
             return []
         data = bytes(answer.records or b"")
         batches = [
@@ -171,7 +171,7 @@ class RecordReader:
             position.offset = batches[-1][1].next_offset
         return records
 
-    def _is_good(self, answer: Any, position: _Position) -> bool:
+    def _accept_or_note_trouble(self, answer: Any, position: _Position) -> bool:
         partition = answer.partition_index
         if answer.error_code == Code.NONE:
             self._troubled_since = 0.0

@@ -221,7 +221,7 @@ class Dispatch:
         except Disconnect:
             raise
         except Exception as bug:
-            return _unexpected(context, bug)
+            return _report_fault(context, bug)
         else:
             later = self._begun(context, self._later(context, _Started(handling, waited_for)))
             # A task cancelled before its first step would not close the handler.
@@ -232,7 +232,7 @@ class Dispatch:
         try:
             return encode_answer(context, body)
         except Exception as bug:
-            return _unexpected(context, bug)
+            return _report_fault(context, bug)
 
     def _call_handler(
         self, context: Context, request: object
@@ -286,7 +286,7 @@ class Dispatch:
         except Disconnect:
             raise
         except Exception as bug:
-            encoded = _unexpected(context, bug)
+            encoded = _report_fault(context, bug)
         finally:
             context.hasten = None
         if context.on_answer is not None and self._events.tell is None:
@@ -407,7 +407,7 @@ def _refusal(context: Context, refused: Refused) -> Answer:
     return answer(key, version, context.correlation_id, body)
 
 
-def _unexpected(context: Context, bug: Exception) -> Answer:
+def _report_fault(context: Context, bug: Exception) -> Answer:
     if context.connection.may_complain(f"faults in {context.api_key.name}"):
         fields = context.log_fields()
         _log.error("the broker failed to handle a request", exc_info=bug, **fields)

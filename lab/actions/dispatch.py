@@ -111,7 +111,7 @@ class _LabLayer:
         began_s = node.clock.live.monotonic_s()
         site = Site(lab, node, context, number, self._handle_inner)
         running = (
-            self._handle_inner(context, request) if not rules else self._acted(site, rules, request)
+            self._handle_inner(context, request) if not rules else self._act(site, rules, request)
         )
         try:
             body = await tracer.caused(number, running)
@@ -131,7 +131,7 @@ class _LabLayer:
             tracer.answer(number, context, body, began_s)
         return body
 
-    async def _acted(self, site: Site, rules: list[ActiveRule], request: object) -> Body | None:
+    async def _act(self, site: Site, rules: list[ActiveRule], request: object) -> Body | None:
         """Let rules act, the first one outermost."""
         if not rules:
             return await site.apply(request)
@@ -140,6 +140,6 @@ class _LabLayer:
             site.fired(rule)
 
         async def proceed(changed: object) -> Body | None:
-            return await self._acted(site, others, changed)
+            return await self._act(site, others, changed)
 
         return await ACTS[type(rule.spec.action)](site, rule, request, proceed)

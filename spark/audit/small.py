@@ -63,10 +63,10 @@ def read_logs(directory: str) -> Logs:
 
 def _read_partition(partition: Partition, logs: Logs) -> None:
     for segment in partition.segments:
-        logs.rows += _rows(segment, _decoded(_batches(segment), partition, logs))
+        logs.rows += _rows(segment, _decode(_batches(segment), partition, logs))
 
 
-def _decoded(
+def _decode(
     found: Iterator[_Whole | _Damaged], partition: Partition, logs: Logs
 ) -> Iterator[_Whole | _Damaged]:
     """The same, with the records of the internal topics added to the logs."""

@@ -82,7 +82,7 @@ class TaskWriter:
         producer: Producer | None = None
         for row in rows:
             if producer is None:
-                producer = self._begun()
+                producer = self._begin()
             digests.append(row_digest(row.topic, row.key, row.value, row.headers))
             self._send(producer, row)
             if len(digests) == 1:
@@ -92,7 +92,7 @@ class TaskWriter:
         reached(CrashStep.ROWS_SENT, self._options.steps_directory)
         left = producer.flush(_FLUSH_S)
         if self._failed is not None:
-            raise self._undelivered(producer)
+            raise self._describe_failure(producer)
         if left or self._acknowledged != len(digests):
             raise NotWritten(f"{self._acknowledged} of {len(digests)} rows are acknowledged")
         transaction = self._transaction(producer)
@@ -100,7 +100,7 @@ class TaskWriter:
         spans = tuple(Span(*place, *offsets) for place, offsets in sorted(self._spans.items()))
         return Task(transaction, task, len(digests), sum_of(digests), spans)
 
-    def _begun(self) -> Producer:
+    def _begin(self) -> Producer:
         settings = {
             **self._options.settings(self._transactional_id),
             "statistics.interval.ms": _STATISTICS_MS,
@@ -124,7 +124,7 @@ class TaskWriter:
             f" {failed.args[0].str()}{said}"
         )
 
-    def _undelivered(self, producer: Producer) -> NotWritten:
+    def _describe_failure(self, producer: Producer) -> NotWritten:
         """The error of the first row that was not delivered, with its topic and the brokers."""
         failed, topic = self._failed, self._failed_topic
         assert failed is not None
@@ -162,7 +162,7 @@ class TaskWriter:
                     key=row.key,
                     headers=list(row.headers) or None,
                     partition=row.partition,
-                    on_delivery=self._delivered,
+                    on_delivery=self._note_delivery,
                 )
             except BufferError:  # the queue is full
                 producer.poll(0.1)
@@ -172,9 +172,9 @@ class TaskWriter:
                 break
         producer.poll(0)
         if self._failed is not None:
-            raise self._undelivered(producer)
+            raise self._describe_failure(producer)
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+    def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             if self._failed is None:
                 self._failed, self._failed_topic = error, message.topic() or ""

@@ -121,11 +121,11 @@ class Exchanger:
             if not request.has_answer:
                 return None
             if not waits:
-                outcomes, after_s = await self._received(connections, request, frames, gone)
+                outcomes, after_s = await self._receive(connections, request, frames, gone)
                 ready = await self._ready(connections, request, frames, outcomes)
                 await self._after(request, ready)
         if waits:
-            outcomes, after_s = await self._received(connections, request, frames, gone)
+            outcomes, after_s = await self._receive(connections, request, frames, gone)
             ready = await self._share_fetches.complete(request, connections, frames, outcomes)
             if WAITS[request.api] is Wait.MEMBERS:
                 ready = await self._ready(connections, request, frames, outcomes)
@@ -134,13 +134,13 @@ class Exchanger:
         found = self._differences(request, outcomes, is_final=settles)
         settles = settles or request.api in SETTLING
         if found and settles and not self.journal.is_known(request, found):
-            outcomes, found = await self._settled(connections, request, frames, outcomes)
+            outcomes, found = await self._settle(connections, request, frames, outcomes)
         # A recorded request has the ids of neither side; a report has those of Kafka then.
         asked = request if None in translations else read_request(frames[KAFKA])
         self.journal.add(ComparedRequest(number, connection, asked, outcomes), found + moments)
         return outcomes
 
-    async def _received(
+    async def _receive(
         self, connections: Connections, request: Request, frames: list[bytes], gone: asyncio.Event
     ) -> tuple[Outcomes, Times]:
         """Both answers, and the time that each took. Raises Gone.
@@ -148,7 +148,7 @@ class Exchanger:
         A side that is much later than the other counts as silent, and so do both after a minute
         more than the request allows.
         """
-        tasks = [asyncio.create_task(_timed(each.receive(request))) for each in connections]
+        tasks = [asyncio.create_task(_time(each.receive(request))) for each in connections]
         left = asyncio.create_task(gone.wait())
         wait_for_client = request.api in WAITING
         limit_s = limit_ms(request) / 1000
@@ -196,7 +196,7 @@ class Exchanger:
         if tasks[1 - side].done():
             return False
         self._note_again(side, request, codes)
-        tasks[side] = asyncio.create_task(_timed(connections[side].ask(request, frames[side])))
+        tasks[side] = asyncio.create_task(_time(connections[side].ask(request, frames[side])))
         return True
 
     def _note_again(self, side: int, request: Request, codes: set[str]) -> None:
@@ -260,7 +260,7 @@ class Exchanger:
             both[side] = await connections[side].ask(request, frames[side])
         return both[OTTLA], both[KAFKA]
 
-    async def _settled(
+    async def _settle(
         self,
         connections: Connections,
         request: Request,
@@ -327,7 +327,7 @@ class Exchanger:
                 self.written.add(topic["topic_id"])
 
 
-async def _timed(receiving: Coroutine[Any, Any, SideOutcome]) -> tuple[SideOutcome, float]:
+async def _time(receiving: Coroutine[Any, Any, SideOutcome]) -> tuple[SideOutcome, float]:
     """An answer, and the time that it took."""
     loop = asyncio.get_running_loop()
     begun_s = loop.time()

@@ -55,7 +55,7 @@ class FinalState:
                 await self._offsets(topic, partitions)
                 for partition in partitions:
                     await self._log(topic, partition)
-            await self._named()
+            await self._ask_for_names()
         except _NobodyAnswers as nobody:
             journal = self._exchanger.journal
             text = f"neither side answered the comparison of what is left ({nobody})"
@@ -142,7 +142,7 @@ class FinalState:
                     f"{topic}-{partition}: the log is compared up to {offset}"
                 )
 
-    async def _named(self) -> None:
+    async def _ask_for_names(self) -> None:
         for group in sorted(self._exchanger.groups):
             body = {"groups": [{"group_id": group, "topics": None}], "require_stable": True}
             await self._ask(ApiKey.OFFSET_FETCH, 8, body)

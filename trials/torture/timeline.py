@@ -50,7 +50,7 @@ def timeline(
         if copy_of(exchange.request):
             notes = list(_notes(exchange, violation, names))
             if notes or exchange.api in _APIS:
-                rows.append((exchange.seq, _shown(exchange, names, notes)))
+                rows.append((exchange.seq, _show(exchange, names, notes)))
     rows.sort(key=lambda row: row[0])
     return _shortened([line for _, line in rows], most)
 
@@ -60,7 +60,7 @@ def _told(told: Told) -> Line:
     return Line(f"{'':6} == {told.text}", "told", weight)
 
 
-def _shown(exchange: Exchange, names: Names, notes: Sequence[str]) -> Line:
+def _show(exchange: Exchange, names: Names, notes: Sequence[str]) -> Line:
     told = Exchange(exchange.request)
     if exchange.answer is not None:
         told.set_answer(exchange.answer)

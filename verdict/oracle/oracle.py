@@ -237,9 +237,9 @@ class Oracle:
                 writer = FIRST_PLAIN - len(self._plain_lines)
                 self._plain_lines.append(operation.number)
             for place, pairs in operation.records.items():
-                self._sent_to(self.partition(place), pairs, operation, writer)
+                self._follow_writer(self.partition(place), pairs, operation, writer)
 
-    def _sent_to(
+    def _follow_writer(
         self, partition: PartitionRecords, pairs: Pairs, operation: HistoryLine, writer: int
     ) -> None:
         last = self._sent.setdefault((operation.process, partition.place), _Position(NOWHERE))

@@ -227,7 +227,7 @@ class Controller:
         self._commit([record])
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
         self._commit_each(elected_again(self.catalog, node_id))
-        self._is_registered(node_id)
+        self._complete_registration(node_id)
 
     def unregister_broker(self, node_id: int) -> None:
         """Fence a node that stops, so that the next broker need not wait for its session timeout.
@@ -271,7 +271,7 @@ class Controller:
         overrides = self.catalog.overrides(ResourceType.TOPIC, topic.name)
         return self._config.log_config(overrides).min_insync_replicas
 
-    def _is_registered(self, node_id: int) -> None:
+    def _complete_registration(self, node_id: int) -> None:
         """Complete a registration: leaders, reassignments, the directory's epoch, leader epochs."""
         self._commit_each(self.catalog.lead_leaderless_partitions(node_id))
         self._finish_reassignments()
