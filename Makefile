@@ -148,6 +148,7 @@ test-page: .venv/.installed-page .cache/page/.installed .cache/page/.chromium ##
 
 page-pictures: .venv/.installed-page .cache/page/.chromium ## run: docs/pictures/, the pictures of pages in the documents
 	@$(PY) -m tests.page.pictures
+	@$(PY) -m tests.page.live_pictures
 
 .venv/.installed-page: .venv/.installed
 	@$(PY) -m pip install -q -c constraints.txt -e '.[page]'
