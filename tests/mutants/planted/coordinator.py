@@ -506,8 +506,8 @@ MUTANTS: Final = (
     Mutant(
         "a-late-abort-gets-the-epoch-kept-for-fencing",
         "coordinator/transactions/coordinator.py",
-        "                if known.producer_epoch > LAST_EPOCH:\n",
-        "                if known.producer_epoch > LAST_EPOCH + 1:\n",
+        "False if retries and known.producer_epoch > LAST_EPOCH:\n",
+        "False if retries and known.producer_epoch < 0:\n",
         "a producer goes on under epoch 32767, which nothing can fence",
         ("tests/coordinator/transactions/test_end.py",),
     ),
