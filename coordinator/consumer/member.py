@@ -126,6 +126,16 @@ class ConsumerMember:
             epochs=current.epochs,
         )
 
+    @property
+    def held(self) -> Assignment:
+        """The partitions that it may use, and those that it still has to give up."""
+        if not self.pending_revocation:
+            return self.assigned
+        held = dict(self.assigned)
+        for topic_id, partitions in self.pending_revocation.items():
+            held[topic_id] = held.get(topic_id, frozenset()) | partitions
+        return held
+
     def has_had(self, topic_id: uuid.UUID | None, partition: int, since_epoch: int) -> bool:
         """Whether it has a partition now that it had in an epoch."""
         if topic_id is None:

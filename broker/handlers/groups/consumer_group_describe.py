@@ -93,7 +93,7 @@ def _member(node: Node, member: ConsumerMember, target: Assignment) -> Member:
         "client_host": member.client_host,
         "subscribed_topic_names": sorted(member.subscribed_topic_names),
         "subscribed_topic_regex": member.subscribed_topic_regex,
-        "assignment": {"topic_partitions": named_partitions(node, member.assigned)},
+        "assignment": {"topic_partitions": named_partitions(node, member.held)},
         "target_assignment": {"topic_partitions": named_partitions(node, target)},
         "member_type": _CONSUMER if member.classic is None else _CLASSIC,
     }

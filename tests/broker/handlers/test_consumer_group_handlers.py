@@ -99,6 +99,29 @@ async def test_a_member_is_assigned_and_shown(tmp_path: Path) -> None:
 
 
 @in_virtual_time
+async def test_a_described_member_has_the_partitions_that_it_still_has_to_give_up(
+    tmp_path: Path,
+) -> None:
+    """ConsumerGroupMember.asConsumerGroupDescribeMember, since Kafka 4.3."""
+    async with one_node(tmp_path, group_consumer_assignment_interval_ms="0") as it:
+        await prepared(it)
+        epoch = (await beat(it))["member_epoch"]
+        await beat(it, member_id="n")
+        left = (await beat(it, epoch))["assignment"]["topic_partitions"]
+        assert [len(topic["partitions"]) for topic in left] == [1]
+        (shown,) = await describe(it, "shoppers")
+        partitions = {
+            member["member_id"]: [
+                index
+                for topic in member["assignment"]["topic_partitions"]
+                for index in topic["partitions"]
+            ]
+            for member in shown["members"]
+        }
+        assert partitions == {"m": [0, 1], "n": []}
+
+
+@in_virtual_time
 async def test_before_version_1_the_node_makes_up_an_id(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         await prepared(it)
