@@ -19,7 +19,10 @@ from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
 
 _PATIENCE_S: Final = 5.0
 _DEADLINE_S: Final = 30.0
-_LOOK_AGAIN_S: Final = 2.0
+_LATER: Final = 1.2
+"""Of the patience: a rebalance that is the same after it is old. With the default it is longer than
+the interval of heartbeats of the new protocols (5 s) and the initial delay of classic groups (3 s).
+"""
 
 
 def add(app: typer.Typer) -> None:
@@ -96,7 +99,7 @@ def _explained(
             subject,
             control=None if lab is None else ask,
             deadline_s=_DEADLINE_S,
-            look_again_s=min(_LOOK_AGAIN_S, patience_s),
+            look_again_s=_LATER * patience_s,
         )
     return Explanation.of(facts, patience_ms=round(1000 * patience_s))
 

@@ -7,7 +7,7 @@ and groups, and end by a deadline. What could not be asked is a fact, too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,9 +17,18 @@ from ..client.cluster_client import ErrorAnswer, NoAnswer
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code
 from .control_facts import Waits, waits_of
-from .facts import Facts, GroupFacts, PartitionFacts, Place, Rest, Subject, TransactionFacts
+from .facts import (
+    Facts,
+    GroupFacts,
+    OpenProducer,
+    PartitionFacts,
+    Place,
+    Rest,
+    Subject,
+    TransactionFacts,
+)
 from .group_questions import GroupQuestions
-from .of_transactions import OFFSETS, OPEN
+from .of_transactions import OFFSETS, OPEN, TRANSACTIONS
 from .partition_questions import open_producers, partitions_of, rest_of, with_min_in_sync
 
 if TYPE_CHECKING:
@@ -100,6 +109,7 @@ class _Collection:
             self._ask_producers()
         with self._step("pending offsets"):
             self._ask_pending(questions)
+            self._ask_ended(questions)
         rests: dict[Place, Rest] = {}
         with self._step("the records that are left"):
             rests = self._ask_rests()
@@ -172,7 +182,15 @@ class _Collection:
         for node_id, names in ids.items():
             if names:
                 self._describe_transactions(node_id, names)
-        self._knows_all_transactions = True
+        self._knows_all_transactions = not self._has_silent_coordinator()
+
+    def _has_silent_coordinator(self) -> bool:
+        """Whether transactions are unknown because a partition with them has no running leader."""
+        return any(
+            each.leader_id not in self._client.brokers
+            for topic in self._client.metadata([TRANSACTIONS])
+            for each in topic.partitions
+        )
 
     def _describe_transactions(self, node_id: int, names: list[str]) -> None:
         body = {"transactional_ids": names}
@@ -243,6 +261,7 @@ class _Collection:
         if not unstable:
             return
         found = open_producers(self._client, unstable)
+        self._add_producers(found)  # also if a coordinator does not answer now
         # A transaction may have begun since the coordinators were asked.
         self._ask_transactions()
         owners = {each.producer_id: each for each in self._transactions.values()}
@@ -259,6 +278,9 @@ class _Collection:
                 found[place] = tuple(
                     each for each in found[place] if (each.producer_id, each.first_offset) in still
                 )
+        self._add_producers(found)
+
+    def _add_producers(self, found: Mapping[Place, tuple[OpenProducer, ...]]) -> None:
         for place, producers in found.items():
             self._partitions[place] = replace(self._partitions[place], producers=producers)
 
@@ -280,6 +302,24 @@ class _Collection:
             if group.offsets_partition in held and group.kind != "Share":
                 unstable = questions.unstable(name, places[:_MOST_SHOWN])
                 self._groups[name] = replace(group, unstable=group.unstable | unstable)
+
+    def _ask_ended(self, questions: GroupQuestions) -> None:
+        """Ask again for pending offsets whose transaction has ended since they were seen."""
+        ended = [
+            name for name, each in self._groups.items() if each.unstable and not self._holds(each)
+        ]
+        if not ended:
+            return
+        self._ask_transactions()
+        for name in ended:
+            group = self._groups[name]
+            still = group.unstable & questions.unstable(name, group.unstable)
+            self._groups[name] = replace(group, unstable=still)
+
+    def _holds(self, group: GroupFacts) -> bool:
+        """Whether a known transaction may have offsets of a group."""
+        own = (OFFSETS, group.offsets_partition)
+        return any(own in each.partitions for each in self._transactions.values())
 
     def _ask_rests(self) -> dict[Place, Rest]:
         """What is left to read, for a group or a topic that the question names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -131,8 +132,11 @@ class GroupQuestions:
             if each.error_code:
                 found.append(_refused(each, "Share"))
                 continue
-            known = share_offsets(self._client, each.group_id) if number < _MOST_ONE_BY_ONE else {}
-            at = {place: one for place, one in known.items() if one is not None}
+            at = {}
+            if number < _MOST_ONE_BY_ONE:
+                with suppress(ErrorAnswer):  # deleted meanwhile, or a coordinator that moves
+                    known = share_offsets(self._client, each.group_id)
+                    at = {place: one for place, one in known.items() if one is not None}
             found.append(
                 GroupFacts(
                     each.group_id,
@@ -150,7 +154,11 @@ class GroupQuestions:
     def _streams(self, names: Sequence[str], node_id: int) -> list[GroupFacts]:
         found = []
         for name in names[:_MOST_ONE_BY_ONE]:
-            group = describe_streams_group(self._client, name)
+            try:
+                group = describe_streams_group(self._client, name)
+            except ErrorAnswer as refused:  # of this group alone
+                found.append(GroupFacts(name, "Streams", "", error=code_name(refused.code)))
+                continue
             members = tuple(
                 MemberFacts(
                     each.member_id,

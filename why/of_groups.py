@@ -11,6 +11,9 @@ from .of_transactions import OFFSETS
 
 _SILENT_PART: Final = 0.4
 """Of the session timeout; clients send heartbeats every third of it, or more often."""
+_LATE_MS: Final = 4_000
+"""But heartbeat.interval.ms is 3 s by default, which is half of a session timeout of 6 s."""
+_LATE_PART: Final = 0.7
 _LEFT_FOR_A_WHILE: Final = -2  # the epoch of a static member that will come back (KIP-848)
 
 
@@ -29,12 +32,21 @@ def refused_groups(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     for group in groups_of_interest(facts):
         name = group.group_id
         if group.error in ("GROUP_ID_NOT_FOUND", "") and group.state in ("", "Dead"):
+            if facts.subject.group != name:
+                continue  # it was deleted after the list of groups was made
             yield Finding(
                 "group_unknown", name, f"No group {name} exists: no consumer has joined it or"
                 " committed an offset for it.",
                 "DescribeGroups: GROUP_ID_NOT_FOUND",
                 "Check group.id and the broker's address in the consumer. A consumer joins with its"
                 " first poll.",
+            )  # fmt: skip
+        elif group.error == "GROUP_AUTHORIZATION_FAILED":
+            yield Finding(
+                "may_not_describe", name,
+                f"Nothing is known of group {name}: whoever asks may not describe it.",
+                group.error, "Ask as a user with an ACL for DESCRIBE of the group.",
+                is_stuck=False,
             )  # fmt: skip
         elif group.error:
             yield Finding(
@@ -57,7 +69,8 @@ def silent_members(facts: Facts, patience_ms: int) -> Iterator[Finding]:
             silent_ms, session_ms = member.silent_ms, member.session_ms
             if silent_ms is None or session_ms is None or member.session_left_ms is None:
                 continue
-            if silent_ms < _SILENT_PART * session_ms or not member.assigned:
+            usual_ms = max(_SILENT_PART * session_ms, min(_LATE_MS, _LATE_PART * session_ms))
+            if silent_ms < usual_ms or not member.assigned:
                 continue
             yield Finding(
                 "silent_member",
@@ -132,7 +145,7 @@ def _waits_for_joins(facts: Facts, group: GroupFacts, patience_ms: int) -> Findi
         f" {sum(each.has_joined is True for each in group.members)} joined",
         "The member does not poll: it joins again at its next poll, or is removed after its"
         " rebalance timeout (max.poll.interval.ms)." + _advance(facts, left_ms),
-        is_stuck=waited_ms is None or waited_ms >= patience_ms,
+        is_stuck=_is_old(group, waited_ms, patience_ms),
     )
 
 
@@ -149,8 +162,18 @@ def _waits_for_syncs(facts: Facts, group: GroupFacts, patience_ms: int) -> Findi
         f"state CompletingRebalance, {counted(len(group.members), 'member')}",
         "The leader computes the assignment, or hangs: look at the member that is named."
         + _advance(facts, left_ms),
-        is_stuck=waited_ms is None or waited_ms >= patience_ms,
+        is_stuck=_is_old(group, waited_ms, patience_ms),
     )
+
+
+def _is_old(group: GroupFacts, waited_ms: int | None, patience_ms: int) -> bool:
+    """Whether a rebalance is under way for longer than the asker is patient.
+
+    Without a control its age is unknown: then it is old if it was the same at a second look.
+    """
+    if waited_ms is None:
+        return patience_ms == 0 or group.is_old
+    return waited_ms >= patience_ms
 
 
 def unrevoked_partitions(facts: Facts, patience_ms: int) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from .findings import Finding, counted, named, places_named, span
 
 NO_TIMEOUT_MS: Final = 0x7FFFFFFF
 OFFSETS: Final = "__consumer_offsets"
+TRANSACTIONS: Final = "__transaction_state"
 _PREPARED: Final = {"PrepareCommit": "commit", "PrepareAbort": "abort"}
 OPEN: Final = frozenset({"Ongoing", *_PREPARED})
 
@@ -28,6 +29,8 @@ def held_readers(facts: Facts, patience_ms: int) -> Iterator[Finding]:
         if owner is None or owner.state not in OPEN or place not in owner.partitions:
             if facts.knows_all_transactions:
                 yield _hanging(place, partition, holder, owner)
+            else:
+                yield _undecided(facts, place, partition, holder, patience_ms)
         elif owner.transactional_id not in told:
             told.add(owner.transactional_id)
             yield _held(facts, place, partition, owner, patience_ms)
@@ -177,6 +180,25 @@ def _hanging(
         f" {partition.high_watermark}",
         f"ottla txn abort --partition {named(place)} --producer-id {holder.producer_id};"
         " with Kafka's tools: kafka-transactions.sh find-hanging, then abort.",
+    )
+
+
+def _undecided(
+    facts: Facts, place: Place, partition: PartitionFacts, holder: OpenProducer, patience_ms: int
+) -> Finding:
+    """A transaction whose coordinator cannot be asked, so that it may be a healthy one."""
+    age_ms = facts.now_ms - holder.last_timestamp_ms
+    return Finding(
+        "coordinator_unknown",
+        named(place),
+        f"A read_committed reader of {named(place)} waits at offset {partition.last_stable} behind"
+        f" a transaction of producer {holder.producer_id}, and not every coordinator of"
+        " transactions could be asked for it.",
+        f"DescribeProducers {named(place)}: producer {holder.producer_id}, epoch {holder.epoch},"
+        f" current_txn_start_offset {holder.first_offset}",
+        f"See that each partition of {TRANSACTIONS} has a leader (`ottla why {TRANSACTIONS}`), and"
+        " ask again. Do not abort the transaction in the partition: its coordinator may end it.",
+        is_stuck=holder.last_timestamp_ms < 0 or age_ms >= patience_ms,
     )
 
 

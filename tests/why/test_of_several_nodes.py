@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ottla.client import Client
 from ottla.testing import Ottla
 
 
@@ -47,3 +48,19 @@ def test_a_partition_on_a_node_that_is_away_has_no_leader(cluster: Ottla) -> Non
     assert "does not run" in found
     cluster.nodes[3].start()
     cluster.wait_for(lambda: "no_leader" not in situations(cluster, "single"))
+
+
+def test_a_transaction_whose_coordinator_is_away_is_not_called_hanging() -> None:
+    settings = {"transaction.state.log.replication.factor": "1"}
+    with Ottla(nodes=3, settings=settings) as cluster:
+        cluster.create_topic("orders", replication_factor=3)
+        cluster.given("ongoing_transaction", topic="orders", transactional_id="x-1")
+        with Client.to(cluster.bootstrap_servers) as client:
+            (coordinator,) = client.transaction_coordinators(["x-1"])
+        cluster.nodes[coordinator].stop()
+        cluster.wait_for(lambda: "coordinator_unknown" in situations(cluster, "orders"))
+        sentence = situations(cluster, "orders")["coordinator_unknown"]
+        assert "not every coordinator of transactions could be asked" in sentence
+        assert "hanging_transaction" not in situations(cluster, "orders")
+        cluster.nodes[coordinator].start()
+        cluster.wait_for(lambda: situations(cluster, "orders").keys() == {"open_transaction"})
