@@ -53,7 +53,7 @@ _NOT_STARTED: Final = "the broker was not started: call `start`, or use it in a 
 _T = TypeVar("_T")
 
 brokers: Final[weakref.WeakSet[Ottla]] = weakref.WeakSet()
-"""The brokers of this process that were started, and are not yet collected as garbage."""
+"""The brokers of this process that were started; closed ones until the end of their test."""
 
 
 class BrokerFailed(Exception):

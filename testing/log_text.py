@@ -49,3 +49,12 @@ def logs_since(sizes: Mapping[Ottla, int]) -> Iterator[str]:
         text = broker.log_since(sizes.get(broker, 0))
         if text.strip():
             yield f"\nOttla's log ({broker.bootstrap_servers}):\n{as_on_a_terminal(text)}"
+
+
+def forget_closed() -> None:
+    """Let go of the brokers that are closed, when no report will tell of them any more."""
+    from .broker import brokers
+
+    for broker in list(brokers):
+        if not broker.log_path.exists():
+            brokers.discard(broker)

@@ -312,6 +312,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     finally:
         del item.stash[_LOG_SIZES]
+        if _MARKS in item.stash:
+            del item.stash[_MARKS]
+        if "ottla.testing.broker" in sys.modules:
+            from .log_text import forget_closed
+
+            forget_closed()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -71,7 +71,9 @@ class StoryFiles:
     def mark(self) -> Mark:
         """The place behind the last event."""
         if self._kept is None:
-            last = _last_line(self._file(self._starts))
+            file = self._file(self._starts)
+            # A file that has just been turned over is empty.
+            last = _last_line(file) or _last_line(_before(file))
         else:
             last = next(reversed([*self._lines(self._starts)]), None)
         return Mark(self._starts, 0 if last is None else int(last["seq"]))
@@ -93,9 +95,14 @@ class StoryFiles:
 
     def _read(self, start: int) -> Iterator[bytes]:
         file = self._file(start)
-        for path in (file.with_name(f"{file.name}.before"), file):
+        for path in (_before(file), file):
             with suppress(FileNotFoundError), path.open("rb") as lines:
                 yield from lines
+
+
+def _before(file: Path) -> Path:
+    """What a file had before it was turned over."""
+    return file.with_name(f"{file.name}.before")
 
 
 def _renumbered(line: Line, base: int) -> Line:

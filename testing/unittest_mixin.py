@@ -47,7 +47,7 @@ class OttlaTestMixin:
         from unittest import TestResult
 
         from .broker import brokers
-        from .log_text import logs_since
+        from .log_text import forget_closed, logs_since
         from .stories import marks_of
 
         sizes = {each: each.log_size() for each in list(brokers)}
@@ -61,6 +61,8 @@ class OttlaTestMixin:
                 test, text = found[-1]
                 told = [*logs_since(sizes), *self._story_since(marks, text)]
                 found[-1] = (test, "".join([text, *told]))
+        if known:
+            forget_closed()
         return done
 
     def _story_since(self, marks: Mapping[Ottla, Mark], failure: str) -> Iterator[str]:

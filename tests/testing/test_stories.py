@@ -197,3 +197,33 @@ def test_a_file_of_a_trace_is_turned_over_at_its_size(tmp_path: Path) -> None:
             for line in path.read_text().splitlines()
         ]
         assert seqs == list(range(seqs[0], newest + 1))
+
+
+def test_behind_a_file_that_was_just_turned_over_the_mark_is_that_of_the_one_before(
+    tmp_path: Path,
+) -> None:
+    files = StoryFiles(tmp_path)
+    file = files.begin()
+    file.write_text("")
+    file.with_name(f"{file.name}.before").write_text('{"seq": 7, "kind": "x"}\n')
+    assert files.mark() == Mark(1, 7)
+    assert files.since(files.mark()) == []
+
+
+def test_brokers_of_earlier_tests_are_let_go_of(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from ottla.testing.broker import brokers
+
+        known = set(brokers)
+
+        @pytest.mark.parametrize("number", range(3))
+        def test_it(ottla_broker, number):
+            ottla_broker.produce("orders", ["a"])
+            assert set(brokers) - known == {ottla_broker}
+            assert number != 1
+    """)
+    options = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess(*options, "--ottla-trace", "on-failure")
+    result.assert_outcomes(passed=2, failed=1)
+    assert len(list((pytester.path / "ottla-report").glob("*.html"))) == 1
