@@ -143,6 +143,9 @@ class _Session(asyncio.Protocol):
             )
             self._transport.close()
             return
+        except BaseException:
+            self._transport.abort()
+            raise
         self._is_joined = True
         if self._is_lost:  # meanwhile
             self._is_joined = False
@@ -155,12 +158,12 @@ class _Session(asyncio.Protocol):
         self._received += data
         if len(self._received) > lines.LIMIT_BYTES:
             self._transport.abort()
-        while b"\n" in self._received:
-            said, _, self._received = self._received.partition(b"\n")
+        *said, self._received = self._received.split(b"\n")
+        if said:
             self._extend()
-            if said + b"\n" == lines.STOP and self._is_joined:
-                self._is_joined = False
-                self._listener.run(self._stop())
+        if lines.STOP.rstrip() in said and self._is_joined:
+            self._is_joined = False
+            self._listener.run(self._stop())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_lost = True

@@ -91,7 +91,10 @@ def read_line(data: bytes) -> Fields:
     """The fields of a line. Raises ValueError if it is none."""
     if not data.startswith(MAGIC) or not data.endswith(b"\n"):
         raise ValueError("no line of a quorum")
-    fields = json.loads(data[len(MAGIC) :])
+    try:
+        fields = json.loads(data[len(MAGIC) :])
+    except RecursionError:
+        raise ValueError("no line of a quorum: it is nested too deep") from None
     if not isinstance(fields, dict):
         raise ValueError("no line of a quorum")
     return Fields(fields)

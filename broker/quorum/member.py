@@ -85,6 +85,7 @@ class Member:
         self._writer: asyncio.StreamWriter | None = None
         self._servers: list[asyncio.Server] = []
         self._clients: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
         self._has_stopped = asyncio.Event()
         self._said = ""
 
@@ -110,7 +111,7 @@ class Member:
         self._ends_of_controllers = [
             await loop.create_server(_Ends, sock=each) for each in self._controllers
         ]
-        while not self._has_stopped.is_set():
+        while not self._is_stopping:
             try:
                 async with within_ms(self._clock, _CONNECT_MS):
                     reader, writer = await self._connect()
@@ -166,14 +167,14 @@ class Member:
                 self._config.node_id, self.addresses, self.leader, answer.text("cluster_id")
             )
             self._on_joined(joined)
-            if await reader.readline() == lines.STOPPED:
-                self._has_stopped.set()
-            else:
+            if await reader.readline() != lines.STOPPED:
                 self._say(_LOST, address=self.leader)
         finally:
             beat.cancel()
             self._writer = None
             self._refuse()
+            if self._is_stopping:
+                self._has_stopped.set()  # also if the other process ends at the same time
 
     async def _say_alive(self, writer: asyncio.StreamWriter) -> None:
         interval_ms = max(self._config["broker.heartbeat.interval.ms"], _LEAST_BEAT_MS)
@@ -217,6 +218,8 @@ class Member:
     ) -> None:
         """Pass the bytes of a client on, and those for it back, until one side ends."""
         client, at = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+        if client is None or at is None:
+            return  # the client has reset its connection already, as scanners of ports do
         async with within_ms(self._clock, _CONNECT_MS):
             up_reader, up_writer = await self._connect()
         try:
@@ -248,13 +251,13 @@ class Member:
 
     async def stop(self) -> None:
         """Tell the process that runs the cluster, and wait until the node has stopped there."""
+        self._is_stopping = True
         writer = self._writer
         if writer is not None:
             with suppress(OSError, TimeoutError):
                 writer.write(lines.STOP)
                 async with within_ms(self._clock, _STOP_MS):
                     await self._has_stopped.wait()
-        self._has_stopped.set()
         self.close()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ...security.jaas import LoginModule
 from ..clock import Clock
@@ -20,8 +20,10 @@ from ..net.sockets import NodeSockets
 from ..node import Node
 from ..node_orders import NodeOrders, WrongOrder
 from ..settings.config import BadSetting, BrokerConfig
+from ..settings.quorum import with_kafkas_replication
 from .lines import Fields
 
+_LAST_PORT: Final = 0xFFFF
 _log = Log("nodes")
 
 
@@ -61,13 +63,19 @@ class Joining(NamedTuple):
         """From the fields of a line. Raises ValueError if one is missing or of another kind."""
         return cls(
             fields.number("node_id"), fields.flag("is_broker"), fields.texts("settings"),
-            fields.numbers("ports"),
+            _ports(fields.numbers("ports")),
             {
                 name: [_module(each) for each in found]
                 for name, found in fields.lists("sections").items()
             },
             fields.text_or_none("cluster_id"),
         )  # fmt: skip
+
+
+def _ports(found: dict[str, int]) -> dict[str, int]:
+    if not all(0 <= port <= _LAST_PORT for port in found.values()):
+        raise ValueError(f"ports must be between 0 and {_LAST_PORT}")
+    return found
 
 
 def _module(value: object) -> LoginModule:
@@ -127,7 +135,7 @@ class Members:
         try:
             if joining.is_broker:
                 await self._run(joining)
-        except CannotJoin:
+        except BaseException:  # whatever it is, the process may try again
             del self._keys[joining.node_id]
             raise
         _log.info("a process has joined the cluster", node=joining.node_id)
@@ -141,14 +149,22 @@ class Members:
         before, node = self._known.get(joining.node_id, (None, None))
         if node is not None and before == joining:
             with suppress(WrongOrder):  # the control has started it meanwhile
-                await self._orders.start(joining.node_id)
+                try:
+                    await self._orders.start(joining.node_id)
+                except OSError as taken:
+                    raise CannotJoin(str(taken), may_try_again=True) from None
             return
         try:
             config = self._config_of(joining)
+            if config.node_id != joining.node_id:
+                why = f"it joins as node {joining.node_id}, and its node.id is {config.node_id}"
+                raise CannotJoin(why)
             door = NodeSockets(config, self._clock, passed_on=joining.ports)
         except (BadSetting, OSError) as wrong:
             raise CannotJoin(str(wrong)) from None
         if node is not None:
+            with suppress(WrongOrder):  # it runs only if the control has started it meanwhile
+                await self._orders.stop(joining.node_id, at_once=True)
             self._served.pop(node).refuse()
         made = Node(config, self._data_dir, self._clock, cluster=self.cluster)
         self._known[joining.node_id] = joining, made
@@ -163,7 +179,10 @@ class Members:
         sections = {name: tuple(found) for name, found in joining.sections.items()}
         given = {name: text for name, text in joining.settings.items() if name != "log.dir"}
         given["log.dirs"] = self.cluster.config.log_dirs[0]
-        return BrokerConfig.from_settings(given, "", sections)
+        config = BrokerConfig.from_settings(given, "", sections)
+        # As those of this process (server.py): the node asks for internal topics by its settings.
+        awaits = self.cluster.controller.awaits_replicas
+        return with_kafkas_replication(config) if awaits else config
 
     async def leave(self, node_id: int, *, at_once: bool) -> None:
         """Stop the node of a process that ends, or whose connection is lost.
@@ -184,7 +203,8 @@ class Members:
             ValueError: it does not, or no such process has joined.
         """
         wanted = self._keys.get(node_id)
-        if wanted is None or not secrets.compare_digest(wanted, key) or node_id not in self._known:
+        is_right = wanted is not None and secrets.compare_digest(wanted.encode(), key.encode())
+        if not is_right or node_id not in self._known:
             raise ValueError(f"no process has joined as node {node_id} with this key")
         door = self._served[self._known[node_id][1]]
         if not door.is_open:

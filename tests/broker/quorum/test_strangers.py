@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,6 +11,8 @@ import pytest
 
 from ottla.broker.clock import SystemClock
 from ottla.broker.net.listening import listen_on
+from ottla.broker.net.sockets import NodeSockets
+from ottla.broker.node import Node
 from ottla.broker.quorum.leader import QuorumListener
 from ottla.broker.quorum.lines import LIMIT_BYTES, MAGIC, line, read_line
 from ottla.broker.quorum.members import Members
@@ -20,12 +22,14 @@ PATIENCE_S = 10.0
 
 
 @asynccontextmanager
-async def listener(directory: Path) -> AsyncIterator[tuple[Members, int]]:
+async def listener(
+    directory: Path, *on_added: Callable[[Node, NodeSockets], None]
+) -> AsyncIterator[tuple[Members, int]]:
     """A listener of a cluster with one node, and its port."""
     async with several_nodes(directory, 1) as cluster:
         clock = SystemClock()
         served = {cluster.nodes[1]: cluster.doors[1]}
-        members = Members(cluster.cluster, served, directory, clock)
+        members = Members(cluster.cluster, served, directory, clock, on_added)
         bound = listen_on("127.0.0.1", 0)
         made = QuorumListener(bound, members, clock, 200)
         await made.open()
@@ -63,6 +67,11 @@ def joining(node_id: int, **changes: object) -> bytes:
     return line("join", **(fields | changes))
 
 
+def joining_with_port(port: int) -> bytes:
+    settings = {"node.id": "2", "listeners": "PLAINTEXT://:0"}
+    return joining(2, settings=settings, ports={"PLAINTEXT": port})
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -72,15 +81,31 @@ def joining(node_id: int, **changes: object) -> bytes:
         MAGIC + b"[]\n",
         MAGIC + b"{\n",
         line("join", node_id="2"),
+        MAGIC + b"[" * 200_000 + b"\n",
+        joining_with_port(70_000),
         line("forward", node_id=1, key="guessed", listener="PLAINTEXT", client=["::1", 1], at=[]),
         MAGIC + bytes(LIMIT_BYTES),
     ],
-    ids=["ApiVersions", "HTTP", "empty", "list", "half", "wrong join", "guessed key", "endless"],
+    ids=[
+        "ApiVersions",
+        "HTTP",
+        "empty",
+        "list",
+        "half",
+        "wrong join",
+        "deep",
+        "wrong port",
+        "guessed key",
+        "endless",
+    ],
 )
 @in_a_loop
-async def test_a_stranger_is_cut_off(tmp_path: Path, data: bytes) -> None:
+async def test_a_stranger_is_cut_off(
+    tmp_path: Path, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async with listener(tmp_path) as (_, port):
         assert await answer_to(port, data) == b""
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]  # of asyncio
 
 
 @pytest.mark.parametrize(
@@ -89,6 +114,7 @@ async def test_a_stranger_is_cut_off(tmp_path: Path, data: bytes) -> None:
         (joining(1), "another process is node 1", True),
         (joining(2, cluster_id="abcdefghijklmnopqrstuv"), "CLUSTER_ID is abcdef", False),
         (joining(2, settings={"node.id": "2", "num.partitions": "0"}), "num.partitions", False),
+        (joining(2, settings={"node.id": "1"}), "its node.id is 1", False),
     ],
 )
 @in_a_loop
@@ -113,3 +139,45 @@ async def test_the_node_of_a_silent_process_is_fenced(tmp_path: Path) -> None:
         async with asyncio.timeout(PATIENCE_S):
             while not brokers[2].is_fenced:  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(0.001)
+
+
+@in_a_loop
+async def test_a_guessed_key_may_have_any_character(tmp_path: Path) -> None:
+    async with listener(tmp_path) as (members, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(joining(2))
+        assert read_line(await reader.readline()).text("kind") == "joined"
+        with pytest.raises(ValueError, match="with this key"):
+            members.door_of(2, "gu\xe9ssed")
+        writer.close()
+
+
+@in_a_loop
+async def test_a_process_whose_join_fails_may_try_again(tmp_path: Path) -> None:
+    fails = iter([MemoryError()])
+
+    def fail_once(*_: object) -> None:
+        for error in fails:
+            raise error
+
+    async with listener(tmp_path, fail_once) as (members, port):
+        assert await answer_to(port, joining(2)) == b""
+        assert read_line(await answer_to(port, joining(2))).text("kind") == "joined"
+        assert set(members.cluster.nodes) == {1, 2}
+
+
+@in_a_loop
+async def test_a_node_that_the_control_has_started_ends_when_its_process_joins_with_other_settings(
+    tmp_path: Path,
+) -> None:
+    async with listener(tmp_path) as (members, port):
+        await answer_to(port, joining(2))
+        before = members.cluster.nodes[2]
+        async with asyncio.timeout(PATIENCE_S):
+            while before.runs:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.001)
+        await members._orders.start(2)
+        settings = {"node.id": "2", "listeners": "PLAINTEXT://:19093"}
+        await answer_to(port, joining(2, settings=settings))
+        assert members.cluster.nodes[2] is not before
+        assert not before.runs

@@ -1,0 +1,85 @@
+"""A process that joins, and its clients, beside a leader that only says that it may."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from ottla.broker.clock import SystemClock
+from ottla.broker.quorum.lines import ALIVE, STOP, line
+from ottla.broker.quorum.member import Member
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.quorum import Part, Place
+from tests.broker.several_nodes import in_a_loop
+
+PATIENCE_S = 10.0
+SETTINGS = {"node.id": "2", "listeners": "PLAINTEXT://127.0.0.1:0"}
+
+
+class Leader:
+    """Lets each process join; its end is that of the connection."""
+
+    def __init__(self) -> None:
+        self.said: list[bytes] = []
+        self.tasks: set[asyncio.Task[None] | None] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.tasks.add(asyncio.current_task())
+        await reader.readline()
+        writer.write(line("joined", key="key", cluster_id="cluster"))
+        while (said := await reader.readline()) == ALIVE:
+            pass
+        self.said.append(said)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+@asynccontextmanager
+async def joined() -> AsyncIterator[tuple[Leader, Member]]:
+    """A leader, and a process that has joined it."""
+    leader, has_joined = Leader(), asyncio.Event()
+    server = await asyncio.start_server(leader.serve, "127.0.0.1", 0)
+    place = Place(Part.JOINS, server.sockets[0].getsockname())
+    config = BrokerConfig.from_settings(SETTINGS)
+    member = Member(config, place, None, SystemClock(), lambda _: has_joined.set())
+    joining = asyncio.create_task(member.keep_joining())
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await has_joined.wait()
+            yield leader, member
+    finally:
+        joining.cancel()
+        member.close()
+        server.close()
+        await asyncio.gather(joining, *filter(None, leader.tasks), return_exceptions=True)
+        await asyncio.sleep(0)  # the ends of connections
+
+
+@in_a_loop
+async def test_a_stop_does_not_wait_for_a_leader_that_ends_at_the_same_time() -> None:
+    """As all containers do at the end of a compose file: the leader closes without an answer."""
+    async with joined() as (leader, member):
+        await member.stop()
+        assert leader.said == [STOP]
+
+
+@in_a_loop
+async def test_a_client_that_resets_its_connection_at_once_is_no_fault(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As scanners of ports do."""
+    async with joined() as (_, member):
+        for _ in range(3):
+            client = socket.create_connection(member.addresses[0], timeout=PATIENCE_S)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+        reader, writer = await asyncio.open_connection(*member.addresses[0])
+        assert await reader.read() == b""  # the leader takes no clients; the others came before
+        writer.close()
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]  # of asyncio
