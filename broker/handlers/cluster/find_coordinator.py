@@ -84,7 +84,7 @@ async def _find(node: Node, context: Context, key_type: int, key: str) -> Coordi
     try:
         if (failed := await finish_deletion(node, topic_name)) is not None:
             raise failed
-        topic = node.controller.create_internal_topic(topic_name)
+        topic = node.controller.create_internal_topic(topic_name, node.config)
     except Refused as refused:
         log_refused_topic(context, topic_name, refused)
         code = Code.COORDINATOR_NOT_AVAILABLE

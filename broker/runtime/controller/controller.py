@@ -413,25 +413,30 @@ class Controller:
             validate_topic_configs(settings)
         return settings
 
-    def create_internal_topic(self, name: str) -> Topic:
+    def create_internal_topic(self, name: str, asked: BrokerConfig | None = None) -> Topic:
         """Return `__consumer_offsets`, `__transaction_state` or `__share_group_state`.
 
         Creates the topic if needed, with the configured replication factor, or the number of
         brokers if that is less: Kafka's default of 3 must not disable coordinators of one node.
+
+        Args:
+            asked: the settings of the broker that a client has asked; they count, as in Kafka
+                (DefaultAutoTopicCreationManager). None: those of this process.
         """
         present = self.catalog.topics.get(name)
         if present is not None:
             return present
         internal = INTERNAL_TOPIC_SETTINGS[name]
-        wanted: int = self._config[internal.replication_factor]
+        config = asked or self._config
+        wanted: int = config[internal.replication_factor]
         factor = wanted if self.awaits_replicas else min(wanted, len(self.catalog.brokers))
-        configs = {**internal.configs, "segment.bytes": str(self._config[internal.segment_bytes])}
+        configs = {**internal.configs, "segment.bytes": str(config[internal.segment_bytes])}
         if internal.min_isr is not None:
-            min_isr = min(self._config[internal.min_isr], factor)
+            min_isr = min(config[internal.min_isr], factor)
             configs["min.insync.replicas"] = str(min_isr)
         return self.create_topic(
             name,
-            partitions=self._config[internal.partitions],
+            partitions=config[internal.partitions],
             replication_factor=factor,
             configs=configs,
         )

@@ -22,6 +22,7 @@ from tests.broker.quorum.processes import Processes, processes
 
 COMBINED = "broker,controller"
 PATIENCE_S = 30.0
+SHORT_S = 10.0
 RECORDS = 60
 
 
@@ -159,6 +160,17 @@ def test_controllers_and_brokers_may_be_apart(tmp_path: Path) -> None:
         assert {leader for leader, _ in described(made, "apart").values()} == {4, 5}
         for node_id in (2, 4, 5, 1):
             assert made.stop(node_id) == 0
+
+
+def test_the_settings_of_a_broker_make_internal_topics(tmp_path: Path) -> None:
+    """Its controllers have no such settings in most compose files; Kafka asks the broker's."""
+    roles = {1: "controller", 2: "controller", 4: "broker"}
+    with processes(tmp_path, roles) as made:
+        made.start(2, 1)
+        log = "transaction.state.log"
+        made.start(4, options=(f"--set={log}.replication.factor=1", f"--set={log}.min.isr=1"))
+        producer = Producer({"bootstrap.servers": made.bootstrap_servers, "transactional.id": "a"})
+        producer.init_transactions(SHORT_S)
 
 
 def test_a_process_of_another_cluster_does_not_join(
