@@ -111,11 +111,11 @@ def write_sbom(wheel: Path, path: Path) -> None:
 
 
 def write_sums(directory: Path) -> Path:
-    """Write the SHA-256 of each file, in the format of sha256sum."""
+    """Write the SHA-256 of each file that is published, in the format of sha256sum."""
     lines = [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
         for path in sorted(directory.iterdir())
-        if path.is_file() and not path.name.startswith(SUMS)
+        if path.is_file() and not path.name.startswith((SUMS, "."))  # uv leaves a .gitignore
     ]
     sums = directory / SUMS
     sums.write_text("".join(lines))

@@ -38,6 +38,7 @@ def test_sums_are_signed_and_a_changed_file_is_noticed(tmp_path: Path) -> None:
     files.mkdir()
     keys.mkdir()
     (files / "ottla.whl").write_bytes(b"wheel")
+    (files / ".gitignore").write_bytes(b"*")  # of uv; it is not published
     sums = release.write_sums(files)
     digest = "ba59926159d2aa256eb8739b8da7e2b574b960e1202c6d624cbe981cef996c91"
     assert sums.read_text() == f"{digest}  ottla.whl\n"
