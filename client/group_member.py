@@ -71,14 +71,8 @@ class GroupMember:
         Raises:
             ErrorAnswer: the coordinator refuses. NoAnswer: it does not answer.
         """
-        if time.monotonic() >= self._beat_at_s:
-            try:
-                self._beat()
-            except ErrorAnswer as refused:
-                if refused.code not in _LOST or self.member_epoch == _JOIN:
-                    raise
-                self.member_epoch = _JOIN  # all partitions are lost, and it joins again
-                self._target = ()
+        if self._target is None and time.monotonic() >= self._beat_at_s:
+            self._beat()
         if self._target is None or self._target == self.partitions:
             self._target = None
             return None
@@ -131,7 +125,14 @@ class GroupMember:
         elif owns:
             owned = {"topic_id": self._topic_id, "partitions": list(self.partitions)}
             more = {"topic_partitions": [owned] if self.partitions else []}
-        answer = self._heartbeat(more)
+        try:
+            answer = self._heartbeat(more)
+        except ErrorAnswer as refused:
+            if refused.code not in _LOST or self.member_epoch == _JOIN:
+                raise
+            self.member_epoch = _JOIN  # all partitions are lost, and it joins again
+            self._target = ()
+            return
         self.member_epoch = answer.member_epoch
         pause_s = answer.heartbeat_interval_ms / 1000
         if answer.assignment is not None:
