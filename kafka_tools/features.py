@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import struct
 from typing import Final
 
 from ..client.admin import cluster as admin_cluster
@@ -20,6 +21,7 @@ from .session import Failure
 from .texts import error_line, line
 from .tool import Tool, print_exception
 
+_SHORT: Final = struct.Struct(">h")
 _HOW: Final = {"upgrade": "upgraded to", "downgrade": "downgraded to", "disable": "disabled"}
 
 
@@ -118,11 +120,12 @@ def _parsed(text: str) -> tuple[str, int]:
     if not equals:
         raise ValueError(f"Can't parse feature=level string {text}: equals sign not found.")
     try:
-        return name.strip(), int(level)
-    except ValueError:
+        _SHORT.pack(number := int(level))
+    except (ValueError, struct.error):
         raise ValueError(
             f"Can't parse feature=level string {text}: unable to parse {level} as a short."
         ) from None
+    return name.strip(), number
 
 
 def _wanted(given: argparse.Namespace) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -49,14 +50,15 @@ def read_plan(text: str) -> tuple[dict[Place, list[int]], dict[tuple[Place, int]
     directories: dict[tuple[Place, int], str] = {}
     try:
         for each in content["partitions"]:
-            place, replicas = (str(each["topic"]), int(each["partition"])), each["replicas"]
+            place = str(each["topic"]), int(each["partition"])
+            replicas = [int(node) for node in each["replicas"]]
             paths = each.get("log_dirs") or [ANY] * len(replicas)
             if len(paths) != len(replicas):
                 raise _no_plan(
                     f"Size of replicas list {replicas} is different from size of log dirs list"
                     f" {paths} for partition {name_of(place)}"
                 )
-            listed.append((place, [int(node) for node in replicas]))
+            listed.append((place, replicas))
             directories |= {
                 (place, node): path
                 for node, path in zip(replicas, paths, strict=True)
@@ -74,8 +76,8 @@ def _check_plan(listed: Sequence[tuple[Place, list[int]]]) -> None:
     for place, replicas in listed:
         if not replicas:
             raise refused(f"Partition replica list cannot be empty for {name_of(place)}")
-    places = [place for place, _ in listed]
-    if twice := sorted({name_of(each) for each in places if places.count(each) > 1}):
+    counts = Counter(place for place, _ in listed)
+    if twice := sorted(name_of(each) for each, count in counts.items() if count > 1):
         raise refused(
             f"Partition reassignment contains duplicate topic partitions: {','.join(twice)}"
         )
@@ -96,11 +98,11 @@ def read_topics(text: str) -> list[str]:
         content = json.loads(text)
         version = content.get("version", 1)
         topics = [str(each["topic"]) for each in content["topics"]]
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise _no_plan("The input string is not a valid JSON") from None
     if version != 1:
         raise _no_plan(f"Not supported version field value {version}")
-    if twice := sorted({name for name in topics if topics.count(name) > 1}):
+    if twice := sorted(name for name, count in Counter(topics).items() if count > 1):
         raise refused(f"List of topics to reassign contains duplicate entries: {twice}")
     return topics
 
@@ -157,7 +159,7 @@ def name_of(place: Place) -> str:
 def _json(text: str) -> dict[str, Any]:  # Any: values of JSON
     try:
         content = json.loads(text)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise _no_plan(f"The input string is not a valid JSON: {wrong}") from None
     if not isinstance(content, dict):
         raise _no_plan("The input string is not a valid JSON")

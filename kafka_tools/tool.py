@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
 from .options import CommandParser, Options, WrongOptions
 from .session import Failure, connect, failure_of, properties_in
 from .texts import error_line, error_lines
+
+# No regular expression; a number that its field of a request cannot hold.
+_MISTAKES: Final = (re.error, struct.error)
 
 
 def _accept(_: Namespace) -> None:
@@ -99,4 +104,7 @@ def run(tool: Tool, words: Sequence[str]) -> int:
             return 1
         except (Failure, ErrorAnswer, NoAnswer, ValueError) as trouble:
             tool.print_failure(failure_of(trouble), given)
+            return tool.failed_status
+        except _MISTAKES as wrong:
+            tool.print_failure(failure_of(ValueError(str(wrong))), given)
             return tool.failed_status

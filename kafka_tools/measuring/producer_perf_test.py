@@ -68,7 +68,8 @@ def options() -> CommandParser:
 def _check(given: argparse.Namespace) -> None:
     """End with the first disagreement of the options, as argparse4j does."""
     error = options().error
-    for name in ("transaction_duration_ms", "num_records", "record_size", "reporting_interval"):
+    sizes = ("num_records", "record_size", "record_key_range")
+    for name in ("transaction_duration_ms", *sizes, "reporting_interval"):
         value = getattr(given, name)
         if value is not None and value <= 0:
             error(f"--{name.replace('_', '-')} should be greater than zero.")
@@ -122,11 +123,13 @@ def _read_settings(given: argparse.Namespace) -> dict[str, str]:
 def _payloads(given: argparse.Namespace) -> list[bytes]:
     path = Path(given.payload_file)
     line(f"Reading payloads from: {path.absolute()}")
-    if not path.exists() or not path.stat().st_size:
+    if not path.is_file() or not path.stat().st_size:
         raise ValueError("File does not exist or empty file provided.")
     delimiter = given.payload_delimiter.replace("\\n", "\n")
     found = [text.encode() for text in path.read_text().split(delimiter) if text]
     line(f"Number of records read: {len(found)}")
+    if not found:
+        raise ValueError(f"{path} has no payload beside delimiters.")
     return found
 
 

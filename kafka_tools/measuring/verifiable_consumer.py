@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from .verifiable_events import end_asked_for, print_event
 
 _POLL_RECORDS: Final = 500  # max.poll.records
 _WAIT_MS: Final = 200
+_IDLE_S: Final = 0.05
 _RESETS: Final = {"earliest": admin_offsets.EARLIEST, "latest": admin_offsets.LATEST}
 _PROTOCOLS: Final = ("classic", "consumer")
 
@@ -54,7 +56,7 @@ def options() -> CommandParser:
     return made
 
 
-class _Consumer:
+class Consumer:
     """The consumer: its member, its reader, and how many records it has taken."""
 
     def __init__(self, client: Client, given: argparse.Namespace) -> None:
@@ -78,17 +80,18 @@ class _Consumer:
         most: int = self._given.max_messages
         return 0 <= most <= self._taken
 
-    def step(self) -> None:
-        """One poll: a change of the assignment, and records."""
+    def step(self) -> bool:
+        """One poll: a change of the assignment, and records; False without partitions."""
         change = self._member.poll()
         if change is not None:
             self._change(change)
         if self._reader is None or not self._member.partitions:
-            return
+            return False
         self._left = self._left or self._reader.read(max_wait_ms=_WAIT_MS)
         poll, self._left = self._left[:_POLL_RECORDS], self._left[_POLL_RECORDS:]
         if poll:
             self._take(poll)
+        return True
 
     def _change(self, change: Change) -> None:
         """Give partitions up and take others over."""
@@ -192,13 +195,19 @@ def _shown(record: ReadRecord) -> dict[str, Any]:
     return {"key": key, "value": value, **place}
 
 
+def consume_until(consumer: Consumer, asked: threading.Event) -> None:
+    """Poll until --max-messages have been taken, or the end is asked for."""
+    while not consumer.is_done and not asked.is_set():
+        if not consumer.step():
+            asked.wait(_IDLE_S)
+
+
 def _consume(client: Client, given: argparse.Namespace) -> None:
     print_event("startup_complete")
-    consumer = _Consumer(client, given)
+    consumer = Consumer(client, given)
     with end_asked_for() as asked:
         try:
-            while not consumer.is_done and not asked.is_set():
-                consumer.step()
+            consume_until(consumer, asked)
             if asked.is_set():
                 print_event("shutdown_requested")
         finally:

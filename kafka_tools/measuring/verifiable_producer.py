@@ -80,7 +80,7 @@ def _record(given: argparse.Namespace, number: int) -> OutgoingRecord:
     value = f"{number}" if given.value_prefix is None else f"{given.value_prefix}.{number}"
     key = None
     if given.repeating_keys is not None:
-        key = b"%d" % (number % given.repeating_keys)
+        key = b"%d" % (number % given.repeating_keys if given.repeating_keys > 0 else number)
     created_ms = None
     if given.message_create_time >= 0:
         created_ms = given.message_create_time + number

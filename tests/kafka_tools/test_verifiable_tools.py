@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from ottla.kafka_tools.__main__ import main
+from ottla.kafka_tools.measuring import verifiable_consumer
 from ottla.testing import running_broker
 
 Event = dict[str, Any]  # Any: values of JSON
@@ -132,3 +134,36 @@ def test_two_members_share_the_partitions_and_sigterm_gives_them_up(bootstrap: s
             assert second.wait() == 0
         while len(next_event(first, "partitions_assigned")["partitions"]) != 1:
             pass  # the assignment without a new partition that followed the revocation
+
+
+class Idle(verifiable_consumer.Consumer):
+    """A consumer without partitions: the end is asked for at its third wait."""
+
+    def __init__(self) -> None:
+        self.polls = 0
+
+    @property
+    def is_done(self) -> bool:
+        return False
+
+    def step(self) -> bool:
+        self.polls += 1
+        assert self.polls <= 3
+        return False
+
+
+class Asked(threading.Event):
+    waits = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout
+        self.waits += 1
+        if self.waits == 3:
+            self.set()
+        return self.is_set()
+
+
+def test_a_member_without_partitions_waits_between_polls() -> None:
+    idle, asked = Idle(), Asked()
+    verifiable_consumer.consume_until(idle, asked)
+    assert (idle.polls, asked.waits) == (3, 3)

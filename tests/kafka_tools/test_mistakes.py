@@ -1,0 +1,74 @@
+"""Mistakes in options and files are a message and exit status 1, not a failure of the tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla.kafka_tools import reassignment_plans
+from ottla.kafka_tools.__main__ import main
+from ottla.kafka_tools.session import Failure
+from ottla.testing import running_broker
+
+PERF = "kafka-producer-perf-test --topic t --num-records 2 --throughput -1"
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """A broker for all tests."""
+    with running_broker() as broker:
+        yield broker.bootstrap
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("kafka-transactions list --transactional-id-pattern [", "unterminated"),
+        ("kafka-console-consumer --include [ --timeout-ms 1", "unterminated"),
+        (f"kafka-transactions list --duration-filter {1 << 70}", "int too large"),
+        ("kafka-features upgrade --feature share.version=99999", "parse 99999 as a short"),
+        (f"{PERF} --payload-monotonic --key-distribution range --record-key-range 0", "zero"),
+        (f"{PERF} --payload-file {{blank}}", "has no payload"),
+        (f"{PERF} --payload-file {{directory}}", "File does not exist"),
+        ("kafka-reassign-partitions --verify --reassignment-json-file {far}", "'i' format"),
+        ("kafka-reassign-partitions --verify --reassignment-json-file {deep}", "not a valid JSON"),
+    ],
+)
+def test_a_mistake_has_a_message_and_a_status(
+    command: str, message: str, bootstrap: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    far = {"partitions": [{"topic": "t", "partition": 1 << 40, "replicas": [1]}], "version": 1}
+    texts = {"blank": "\n\n", "far": json.dumps(far), "deep": "[" * 100_000}
+    paths = {name: tmp_path / name for name in texts}
+    for name, path in paths.items():
+        path.write_text(texts[name])
+    name, *words = command.format(directory=tmp_path, **paths).split()
+    assert main([name, "--bootstrap-server", bootstrap, *words]) == 1
+    shown = capfd.readouterr()
+    assert message in shown.out + shown.err
+
+
+def test_keys_of_a_verifiable_producer_may_never_repeat(
+    bootstrap: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--bootstrap-server", bootstrap, "--topic", "keys", "--repeating-keys", "0"]
+    assert main(["kafka-verifiable-producer", *words, "--max-messages", "3"]) == 0
+    events = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [each["key"] for each in events if "key" in each] == ["0", "1", "2"]
+
+
+def test_brokers_of_a_plan_are_numbers() -> None:
+    each = {"topic": "t", "partition": 0, "replicas": ["1"], "log_dirs": ["/a"]}
+    found = reassignment_plans.read_plan(json.dumps({"partitions": [each], "version": 1}))
+    assert found == ({("t", 0): [1]}, {(("t", 0), 1): "/a"})
+
+
+def test_a_plan_names_nothing_twice() -> None:
+    each = {"topic": "t", "partition": 0, "replicas": [1]}
+    with pytest.raises(Failure, match=r"duplicate topic partitions: t-0$"):
+        reassignment_plans.read_plan(json.dumps({"partitions": [each, each], "version": 1}))
+    with pytest.raises(Failure, match=r"duplicate entries: \['t'\]$"):
+        reassignment_plans.read_topics(json.dumps({"topics": [each, each]}))
