@@ -13,6 +13,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 Report = Callable[[], Mapping[str, object]]
 
@@ -51,10 +52,9 @@ class HealthSocket:
         except OSError:
             listening.close()
             return
+        answer = partial(_Answer, self._report)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(
-            lambda: _Answer(self._report), sock=listening, backlog=_BACKLOG
-        )
+        self._server = await loop.create_unix_server(answer, sock=listening, backlog=_BACKLOG)
 
     def close(self) -> None:
         """Answer no more."""

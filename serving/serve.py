@@ -120,7 +120,7 @@ def _read_variables() -> dict[str, str]:
             else:
                 unknown.append(variable)
     if unknown:
-        message = "these variables are no settings of Kafka 4.1 and change nothing"
+        message = "these variables are no settings of Kafka and change nothing"
         sys.stderr.write(f"ottla: {message}: {', '.join(unknown)}\n")
     return known
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Coroutine
+from functools import partial
 from typing import Final, cast
 
 from ..clock import Clock, Timer
@@ -43,7 +44,8 @@ class QuorumListener:
     async def open(self) -> None:
         """Take connections."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Greeting(self), sock=self._listening)
+        greet = partial(_Greeting, self)
+        self._server = await loop.create_server(greet, sock=self._listening)
 
     async def close(self) -> None:
         """Take no more connections, and end those of the processes: their nodes end with this."""

@@ -136,7 +136,7 @@ def test_each_module_of_an_extra_has_its_name() -> None:
         for name in [re.split(r"[^\w-]", line)[0]]
     }
     assert found == set(EXTRAS) - {"py4j"}
-    extras = set(given) - {"all", "test", "dev", "dev-spark", "docs"}
+    extras = set(given) - {"all", "test", "dev", "dev-spark", "docs", "page", "release"}
     assert extras == set(EXTRAS.values()) | {"parquet"}
 
 

@@ -5,7 +5,7 @@
 
 The acknowledgements of a request are stored before records are acquired. Without records the
 request waits, as a Fetch does. The broker does not ask whether the member is in the group.
-The quotas of Fetch apply.
+The quotas of Fetch apply. Skipped: nothing.
 """
 
 from __future__ import annotations

@@ -115,8 +115,9 @@ BINDS = re.compile(
     r"[\w.]+\.bind\((?!\))|\b[\w.]*(?:create|start)_(?:unix_)?server\((?![^()]*sock=)"
 )
 ELSEWHERE = {
-    "broker/net/listening.py": {"listening.bind(", "self.listening.bind("},
-    "broker/net/sockets.py": {"bound.bind(", "loop.create_server("},  # listeners
+    "broker/health_socket.py": {"listening.bind("},  # an abstract socket, which has no file
+    "broker/net/listening.py": {"bound.bind(", "listening.bind(", "self.listening.bind("},
+    "broker/net/sockets.py": {"loop.create_server("},  # on sockets of listening.py
     "broker/runtime/markers/marker_requests.py": {"end.bind("},  # the near end of a connection
     "trials/diff/mirror.py": {"asyncio.start_server("},
     "testing/ports.py": {"bound.bind(", "socket.create_server("},  # only to find a free port
