@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from ottla.client import Client
+from ottla.client.admin.groups import commit_offsets
 from ottla.testing import Ottla
+
+from ..browse.viewers import transaction
 
 
 class Curl:
@@ -52,6 +56,25 @@ def uncalled(description: Any, called: list[tuple[str, str]]) -> set[str]:
     return left
 
 
+def ask_as_the_page(curl: Curl, broker: Ottla) -> None:
+    """All questions of the live page, about a topic, a group and an open transaction."""
+    broker.create_topic("orders")
+    with Client.to(broker.bootstrap_servers) as client:
+        transaction(client, "orders", "shop", "a broom", commit=None)
+        commit_offsets(client, "walkers", {("orders", 0): 0})
+    orders = "topic=orders&partition=0"
+    assert curl("GET", "/browse/cluster")["has_lab"] is True
+    assert "orders" in [each["name"] for each in curl("GET", "/browse/topics")["rows"]]
+    assert curl("GET", "/browse/partitions?topic=orders")["total"] == 1
+    assert curl("GET", f"/browse/records?{orders}")["rows"][0]["fate"] == "open"
+    assert curl("GET", f"/browse/record?{orders}&offset=0")["fate"] == "open"
+    assert curl("GET", "/browse/transactions")["open"] == 1
+    assert curl("GET", "/browse/groups")["rows"][0]["group_id"] == "walkers"
+    assert curl("GET", "/browse/group?group=walkers")["group_id"] == "walkers"
+    assert curl("GET", f"/browse/why?{orders}")["unasked"] == []
+    curl("POST", "/browse/transactions/abort", {"transactional_id": "shop"})
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_curl_drives_every_operation(tmp_path: Path) -> None:
     with Ottla(nodes=2, clock="manual") as broker:
@@ -88,4 +111,5 @@ def test_curl_drives_every_operation(tmp_path: Path) -> None:
         assert curl("GET", "/emulations") == {"bugs": []}
         assert curl("GET", "/share-partitions?group=g") == {"partitions": []}
         assert curl("GET", "/waits")["throttled"] == []
+        ask_as_the_page(curl, broker)
         assert uncalled(curl("GET", "/openapi.json"), curl.called) == set()
