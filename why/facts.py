@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Place: TypeAlias = tuple[str, int]
 """A topic and the index of one of its partitions."""
+CONSUMERS: Final = "consumer"
+"""The protocol type of classic groups of consumers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ class GroupFacts:
         committed: offsets; of a share group the start offsets.
         unstable: partitions whose offsets are pending in an open transaction.
         offsets_partition: of `__consumer_offsets` that has the group; None if unknown.
+        protocol_type: of a classic group; workers of Kafka Connect have `connect`.
         rest: what is left to read, for groups that the question names.
         lags: of a share group, as its coordinator counts them.
         rebalance_left_ms, rebalance_ms: until those who have not joined are left out.
@@ -182,6 +185,7 @@ class GroupFacts:
     committed: Mapping[Place, int] = field(default_factory=dict)
     unstable: frozenset[Place] = frozenset()
     offsets_partition: int | None = None
+    protocol_type: str = CONSUMERS
     rest: Mapping[Place, Rest] = field(default_factory=dict)
     lags: Mapping[Place, int] = field(default_factory=dict)
     rebalance_left_ms: int | None = None

@@ -15,7 +15,7 @@ from ..client.cluster_client import ErrorAnswer
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, code_name
 from ..protocol.java_hash import java_hash_code
-from .facts import GroupFacts, MemberFacts, Place
+from .facts import CONSUMERS, GroupFacts, MemberFacts, Place
 from .of_transactions import OFFSETS
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class GroupQuestions:
                 "Classic",
                 each.group_state,
                 tuple(map(_classic_member, each.members)),
+                protocol_type=each.protocol_type or CONSUMERS,
             )
             for each in answer.groups
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .facts import Facts, GroupFacts, PartitionFacts, Place, Rest
+from .facts import CONSUMERS, Facts, GroupFacts, PartitionFacts, Place, Rest
 from .findings import Finding, counted, listed, named, places_named
 from .of_groups import groups_of_interest
 
@@ -24,6 +24,8 @@ def outside_of_the_log(facts: Facts, patience_ms: int) -> Iterator[Finding]:
             partition = facts.partitions.get(place)
             if partition is None or partition.log_start is None or partition.leader < 0:
                 continue
+            if facts.subject.is_everything and _is_left(group, place):
+                continue
             where = f"Group {group.group_id} has committed offset {offset} of {named(place)}"
             evidence = (
                 f"committed {offset}, log start {partition.log_start}, high watermark"
@@ -39,8 +41,8 @@ def outside_of_the_log(facts: Facts, patience_ms: int) -> Iterator[Finding]:
                     f" decides: earliest goes on at {partition.log_start}, latest skips"
                     " to the end, none fails.",
                     evidence,
-                    "Set auto.offset.reset=earliest, or reset the offset"
-                    f" (`ottla groups reset {group.group_id} {place[0]}`).",
+                    "Set auto.offset.reset=earliest, or stop the members and reset the offset"
+                    f" (`ottla groups reset {group.group_id} {place[0]} --execute`).",
                 )  # fmt: skip
             elif partition.high_watermark is not None and offset > partition.high_watermark:
                 yield Finding(
@@ -49,8 +51,14 @@ def outside_of_the_log(facts: Facts, patience_ms: int) -> Iterator[Finding]:
                     " consumer gets OFFSET_OUT_OF_RANGE, and auto.offset.reset decides.",
                     evidence,
                     "The topic was deleted and made again, or offsets come from another cluster:"
-                    f" reset them (`ottla groups reset {group.group_id} {place[0]} --execute`).",
+                    " stop the members and reset them"
+                    f" (`ottla groups reset {group.group_id} {place[0]} --execute`).",
                 )  # fmt: skip
+
+
+def _is_left(group: GroupFacts, place: Place) -> bool:
+    """Whether no member of a stable group reads a partition, as of a topic of former times."""
+    return group.state == "Stable" and all(place not in each.assigned for each in group.members)
 
 
 def nobody_reads(facts: Facts, patience_ms: int) -> Iterator[Finding]:
@@ -106,6 +114,8 @@ def members_without_partitions(facts: Facts, patience_ms: int) -> Iterator[Findi
     for group in groups_of_interest(facts):
         if group.kind not in _READERS or facts.subject.group != group.group_id:
             continue
+        if group.protocol_type != CONSUMERS:
+            continue  # its members share something else, as connectors
         idle = [each for each in group.members if not each.assigned and not each.target]
         if group.state != "Stable" or not idle:
             continue

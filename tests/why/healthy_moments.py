@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from ottla.client import Client
 from ottla.client.admin.configs import alter_quotas
@@ -161,6 +161,33 @@ def classic_member_that_has_joined_again(world: World) -> Subject:
     again.sync([(again.member_id, assignment(topic, 0))])
     world.later(again.leave)
     return Subject(group=group)
+
+
+@moment
+def worker_of_kafka_connect(world: World) -> Subject:
+    group = world.wire.fresh("connect")
+    how: dict[str, Any] = {"protocol_type": "connect"}
+    member = Member.joined(world.wire, group, protocols=(("sessioned", b"\0\2\0\1x"),), **how)
+    given = b"\0\2\0\0\0\4host\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0"
+    synced = member.sync([(member.member_id, given)], protocol_name="sessioned", **how)
+    assert synced[0] == "NONE"
+    world.later(member.leave)
+    return Subject(group=group)
+
+
+@moment
+def committed_offset_of_a_topic_of_former_times(world: World) -> Subject:
+    topic, former, group = (
+        world.wire.filled_topic(3),
+        world.wire.filled_topic(5),
+        world.wire.fresh("g"),
+    )
+    world.wire.commit(group, former, 1)
+    delete_records(world.wire, former, 4)
+    member = assigned_member(world.wire, group, topic, 0)
+    member.commit(topic, 3)
+    world.later(member.leave)
+    return Subject()
 
 
 @moment
