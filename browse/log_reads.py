@@ -29,11 +29,13 @@ class Limits(NamedTuple):
         fetch_bytes: of one answer.
         scan_bytes: behind the last stable offset, to find markers.
         opened_bytes: a compressed batch that grows beyond it is not opened.
+        opened_records: nor is one with more records.
     """
 
     fetch_bytes: int = 1 << 20
     scan_bytes: int = 4 << 20
     opened_bytes: int = 64 << 20
+    opened_records: int = 1_000_000
 
 
 LIMITS: Final = Limits()
@@ -65,7 +67,7 @@ class Batch(NamedTuple):
     Attributes:
         commits: of a marker: whether it commits; None for others.
         fate: of its records; None if the markers behind it were too far to look.
-        opened_bytes: the size beyond which it is not opened.
+        limits: beyond which it is not opened.
     """
 
     data: bytes
@@ -73,21 +75,30 @@ class Batch(NamedTuple):
     header: BatchHeader
     commits: bool | None
     fate: Fate | None
-    opened_bytes: int = LIMITS.opened_bytes
+    limits: Limits = LIMITS
 
-    def records(self) -> Iterator[Record]:
-        """Its records. Raises Refused if it is broken or too large to be opened."""
+    def records(self, budget: Budget | None = None) -> Iterator[Record]:
+        """Its records. Raises Refused if it is broken or too large to be opened.
+
+        Args:
+            budget: what a compressed batch opens to is spent of it.
+        """
         if self.header.compression:
-            self._check_size()
+            self._check_size(budget)
         yield from records_in(self.data, self.position, self.header)
 
-    def _check_size(self) -> None:
+    def _check_size(self, budget: Budget | None) -> None:
         start, end = self.position + HEADER_SIZE, self.position + self.header.size_bytes
         size_bytes = 0
+        too_large = Refused(Code.CORRUPT_MESSAGE, "the batch is too large to be opened here")
+        if self.header.record_count > self.limits.opened_records:
+            raise too_large
         for piece in pieces(self.header.compression, memoryview(self.data)[start:end]):
             size_bytes += len(piece)
-            if size_bytes > self.opened_bytes:
-                raise Refused(Code.CORRUPT_MESSAGE, "the batch is too large to be opened here")
+            if budget is not None:
+                budget.spend(len(piece))
+            if size_bytes > self.limits.opened_bytes:
+                raise too_large
 
 
 @dataclass(slots=True)
@@ -125,8 +136,7 @@ class LogReader:
         headers = [each for each in headers_in(data) if each[1].next_offset > offset]
         if not any(header.is_transactional for _, header in headers):
             return [
-                Batch(data, at, header, None, Fate.PLAIN, self.limits.opened_bytes)
-                for at, header in headers
+                Batch(data, at, header, None, Fate.PLAIN, self.limits) for at, header in headers
             ]
         decided = self._fetch(offset, Isolation.READ_COMMITTED)
         budget.spend(len(decided.records or b""))
@@ -142,7 +152,7 @@ class LogReader:
                 fate = self._fate_behind(stable, header)
             elif header.is_transactional:
                 fate = Fate.ABORTED if aborted.has(header) else Fate.COMMITTED
-            batches.append(Batch(data, at, header, commits, fate, self.limits.opened_bytes))
+            batches.append(Batch(data, at, header, commits, fate, self.limits))
         return batches
 
     def _fetch(self, offset: int, isolation: Isolation) -> Any:  # Any: part of an answer

@@ -7,6 +7,7 @@ Contents are cut to a preview; `record_row` has one record as a whole.
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ..client.cluster_client import ErrorAnswer
@@ -17,7 +18,7 @@ from .offsets import offsets_of
 
 MOST_ROWS: Final = 200
 PAGE_BYTES: Final = 8 << 20
-"""What a page reads of a log; with large records it has fewer rows."""
+"""What a page reads of a log and opens of it; with large records it has fewer rows."""
 PREVIEW_BYTES: Final = 2000
 WHOLE_BYTES: Final = 1 << 20
 _MOST_HEADERS: Final = 50
@@ -94,8 +95,9 @@ def record_row(reader: LogReader, offset: int) -> Row:
     Raises:
         ErrorAnswer: OFFSET_OUT_OF_RANGE if there is none at this offset.
     """
-    for batch in reader.read(offset, Budget(PAGE_BYTES)):
-        for row in _rows_of(batch, WHOLE_BYTES):
+    budget = Budget(PAGE_BYTES)
+    for batch in reader.read(offset, budget):
+        for row in _rows_of(batch, WHOLE_BYTES, offset, budget):
             if row["offset"] == offset:
                 return row
     topic, index = reader.place
@@ -125,7 +127,7 @@ def _rows_from(
         if not batches:
             break
         for batch in batches:
-            for row in _rows_of(batch, PREVIEW_BYTES):
+            for row in _rows_of(batch, PREVIEW_BYTES, offset, budget):
                 at = int(str(row["offset"]))
                 if at < offset:
                     continue
@@ -133,10 +135,13 @@ def _rows_from(
                     return rows, min(at, end)
                 rows.append(row)
             offset = batch.header.next_offset
+            if budget.is_spent:
+                break
     return rows, min(offset, end)
 
 
-def _rows_of(batch: Batch, most_bytes: int) -> list[Row]:
+def _rows_of(batch: Batch, most_bytes: int, begin: int, budget: Budget) -> Iterator[Row]:
+    """The rows of a batch from an offset on, one at a time: a small batch may open to millions."""
     header = batch.header
     about: Row = {
         "producer_id": header.producer_id,
@@ -146,12 +151,17 @@ def _rows_of(batch: Batch, most_bytes: int) -> list[Row]:
     if header.is_control:
         kind = "control" if batch.commits is None else "marker"
         row = {"offset": header.base_offset, "kind": kind, "commits": batch.commits}
-        return [{**row, "timestamp_ms": header.max_timestamp_ms, **about, "fate": None}]
+        yield {**row, "timestamp_ms": header.max_timestamp_ms, **about, "fate": None}
+        return
+    behind = header.base_offset
     try:
-        return [{**_content(each, most_bytes), **about} for each in batch.records()]
+        for each in batch.records(budget):
+            behind = each.offset + 1
+            if each.offset >= begin:
+                yield {**_content(each, most_bytes), **about}
     except Refused as broken:
-        row = {"offset": header.base_offset, "kind": "broken", "error": str(broken)}
-        return [{**row, "timestamp_ms": header.max_timestamp_ms, **about}]
+        row = {"offset": behind, "kind": "broken", "error": str(broken)}
+        yield {**row, "timestamp_ms": header.max_timestamp_ms, **about}
 
 
 def _content(record: Record, most_bytes: int) -> Row:

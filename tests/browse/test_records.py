@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from ottla.browse.local_http import Failure
-from ottla.browse.log_reads import Limits, LogReader
-from ottla.browse.records import newer_page, older_page
+from ottla.browse.log_reads import Batch, Budget, Limits, LogReader
+from ottla.browse.records import newer_page, older_page, record_row
 from ottla.client.cluster_client import Client
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import produce
 from ottla.protocol.batch import Compression
+from ottla.protocol.records import Record
 from ottla.testing import Ottla
 
 from .viewers import Viewer, content, plain, transaction
@@ -154,6 +155,54 @@ def test_a_batch_that_grows_too_large_is_not_opened(client: Client, topic: str) 
     first, second = older_page(reader, None, 10).rows
     assert (first["kind"], second["kind"]) == ("broken", "record")
     assert "too large" in str(first["error"])
+
+
+def test_a_batch_of_too_many_records_is_not_opened(client: Client, topic: str) -> None:
+    produce(client, topic, [OutgoingRecord(b"")] * 100, compression=Compression.GZIP)
+    (row,) = older_page(LogReader(client, (topic, 0), 1, Limits(opened_records=99)), None, 10).rows
+    assert (row["kind"], row["offset"]) == ("broken", 0)
+    assert len(older_page(LogReader(client, (topic, 0), 1), None, 10).rows) == 10
+
+
+def test_a_page_opens_a_bounded_part_of_small_batches_that_grow(
+    client: Client, viewer: Viewer, topic: str
+) -> None:
+    for _ in range(12):
+        produce(client, topic, [OutgoingRecord(b"x" * 900_000)], compression=Compression.GZIP)
+    newest = [each["offset"] for each in viewer.see("records", topic=topic)["rows"]]
+    assert newest == list(range(newest[0], 12))
+    assert newest[0] > 0
+    page = viewer.see("records", topic=topic, start=0)
+    assert [each["offset"] for each in page["rows"]] == list(range(page["newer"]))
+    assert 0 < page["newer"] < 12
+
+
+class CountedBatch(Batch):
+    """Keeps the offsets of the records that are taken out of it."""
+
+    taken: ClassVar[list[int]] = []
+
+    def records(self, budget: Budget | None = None) -> Iterator[Record]:
+        for each in super().records(budget):
+            self.taken.append(each.offset)
+            yield each
+
+
+class CountedReader(LogReader):
+    """Reads counted batches."""
+
+    def read(self, offset: int, budget: Budget) -> list[Batch]:
+        return [CountedBatch(*each) for each in super().read(offset, budget)]
+
+
+def test_a_page_ends_in_the_middle_of_a_batch_of_very_many_records(
+    client: Client, topic: str
+) -> None:
+    produce(client, topic, [OutgoingRecord(b"")] * 5000, compression=Compression.GZIP)
+    rows = newer_page(CountedReader(client, (topic, 0), 1), 0, 10).rows
+    assert [each["offset"] for each in rows] == list(range(10))
+    assert record_row(CountedReader(client, (topic, 0), 1), 3)["offset"] == 3
+    assert CountedBatch.taken == [*range(11), *range(4)]
 
 
 def test_a_fate_whose_marker_is_too_far_is_not_guessed(client: Client, topic: str) -> None:
