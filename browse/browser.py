@@ -24,6 +24,7 @@ FRESH_S: Final = 2.0
 """An answer is given again for so long."""
 _MOST_ANSWERS: Final = 64
 _PATIENCE_S: Final = 20.0
+_END_S: Final = 1.0
 _Answer = TypeVar("_Answer")
 
 
@@ -89,11 +90,15 @@ class Browser:
         return found
 
     def close(self) -> None:
-        """Close the connections."""
-        with self._turn:
+        """Close the connections, unless a question to a silent cluster keeps them."""
+        if not self._turn.acquire(timeout=_END_S):
+            return
+        try:
             if self._client is not None:
                 self._client.close()
                 self._client = None
+        finally:
+            self._turn.release()
 
     @contextmanager
     def _asking(self) -> Iterator[Client]:

@@ -209,7 +209,10 @@ class _Request(BaseHTTPRequestHandler):
     def _asked(self) -> Asked:
         data = self._body()
         self._check_sender()
-        parts = urlsplit(self.path)
+        try:
+            parts = urlsplit(self.path)
+        except ValueError:
+            raise Failure(400, "the target of the request is no URL") from None
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         content_type = self.headers.get_content_type()
         return Asked(self.command, unquote(parts.path), query, data, content_type)

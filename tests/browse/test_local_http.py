@@ -104,6 +104,13 @@ def test_the_server_goes_on_after_an_answer_that_failed(served: Served) -> None:
     assert served.send("GET", "/x")[0].status == 200
 
 
+def test_a_target_that_is_no_url_is_the_fault_of_its_sender(served: Served) -> None:
+    with socket.create_connection(read_address(served.server.address), timeout=30) as connection:
+        connection.sendall(b"GET http://[/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert served.bugs == []
+
+
 def test_the_page_runs_its_own_program_alone_and_asks_this_server_alone(served: Served) -> None:
     answer, data = served.send("GET", "/")
     assert (answer.status, answer.getheader("Content-Type")) == (200, "text/html; charset=utf-8")
