@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { pathOf, send, useAnswer } from "./asking";
 import { Answer, Facts, Failed, hash, Mark, ON_PAGE, Producer, Table, Time, type Tone } from "./parts";
 import { Why } from "./why";
-import { type Content, count, hexOf, isText, jsonOf, preview, shown, shownLines, size, textOf } from "./text";
+import { bytesOf, type Content, count, hexOf, isText, jsonOf, preview, shown, shownLines, size, textOf } from "./text";
 
 interface Row {
   offset: number;
@@ -154,7 +154,8 @@ function Whole({ topic, partition, row }: { topic: string; partition: number; ro
   const [whole, setWhole] = useState<Row | null>(null);
   const [error, setError] = useState("");
   const shownRow = whole ?? row;
-  const isCut = [row.key, row.value].some((each) => each && each.base64.length < (each.size_bytes * 4) / 3 - 4);
+  const isCut = [row.key, row.value].some(isPart);
+  const isLong = [shownRow.key, shownRow.value, ...(shownRow.headers ?? []).map((each) => each.value)].some(isPart);
   const load = async () => {
     try {
       setWhole(await send<Row>("GET", pathOf("/browse/record", { topic, partition, offset: row.offset })));
@@ -165,6 +166,7 @@ function Whole({ topic, partition, row }: { topic: string; partition: number; ro
   return (
     <div class="record">
       {isCut && !whole && <button onClick={load}>Load the whole record</button>}
+      {isLong && (whole || !isCut) && <p class="hint">It is long: of some contents only the beginning is shown.</p>}
       <Failed text={error} />
       <Viewer name="Key" content={shownRow.key ?? null} />
       <Viewer name="Value" content={shownRow.value ?? null} />
@@ -173,6 +175,11 @@ function Whole({ topic, partition, row }: { topic: string; partition: number; ro
       ))}
     </div>
   );
+}
+
+/** Whether only the beginning of a content is there. */
+function isPart(content: Content | null | undefined): boolean {
+  return !!content && bytesOf(content).length < content.size_bytes;
 }
 
 function Viewer({ name, content }: { name: string; content: Content | null }) {
