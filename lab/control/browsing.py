@@ -78,16 +78,16 @@ class NodeClient(Client):
     """A client of the nodes of this process, for a thread beside the event loop.
 
     Args:
-        served: the nodes and their sockets.
+        served: the nodes and their sockets, as they are at each question: other processes join
+            with nodes of theirs, and come back with new ones.
         loop: of the nodes.
     """
 
     def __init__(self, served: Mapping[Node, NodeSockets], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__("", 0, connects=False)
-        self._nodes = {node.node_id: node for node in served}
+        self._served = served
         self._loop = loop
-        self._dispatches = {node.node_id: Dispatch(node, _layers(node)) for node in served}
-        self._infos = {node.node_id: _info(node, door) for node, door in served.items()}
+        self._doors: dict[Node, tuple[Dispatch, ConnectionInfo]] = {}
         self._asked = 0
 
     def ask(
@@ -100,26 +100,39 @@ class NodeClient(Client):
     ) -> Any:
         """As that of a client. Raises NoAnswer: the node is stopped, or its answer takes long."""
         version = version or self.highest_versions.get(api_key, VERSIONS.get(api_key, 0))
-        if node_id is None:
-            node_id = next((each.node_id for each in self._nodes.values() if each.runs), None)
-        if node_id is None or not self._nodes[node_id].runs:
-            raise NoAnswer("no node runs" if node_id is None else f"node {node_id} is stopped")
+        node = self._running(node_id)
         self._asked += 1
         frame = request_frame(api_key, version, self._asked, _CLIENT_ID, body)
-        later = asyncio.run_coroutine_threadsafe(self._exchange(node_id, frame), self._loop)
+        later = asyncio.run_coroutine_threadsafe(self._exchange(node, frame), self._loop)
         try:
             reply = later.result(_ANSWER_S)
         except TimeoutError:
             later.cancel()
-            raise NoAnswer(f"node {node_id}: no answer within {_ANSWER_S:.0f} s") from None
+            raise NoAnswer(f"node {node.node_id}: no answer within {_ANSWER_S:.0f} s") from None
         except (Malformed, Disconnect) as refused:
-            raise NoAnswer(f"node {node_id}: {refused}") from None
+            raise NoAnswer(f"node {node.node_id}: {refused}") from None
         return read_answer(api_key, version, self._asked, reply[_SIZE_BYTES:])
 
-    async def _exchange(self, node_id: int, frame: bytearray) -> bytes:
+    def _running(self, node_id: int | None) -> Node:
+        """A node that runs; None: any. Raises NoAnswer."""
+        for node in list(self._served):
+            if node.runs and node_id in (None, node.node_id):
+                return node
+        raise NoAnswer("no node runs" if node_id is None else f"node {node_id} is stopped")
+
+    def _door(self, node: Node) -> tuple[Dispatch, ConnectionInfo]:
+        """What serves requests to a node, and the connection that they come by."""
+        if node not in self._doors:
+            self._doors = {each: door for each, door in self._doors.items() if each in self._served}
+            info = _info(node, self._served[node])
+            self._doors[node] = Dispatch(node, _layers(node)), info
+        return self._doors[node]
+
+    async def _exchange(self, node: Node, frame: bytearray) -> bytes:
         """The frame of an answer, in the event loop of the nodes."""
         request = memoryview(frame)[_SIZE_BYTES:]
-        _, reply = self._dispatches[node_id].serve(request, self._infos[node_id])
+        dispatch, info = self._door(node)
+        _, reply = dispatch.serve(request, info)
         if isinstance(reply, asyncio.Future):
             reply = await reply
         if reply is None:

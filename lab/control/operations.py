@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
@@ -209,9 +210,17 @@ for _each in OPERATIONS:
     _find(_each)
 
 
-@cache
+_ADDING: Final = threading.Lock()
+
+
 def _add_questions() -> None:
     """Add the questions of the page, which are imported with the first of them."""
+    with _ADDING:  # `cache` alone lets two threads in
+        _add_questions_once()
+
+
+@cache
+def _add_questions_once() -> None:
     from .browsing import operations_of_page
 
     for each in operations_of_page():
@@ -223,7 +232,7 @@ def operation_for(method: str, path: str) -> tuple[ControlOperation, dict[str, i
     """The operation of a method and a path, with the numbers of the path. Raises Failure."""
     if path.startswith(_QUESTIONS):
         _add_questions()
-    for expression, by_method in _BY_PATH.values():
+    for expression, by_method in list(_BY_PATH.values()):  # other threads may add questions
         found = expression.fullmatch(path)
         if found is not None:
             wanted = "GET" if method == "HEAD" else method
