@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Any, Final
 
 from ..trace.events import Event, fields_of
@@ -69,14 +70,30 @@ class _Tracks:
     def __init__(self) -> None:
         self._numbers: dict[tuple[Lane, int], int] = {}
         self._ends_us: dict[Lane, list[int]] = defaultdict(list)
+        # Numbers of tracks by lane: taken, with the ends of their last slices, and free again.
+        self._taken: dict[Lane, list[tuple[int, int]]] = defaultdict(list)
+        self._free: dict[Lane, list[int]] = defaultdict(list)
 
     def of(self, lane: Lane, at_us: int, until_us: int) -> Line:
         """The process and thread, as the format calls them, of a slice."""
-        ends = self._ends_us[lane]
-        slot = next((each for each, end_us in enumerate(ends) if end_us <= at_us), len(ends))
-        ends[slot : slot + 1] = [until_us]
+        slot = self._slot(lane, at_us)
+        self._ends_us[lane][slot] = until_us
+        heappush(self._taken[lane], (until_us, slot))
         number = self._numbers.setdefault((lane, slot), len(self._numbers) + 1)
         return {"pid": _PROCESSES[lane.kind], "tid": number}
+
+    def _slot(self, lane: Lane, at_us: int) -> int:
+        """The first track of a lane that is free at a time, which may be before the last one's."""
+        ends, taken, free = self._ends_us[lane], self._taken[lane], self._free[lane]
+        while taken and taken[0][0] <= at_us:
+            heappush(free, heappop(taken)[1])
+        while free:
+            slot = heappop(free)
+            if ends[slot] <= at_us:
+                return slot
+            heappush(taken, (ends[slot], slot))
+        ends.append(0)
+        return len(ends) - 1
 
     def names(self) -> Iterator[Line]:
         """The events that name the tracks."""

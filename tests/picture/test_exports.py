@@ -6,8 +6,9 @@ import json
 import re
 from typing import Any
 
+from ottla.picture.lanes import Lane
 from ottla.picture.otlp import otlp_of
-from ottla.picture.perfetto import perfetto_of
+from ottla.picture.perfetto import _Tracks, perfetto_of
 
 from .traces import Trace, copied
 
@@ -73,3 +74,31 @@ def test_each_track_has_a_name_and_each_flow_both_ends() -> None:
     assert used <= named
     flows = [(each["ph"], each["id"]) for each in found if each["ph"] in "sf"]
     assert sorted(flows) == [("f", 1), ("f", 2), ("s", 1), ("s", 2)]
+
+
+class Counted(int):
+    """A time that counts how often it is compared."""
+
+    compared = 0
+
+    def __le__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) <= other
+
+    def __lt__(self, other: int) -> bool:
+        Counted.compared += 1
+        return int(self) < other
+
+
+def test_requests_of_one_moment_find_their_tracks_without_a_look_at_all_of_them() -> None:
+    """As in a trace of a broker whose clock stands still."""
+    tracks, lane = _Tracks(), Lane("client", "a")
+    found = [tracks.of(lane, 0, Counted(1))["tid"] for _ in range(2000)]
+    assert found == list(range(1, 2001))
+    assert Counted.compared < 2000 * 20
+
+
+def test_a_track_is_used_again_once_it_is_free_also_after_a_step_back_of_the_clock() -> None:
+    tracks, lane = _Tracks(), Lane("client", "a")
+    spans = [(0, 10), (5, 8), (10, 20), (8, 9), (6, 30), (20, 21), (9, 10), (30, 31)]
+    assert [tracks.of(lane, *span)["tid"] for span in spans] == [1, 2, 1, 2, 3, 1, 2, 1]
