@@ -108,7 +108,7 @@ def _traced(oracle: Oracle, trace: str) -> int:
     """Pass what the clients of a trace did; a record's value is its place."""
     from ..trials.torture.ledger import operations_of
 
-    with nullcontext(sys.stdin) if trace == "-" else Path(trace).open(encoding="utf-8") as lines:
+    with nullcontext(sys.stdin) if trace == "-" else Path(trace).open("rb") as lines:
         events = list(of_one_broker(read_trace(lines)))
     operations = 0
     for operation in operations_of(events):

@@ -126,7 +126,7 @@ def _objects(file: str, control: str) -> list[dict[str, Any]]:
     try:
         if file == "-":
             return list(read_objects(sys.stdin))
-        with Path(file).open(encoding="utf-8") as lines:
+        with Path(file).open("rb") as lines:
             return list(read_objects(lines))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"trace show {about(file, wrong)}") from None

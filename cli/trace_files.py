@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Annotated, Final
@@ -103,9 +104,9 @@ def _parquet(
     with ExitStack() as files:
         try:
             if file == "-":
-                lines: IO[str] = sys.stdin
+                lines: Iterable[str | bytes] = sys.stdin
             else:
-                lines = files.enter_context(Path(file).open(encoding="utf-8"))
+                lines = files.enter_context(Path(file).open("rb"))
             if file != "-" and out.exists() and out.samefile(file):
                 raise CannotRun(f"{out} is the file that is read")
             rows = write(read_trace(lines), out)

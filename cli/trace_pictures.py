@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import IO, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -62,7 +63,8 @@ def _view(
         if not no_browser:
             import webbrowser
 
-            webbrowser.open(address)
+            # Some browsers of a terminal do not return before they have the page.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -147,8 +149,7 @@ def _read(file: str, command: str, make: Callable[[Iterable[Event]], _Made]) -> 
     try:
         if file == "-":
             return make(read_trace(sys.stdin))
-        lines: IO[str]
-        with Path(file).open(encoding="utf-8") as lines:
+        with Path(file).open("rb") as lines:
             return make(read_trace(lines))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"{command} {about(file, wrong)}") from None

@@ -21,8 +21,8 @@ def read_trace(lines: Iterable[str | bytes]) -> Iterator[Event]:
 
 
 def read_file(file: Path) -> Iterator[Event]:
-    """The events of a file, as `read_trace`. Raises BrokenTrace, OSError, UnicodeDecodeError."""
-    with file.open(encoding="utf-8") as lines:
+    """The events of a file, as `read_trace`. Raises BrokenTrace, OSError."""
+    with file.open("rb") as lines:  # a text would break where a character is cut
         yield from read_trace(lines)
 
 

@@ -57,6 +57,40 @@ def test_export_writes_json(
     assert json.loads(out.read_text()) == printed
 
 
+@pytest.mark.parametrize(
+    "words", [["show"], ["show", "--html", "OUT"], ["export", "--format", "otlp"]]
+)
+def test_a_trace_whose_last_line_is_cut_inside_a_character_is_read(
+    words: list[str], trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with trace.open("ab") as file:
+        file.write('{"seq": 2, "client_id": "é'.encode()[:-1])
+    words = [str(tmp_path / "out.html") if each == "OUT" else each for each in words]
+    assert main(["trace", words[0], str(trace), *words[1:]]) == 0
+    assert capsys.readouterr().err == ""
+
+
+FETCHES = """
+import sys, urllib.request
+print("seen", urllib.request.urlopen(sys.argv[1], timeout=5).status, flush=True)
+"""
+
+
+def test_view_serves_a_browser_that_ends_only_with_its_page(trace: Path, tmp_path: Path) -> None:
+    script = tmp_path / "browser.py"
+    script.write_text(FETCHES)
+    environment = {**os.environ, "BROWSER": f"{sys.executable} {script} %s"}
+    command = [sys.executable, "-m", "ottla", "trace", "view", str(trace), "--json"]
+    viewer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert viewer.stdout is not None
+        assert "address" in json.loads(viewer.stdout.readline())
+        assert viewer.stdout.readline() == "seen 200\n"
+    finally:
+        viewer.kill()
+        viewer.communicate()
+
+
 def test_view_serves_the_page_to_this_host_alone_until_it_is_interrupted(trace: Path) -> None:
     command = [sys.executable, "-m", "ottla", "trace", "view", str(trace), "--no-browser", "--json"]
     viewer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
