@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -20,6 +21,7 @@ from . import lines
 _CONNECT_MS: Final = 5_000
 _RETRY_MS: Final = 200
 _LEAST_BEAT_MS: Final = 10
+_LEAST_SILENCE_MS: Final = 1_000
 _STOP_MS: Final = 30_000
 _CHUNK_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
@@ -135,11 +137,22 @@ class Member:
             self._said = event
             _log.warning(event, node=self._config.node_id, **fields)
 
+    def _limit_silence(self, writer: asyncio.StreamWriter) -> None:
+        """Let the system end a connection whose other end is away without a word.
+
+        `alive` has no answer; what counts is that the other machine acknowledges its bytes.
+        """
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            limit_ms = max(self._config["broker.session.timeout.ms"], _LEAST_SILENCE_MS)
+            connected = writer.get_extra_info("socket")
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
+
     async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sections = {
             name: [[each.name, each.flag, dict(each.options)] for each in modules]
             for name, modules in self._config.login_sections.items()
         }
+        self._limit_silence(writer)
         writer.write(
             lines.line(
                 "join",

@@ -83,3 +83,15 @@ async def test_a_client_that_resets_its_connection_at_once_is_no_fault(
         assert await reader.read() == b""  # the leader takes no clients; the others came before
         writer.close()
     assert not [each for each in caplog.records if each.levelname == "ERROR"]  # of asyncio
+
+
+@in_a_loop
+async def test_a_leader_that_is_away_without_a_word_is_noticed_after_the_session_timeout() -> None:
+    """As after the loss of a network: the system itself would try for a quarter of an hour."""
+    async with joined() as (_, member):
+        writer = member._writer
+        assert writer is not None
+        limit = writer.get_extra_info("socket").getsockopt(
+            socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT
+        )
+        assert limit == 9_000
