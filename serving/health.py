@@ -149,7 +149,7 @@ def health_of(name: str, *, as_json: bool) -> int:
         _print_json({"healthy": is_healthy, **nodes})
     elif is_healthy:
         places = ", ".join(f"{each['host']}:{each['port']}" for each in found["nodes"])
-        sys.stdout.write(f"{places} is healthy\n")
+        sys.stdout.write(f"{places or 'the controller'} is healthy\n")
     if not is_healthy:
         sys.stderr.write(f"ottla: {trouble}\n")
     return 0 if is_healthy else 1

@@ -49,6 +49,13 @@ def test_a_broker_that_is_ready_is_healthy(here: str, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out) == {"healthy": True, "nodes": OK["nodes"]}
 
 
+def test_a_controller_without_listeners_for_clients_is_healthy(
+    here: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asyncio.run(health_while(here, OK | {"nodes": []})) == 0
+    assert capsys.readouterr().out == "the controller is healthy\n"
+
+
 def test_a_broker_that_is_not_ready_says_why(here: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert asyncio.run(health_while(here, FAILING, as_json=True)) == 1
     printed = capsys.readouterr()
