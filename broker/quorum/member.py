@@ -23,6 +23,7 @@ _RETRY_MS: Final = 200
 _LEAST_BEAT_MS: Final = 10
 _LEAST_SILENCE_MS: Final = 1_000
 _STOP_MS: Final = 30_000
+_LAST_ANSWERS_MS: Final = 2_000
 _CHUNK_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 _LOST: Final = "the process that runs the cluster does not answer"
@@ -180,7 +181,9 @@ class Member:
                 self._config.node_id, self.addresses, self.leader, answer.text("cluster_id")
             )
             self._on_joined(joined)
-            if await reader.readline() != lines.STOPPED:
+            if await reader.readline() == lines.STOPPED:
+                await self._pass_last_answers_on()
+            else:
                 self._say(_LOST, address=self.leader)
         finally:
             beat.cancel()
@@ -204,11 +207,21 @@ class Member:
             serving = partial(self._serve_client, listener.name)
             self._servers.append(await asyncio.start_server(serving, sock=each, backlog=_BACKLOG))
 
-    def _refuse(self) -> None:
-        """Accept no more clients, and end the connections of those that are here."""
+    async def _pass_last_answers_on(self) -> None:
+        """Wait until clients have what the node has answered, and its ends of connections."""
+        self._accept_no_more()
+        with suppress(TimeoutError):
+            async with within_ms(self._clock, _LAST_ANSWERS_MS):
+                await asyncio.gather(*self._clients, return_exceptions=True)
+
+    def _accept_no_more(self) -> None:
         for server in self._servers:
             server.close()
         self._servers.clear()
+
+    def _refuse(self) -> None:
+        """Accept no more clients, and end the connections of those that are here."""
+        self._accept_no_more()
         for client in [*self._clients]:
             client.cancel()
 
@@ -220,6 +233,8 @@ class Member:
         self._clients.add(task)
         try:
             await self._pass_on(listener, reader, writer)
+            writer.close()
+            await writer.wait_closed()  # what is passed on has left this process
         except (OSError, TimeoutError, asyncio.CancelledError):
             pass  # the client sees the end of its connection
         finally:

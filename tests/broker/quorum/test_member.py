@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from ottla.broker.clock import SystemClock
-from ottla.broker.quorum.lines import ALIVE, STOP, line
+from ottla.broker.quorum.lines import ALIVE, OK, STOP, STOPPED, line, read_line
 from ottla.broker.quorum.member import Member
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.quorum import Part, Place
@@ -22,19 +22,36 @@ SETTINGS = {"node.id": "2", "listeners": "PLAINTEXT://127.0.0.1:0"}
 
 
 class Leader:
-    """Lets each process join; its end is that of the connection."""
+    """Lets each process join; its end is that of the connection.
+
+    Attributes:
+        last_answer: what a client gets when the process stops; None: it takes no clients, and ends
+            without a word.
+    """
 
     def __init__(self) -> None:
+        self.last_answer: bytes | None = None
+        self.has_client = asyncio.Event()
+        self._client: asyncio.StreamWriter
         self.said: list[bytes] = []
         self.tasks: set[asyncio.Task[None] | None] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.tasks.add(asyncio.current_task())
-        await reader.readline()
+        begins = read_line(await reader.readline())
+        if begins.text("kind") == "forward" and self.last_answer is not None:
+            self._client = writer
+            writer.write(OK)
+            self.has_client.set()
+            return
         writer.write(line("joined", key="key", cluster_id="cluster"))
         while (said := await reader.readline()) == ALIVE:
             pass
         self.said.append(said)
+        if self.last_answer is not None:
+            self._client.write(self.last_answer)
+            self._client.close()
+            writer.write(STOPPED)
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
@@ -95,3 +112,15 @@ async def test_a_leader_that_is_away_without_a_word_is_noticed_after_the_session
             socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT
         )
         assert limit == 9_000
+
+
+@in_a_loop
+async def test_clients_get_long_answers_that_come_just_before_the_stop() -> None:
+    async with joined() as (leader, member):
+        leader.last_answer = bytes(1_000_000)
+        reader, writer = await asyncio.open_connection(*member.addresses[0])
+        await leader.has_client.wait()
+        reading = asyncio.create_task(reader.read())
+        await member.stop()
+        assert await reading == leader.last_answer
+        writer.close()
