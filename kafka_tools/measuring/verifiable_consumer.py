@@ -75,6 +75,11 @@ class Consumer:
         self._ends: dict[int, int] = {}
 
     @property
+    def partitions(self) -> tuple[int, ...]:
+        """The partitions that it reads."""
+        return self._member.partitions
+
+    @property
     def is_done(self) -> bool:
         """Whether --max-messages have been taken."""
         most: int = self._given.max_messages
@@ -100,6 +105,8 @@ class Consumer:
             if self._given.enable_autocommit:
                 self._commit_quietly(change.revoked)
             print_event("partitions_revoked", partitions=_places(topic, change.revoked))
+            for index in change.revoked:  # another member may read on before it comes back
+                self._ends.pop(index, None)
         self._member.accept()
         self._left = []
         kept = {

@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+from ottla.client.admin.topics import create_topic
+from ottla.client.cluster_client import Client
+from ottla.client.record_batch import OutgoingRecord
+from ottla.client.record_producer import produce
 from ottla.kafka_tools.__main__ import main
 from ottla.kafka_tools.measuring import verifiable_consumer
 from ottla.testing import running_broker
@@ -167,3 +171,53 @@ def test_a_member_without_partitions_waits_between_polls() -> None:
     idle, asked = Idle(), Asked()
     verifiable_consumer.consume_until(idle, asked)
     assert (idle.polls, asked.waits) == (3, 3)
+
+
+def test_a_partition_that_comes_back_is_read_from_its_committed_offset(
+    bootstrap: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--bootstrap-server", bootstrap, "--topic", "moved", "--group-id", "both"]
+    given = verifiable_consumer.options().parse_args([*words, "--verbose"])
+    with connected(bootstrap) as client, connected(bootstrap) as other:
+        create_topic(client, "moved", partitions=2, replication_factor=1)
+        first = verifiable_consumer.Consumer(client, given)
+        second = verifiable_consumer.Consumer(other, given)
+        read: list[tuple[int, int]] = []
+
+        def step_until(*members: verifiable_consumer.Consumer, count: int) -> None:
+            """Step until so many records have been read since the test began."""
+            while len(read) < count:
+                for each in members:
+                    each.step()
+                events = map(event_of, capfd.readouterr().out.splitlines())
+                read.extend(
+                    (each["partition"], each["offset"])
+                    for each in events
+                    if each["name"] == "record_data"
+                )
+
+        produce_to_each(client)
+        step_until(first, count=2)
+        while len(first.partitions) + len(second.partitions) != 2 or not second.partitions:
+            first.step()
+            second.step()
+        produce_to_each(client)
+        step_until(first, second, count=4)
+        second.close()
+        while len(first.partitions) != 2:
+            first.step()
+        produce_to_each(client)
+        step_until(first, count=6)
+        first.close()
+    assert sorted(read) == [(index, offset) for index in range(2) for offset in range(3)]
+
+
+def connected(bootstrap: str) -> Client:
+    host, _, port = bootstrap.rpartition(":")
+    return Client(host, int(port))
+
+
+def produce_to_each(client: Client) -> None:
+    """One record to each partition."""
+    for index in range(2):
+        produce(client, "moved", [OutgoingRecord(b"record", partition=index)])
