@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from ottla.client.admin.groups import describe_group
 from ottla.client.admin.topics import create_topic
 from ottla.client.cluster_client import Client
+from ottla.client.group_member import GroupMember
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import produce
 from ottla.kafka_tools.__main__ import main
@@ -221,3 +223,31 @@ def produce_to_each(client: Client) -> None:
     """One record to each partition."""
     for index in range(2):
         produce(client, "moved", [OutgoingRecord(b"record", partition=index)])
+
+
+def test_a_consumer_that_commits_at_the_end_alone_joins_again_when_it_is_removed(
+    bootstrap: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--bootstrap-server", bootstrap, "--topic", "kept", "--group-id", "kept"]
+    given = verifiable_consumer.options().parse_args([*words, "--enable-autocommit"])
+    with connected(bootstrap) as client:
+        create_topic(client, "kept", partitions=1, replication_factor=1)
+        produce(client, "kept", [OutgoingRecord(b"record")])
+        consumer = verifiable_consumer.Consumer(client, given)
+        while "records_consumed" not in capfd.readouterr().out:
+            consumer.step()
+        remove_consumer(client, "kept")
+        while consumer.partitions:
+            consumer.step()
+        while not consumer.partitions:
+            consumer.step()
+        remove_consumer(client, "kept")
+        consumer.close()
+
+
+def remove_consumer(client: Client, group_id: str) -> None:
+    """Let the coordinator forget the only member of a group, as if its session had expired."""
+    (member,) = describe_group(client, group_id).members
+    twin = GroupMember(client, group_id, "kept")
+    twin.member_id, twin.member_epoch = member.member_id, 1
+    twin.leave()
