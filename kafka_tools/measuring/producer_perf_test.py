@@ -155,7 +155,7 @@ def _produce(client: Client, given: argparse.Namespace) -> None:
             time.sleep(max(0.0, start_s + sent / given.throughput - time.monotonic()))
         began_s = time.monotonic()
         if transaction is not None:
-            transaction.produce(given.topic, batch)
+            transaction.produce(given.topic, batch, compression=given.compression)
         else:
             produce(client, given.topic, batch, acks=given.acks, compression=given.compression)
         now_s = time.monotonic()
