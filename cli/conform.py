@@ -239,12 +239,13 @@ def _write_pictures(results: Sequence[Result], traces: Path | None, html: Path) 
     folder = pictures_of(html)
     for each in results:
         trace = None if traces is None else traces / f"{each.name}.jsonl"
-        if trace is None or not trace.exists():
-            continue  # the program did not come so far
+        page = folder / picture_name(each.name)
         broken = "\n".join(found.rule_id for found in each.findings if found.violated)
         try:
+            if trace is None or not trace.exists():  # the program did not come so far
+                page.unlink(missing_ok=True)  # of an earlier run
+                continue
             folder.mkdir(exist_ok=True)
-            page = folder / picture_name(each.name)
             write_page(read_file(trace), page, title=each.name, failure=broken or None)
         except (OSError, BrokenTrace) as failed:
             raise CannotRun(f"conform --html {about(html, failed)}") from None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["ottla.testing.pytest_spark"]
 
 _SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
-_WAS_ON: Final[pytest.StashKey[bool]] = pytest.StashKey()
+_WAS: Final[pytest.StashKey[tuple[bool, str]]] = pytest.StashKey()
 _MARKS: Final[pytest.StashKey[Mapping[Ottla, Mark]]] = pytest.StashKey()
 _LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
 _USED: Final[pytest.StashKey[set[str]]] = pytest.StashKey()
@@ -106,8 +106,10 @@ def pytest_configure(config: pytest.Config) -> None:
     _settings(config)
     _nodes(config)
     _releases(config)
-    config.stash[_WAS_ON] = story_mode.is_on
+    config.stash[_WAS] = (story_mode.is_on, story_mode.folder)
     story_mode.is_on = _trace(config) != "off"
+    if story_mode.is_on:
+        story_mode.folder = str(_report_folder(config))
     scope = config.getini("ottla_broker_scope")
     if scope not in _SCOPES:
         raise pytest.UsageError(f"ottla_broker_scope={scope}: one of {', '.join(_SCOPES)}")
@@ -115,7 +117,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave the process as it was, in which another run of pytest may go on."""
-    story_mode.is_on = config.stash.get(_WAS_ON, False)
+    if _WAS in config.stash:
+        story_mode.is_on, story_mode.folder = config.stash[_WAS]
 
 
 def _trace(config: pytest.Config) -> str:

@@ -8,3 +8,5 @@ from __future__ import annotations
 
 MODES = ("off", "on-failure", "always")
 is_on = False
+folder = "ottla-report"
+"""Gets the pages that no report of pytest writes."""

@@ -110,6 +110,22 @@ def test_all_tests_leave_their_stories_in_the_folder_that_is_given(
     assert not story_mode.is_on  # this process goes on without
 
 
+def test_pages_that_no_report_writes_go_into_the_folder_that_is_given(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile("""
+        from pathlib import Path
+        from ottla.testing import story_mode
+
+        def test_it():
+            assert Path(story_mode.folder) == Path("there").absolute()
+    """)
+    options = ("-o", "asyncio_default_fixture_loop_scope=function", "-p", "no:cacheprovider")
+    given = ("--ottla-trace", "on-failure", "--ottla-report", "there")
+    pytester.runpytest_inprocess(*options, *given).assert_outcomes(passed=1)
+    assert story_mode.folder == "ottla-report"
+
+
 def test_a_wrong_value_of_the_option_is_refused(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
     result = pytester.runpytest_inprocess("--ottla-trace", "sometimes")

@@ -131,11 +131,11 @@ def _page_of(outcome: RunOutcome, application: Application) -> str:
     if not story_mode.is_on:
         return ""
     test = "-".join(application.command[-2:])
-    page = Path("ottla-report", f"{file_name(test)}.torture.html").absolute()
+    page = Path(story_mode.folder, f"{file_name(test)}.torture.html").absolute()
     try:
-        page.parent.mkdir(exist_ok=True)
+        page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(picture(outcome, test), encoding="utf-8")
-    except OSError as failed:
+    except Exception as failed:  # the broken promise is what matters
         return f"\nthe page cannot be written: {failed}"
     return f"\nopen {page}"
 

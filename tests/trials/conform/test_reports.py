@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from ottla.cli.conform import _write_pictures
 from ottla.trials.conform.file_reports import as_json, as_junit
 from ottla.trials.conform.findings import Breach, Finding, Result, exit_status, in_all
-from ottla.trials.conform.html_report import as_html
+from ottla.trials.conform.html_report import as_html, picture_name, pictures_of
 from ottla.trials.conform.text_report import print_scenarios
 
 BREACH = Breach("It is <wrong>.", "a client", (1, 2), ("line <1>", "line 2"))
@@ -66,3 +68,13 @@ def test_the_files_name_scenarios_that_were_not_judged_to_their_end() -> None:
     assert [each.get("errors") for each in (calm, broken, hung)] == ["0", "0", "1"]
     assert [each.text for each in hung.iter("error")] == ["last & least"]
     assert [each.text for each in broken.iter("failure")] == ["It is <wrong>.\nline <1>\nline 2"]
+
+
+def test_a_picture_of_an_earlier_run_is_not_linked(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    pictures_of(page).mkdir()
+    old = pictures_of(page) / picture_name("calm")
+    old.write_text("of an earlier run")
+    assert "calm.html" in as_html([CALM], "x", page)
+    _write_pictures([CALM], pictures_of(page), page)
+    assert "calm.html" not in as_html([CALM], "x", page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ async def copies_aborted_records(bootstrap: str, transactional_id: str) -> None:
     app.run(bootstrap, transactional_id, "uncommitted")
 
 
+@pytest.fixture
+def told() -> Iterator[None]:
+    """Failing tests leave their stories, as the plugin sets it."""
+    before = story_mode.is_on, story_mode.folder
+    story_mode.is_on = True
+    yield
+    story_mode.is_on, story_mode.folder = before
+
+
 def test_a_right_function_passes() -> None:
     copies_exactly_once()
 
@@ -43,15 +53,20 @@ def test_a_wrong_function_fails_with_the_scenario_and_its_timeline() -> None:
 
 
 def test_a_failing_function_names_its_page_if_stories_are_wanted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, told: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(story_mode, "is_on", True)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PromiseBroken) as broken:
         copies_aborted_records()
     (page,) = (tmp_path / "ottla-report").iterdir()
     assert str(broken.value).endswith(f"\nopen {page}")
     assert "copies_aborted_records</title>" in page.read_text()
+
+
+def test_a_page_that_cannot_be_written_hides_no_broken_promise(tmp_path: Path, told: None) -> None:
+    story_mode.folder = f"{tmp_path}/there/in\0valid"
+    with pytest.raises(PromiseBroken, match="the page cannot be written: "):
+        copies_aborted_records()
 
 
 @ottla.torture(runs=2, copies=1, without=ALONE)
