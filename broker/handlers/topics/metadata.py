@@ -203,7 +203,7 @@ async def _missing(
         try:
             if (failed := await finish_deletion(node, name)) is not None:
                 raise failed
-            node.controller.auto_create_topic(name, beside=made)
+            node.controller.auto_create_topic(name, node.config, beside=made)
         except Refused as refused:  # the answer is that it does not exist in either case
             log_refused_topic(context, name, refused)
     return {

@@ -441,11 +441,23 @@ class Controller:
             configs=configs,
         )
 
-    def auto_create_topic(self, name: str, beside: Container[str] = ()) -> Topic:
-        """Create a topic that a client wants to use; raises like `create_topic`."""
+    def auto_create_topic(
+        self, name: str, asked: BrokerConfig, beside: Container[str] = ()
+    ) -> Topic:
+        """Create a topic that a client wants to use; raises like `create_topic`.
+
+        Args:
+            asked: see `create_internal_topic`.
+            beside: see `Catalog.check_free`.
+        """
         if name in INTERNAL_TOPICS:
-            return self.create_internal_topic(name)
-        return self.create_topic(name, beside=beside)
+            return self.create_internal_topic(name, asked)
+        return self.create_topic(
+            name,
+            partitions=asked["num.partitions"],
+            replication_factor=asked["default.replication.factor"],
+            beside=beside,
+        )
 
     def delete_topic(self, name: str) -> Topic:
         """Delete a topic, its settings and its logs, at once; return the deleted topic.

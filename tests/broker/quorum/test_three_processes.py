@@ -162,15 +162,20 @@ def test_controllers_and_brokers_may_be_apart(tmp_path: Path) -> None:
             assert made.stop(node_id) == 0
 
 
-def test_the_settings_of_a_broker_make_internal_topics(tmp_path: Path) -> None:
+def test_the_settings_of_a_broker_make_the_topics_that_its_clients_use(tmp_path: Path) -> None:
     """Its controllers have no such settings in most compose files; Kafka asks the broker's."""
     roles = {1: "controller", 2: "controller", 4: "broker"}
     with processes(tmp_path, roles) as made:
         made.start(2, 1)
         log = "transaction.state.log"
-        made.start(4, options=(f"--set={log}.replication.factor=1", f"--set={log}.min.isr=1"))
+        one = (f"--set={log}.replication.factor=1", f"--set={log}.min.isr=1")
+        made.start(4, options=(*one, "--set=num.partitions=3"))
         producer = Producer({"bootstrap.servers": made.bootstrap_servers, "transactional.id": "a"})
         producer.init_transactions(SHORT_S)
+        producer.begin_transaction()
+        producer.produce("used", b"")
+        producer.commit_transaction(SHORT_S)
+        assert set(described(made, "used")) == {0, 1, 2}
 
 
 def test_a_process_of_another_cluster_does_not_join(
