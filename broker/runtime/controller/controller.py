@@ -420,43 +420,32 @@ class Controller:
         brokers if that is less: Kafka's default of 3 must not disable coordinators of one node.
 
         Args:
-            asked: the settings of the broker that a client has asked; they count, as in Kafka
-                (DefaultAutoTopicCreationManager). None: those of this process.
+            asked: settings of the broker that a client asks, which count in Kafka, too
+                (DefaultAutoTopicCreationManager); None: those of this process.
         """
         present = self.catalog.topics.get(name)
         if present is not None:
             return present
-        internal = INTERNAL_TOPIC_SETTINGS[name]
-        config = asked or self._config
+        internal, config = INTERNAL_TOPIC_SETTINGS[name], asked or self._config
         wanted: int = config[internal.replication_factor]
         factor = wanted if self.awaits_replicas else min(wanted, len(self.catalog.brokers))
         configs = {**internal.configs, "segment.bytes": str(config[internal.segment_bytes])}
         if internal.min_isr is not None:
-            min_isr = min(config[internal.min_isr], factor)
-            configs["min.insync.replicas"] = str(min_isr)
+            configs["min.insync.replicas"] = str(min(config[internal.min_isr], factor))
+        partitions = config[internal.partitions]
         return self.create_topic(
-            name,
-            partitions=config[internal.partitions],
-            replication_factor=factor,
-            configs=configs,
+            name, partitions=partitions, replication_factor=factor, configs=configs
         )
 
     def auto_create_topic(
         self, name: str, asked: BrokerConfig, beside: Container[str] = ()
     ) -> Topic:
-        """Create a topic that a client wants to use; raises like `create_topic`.
-
-        Args:
-            asked: see `create_internal_topic`.
-            beside: see `Catalog.check_free`.
-        """
+        """Create a topic that a client wants to use, as `create_internal_topic`."""
         if name in INTERNAL_TOPICS:
             return self.create_internal_topic(name, asked)
+        partitions, factor = asked["num.partitions"], asked["default.replication.factor"]
         return self.create_topic(
-            name,
-            partitions=asked["num.partitions"],
-            replication_factor=asked["default.replication.factor"],
-            beside=beside,
+            name, partitions=partitions, replication_factor=factor, beside=beside
         )
 
     def delete_topic(self, name: str) -> Topic:
