@@ -10,6 +10,7 @@ from ..client.admin.transactions import (
     Transaction,
     describe_transactions,
     fence,
+    find_transaction,
 )
 from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ..protocol.api_keys import ApiKey
@@ -17,7 +18,6 @@ from ..protocol.errors import Code, code_name
 
 _ORDER: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence", "Ongoing")
 """The states of transactions under way, in the order of a list."""
-_FENCING_TIMEOUT_MS: Final = 60_000
 
 
 class Listed(NamedTuple):
@@ -102,8 +102,16 @@ def transaction_rows(client: Client, listed: list[Listed], now_ms: int) -> list[
 def abort(client: Client, transactional_id: str) -> dict[str, object]:
     """Abort the open transaction of an id as a new producer would, which fences the old one.
 
+    Without one nothing happens: it may have ended since a viewer saw it. To fence would then end a
+    healthy producer, or make an id that no producer has.
+
     Raises:
-        ErrorAnswer: the coordinator refuses. NoAnswer: it is away.
+        ErrorAnswer: there is none (INVALID_TXN_STATE), or the coordinator refuses. NoAnswer: it is
+            away.
     """
-    epoch = fence(client, transactional_id, timeout_ms=_FENCING_TIMEOUT_MS)
+    known = find_transaction(client, transactional_id)
+    if known is None or known.state != "Ongoing":
+        why = f"it has no open transaction: it is {'not known' if known is None else known.state}"
+        raise ErrorAnswer(Code.INVALID_TXN_STATE, transactional_id, why)
+    epoch = fence(client, transactional_id, timeout_ms=known.timeout_ms)
     return {"transactional_id": transactional_id, "producer_epoch": epoch}

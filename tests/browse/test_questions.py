@@ -9,6 +9,8 @@ import pytest
 from ottla.browse.local_http import Failure
 from ottla.client.admin.groups import commit_offsets
 from ottla.client.cluster_client import Client
+from ottla.client.record_batch import OutgoingRecord
+from ottla.client.record_producer import OpenTransaction
 from ottla.testing import Ottla
 
 from ..group_members import ShareMember
@@ -108,6 +110,22 @@ def test_a_transaction_is_aborted_only_where_changes_are_allowed(
         ("record", "aborted"),
         ("marker", None),
     ]
+
+
+def test_an_abort_without_an_open_transaction_is_refused(
+    broker: Ottla, client: Client, viewer: Viewer
+) -> None:
+    broker.create_topic("kept")
+    producer = OpenTransaction.begin(client, "keeping", timeout_ms=45_000)
+    for name, state in (("keeping", "Empty"), ("unknown", "not known")):
+        with pytest.raises(Failure, match=f"no open transaction: it is {state}") as refused:
+            viewer.abort({"transactional_id": name})
+        assert refused.value.status == 409
+    assert viewer.see("transactions", search="unknown")["total"] == 0
+    producer.produce("kept", [OutgoingRecord(b"x", partition=0)])
+    viewer.abort({"transactional_id": "keeping"})
+    (kept,) = viewer.see("transactions", search="keeping")["rows"]
+    assert (kept["producer_epoch"] > producer.producer_epoch, kept["timeout_ms"]) == (True, 45_000)
 
 
 @pytest.mark.parametrize("body", [{}, {"transactional_id": 7}, {"transactional_id": "a", "b": 1}])
