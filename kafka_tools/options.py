@@ -201,8 +201,9 @@ def forbid(given: argparse.Namespace, name: str, *others: str) -> None:
 
 
 def has(given: argparse.Namespace, name: str) -> bool:
-    """Whether an option was given."""
-    return getattr(given, name.replace("-", "_").replace(".", "_")) not in (None, False, [])
+    """Whether an option was given; its value may be 0."""
+    value = getattr(given, name.replace("-", "_").replace(".", "_"))
+    return value is not None and value is not False and value != []
 
 
 def pairs(texts: Sequence[str]) -> dict[str, str]:

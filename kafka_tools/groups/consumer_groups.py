@@ -152,15 +152,10 @@ def _check_reset(given: argparse.Namespace) -> None:
         raise WrongOptions(
             "Option [reset-offsets] takes one of these options: [all-groups], [group]"
         )
-    chosen = [name for name in TARGETS if has(given, name) or _is_zero(given, name)]
+    chosen = [name for name in TARGETS if has(given, name)]
     if len(chosen) > 1:
         first, second = chosen[:2]
         raise WrongOptions(f'Option "[{first}]" can\'t be used with option "[{second}]"')
-
-
-def _is_zero(given: argparse.Namespace, name: str) -> bool:
-    value = getattr(given, name.replace("-", "_"))
-    return value is not None and value is not False and value == 0
 
 
 def _list(client: Client, given: argparse.Namespace) -> None:

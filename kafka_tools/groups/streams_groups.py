@@ -329,7 +329,7 @@ def _reset_group(
         raise WrongOptions(
             "One of the reset scopes should be defined: --all-input-topics, --input-topic."
         )
-    if not any(has(given, name) or _is_zero(given, name) for name in (*TARGETS, *NOT_SHARE)):
+    if not any(has(given, name) for name in (*TARGETS, *NOT_SHARE)):
         names = bracketed(*TARGETS, *NOT_SHARE)
         raise WrongOptions(
             f"Option '[reset-offsets]' requires one of the following scenarios: {names}"
@@ -344,11 +344,6 @@ def _reset_group(
     if given.execute and offsets:
         admin_groups.commit_offsets(client, group.group_id, offsets)
     return offsets
-
-
-def _is_zero(given: argparse.Namespace, name: str) -> bool:
-    value = getattr(given, name.replace("-", "_"))
-    return value is not None and value is not False and value == 0
 
 
 def _refusing_missing(client: Client, texts: Sequence[str]) -> list[Place]:

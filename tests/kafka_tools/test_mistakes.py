@@ -33,6 +33,12 @@ def bootstrap() -> Iterator[str]:
         (f"{PERF} --payload-monotonic --key-distribution range --record-key-range 0", "zero"),
         (f"{PERF} --payload-file {{blank}}", "has no payload"),
         (f"{PERF} --payload-file {{directory}}", "File does not exist"),
+        (
+            "kafka-streams-application-reset --application-id a --to-offset 0 --to-latest",
+            "used with",
+        ),
+        ("kafka-consumer-perf-test --topic t --num-records 0 --messages 1", "Exactly one"),
+        ("kafka-topics --list --partitions 0", "used with"),
         ("kafka-reassign-partitions --verify --reassignment-json-file {far}", "'i' format"),
         ("kafka-reassign-partitions --verify --reassignment-json-file {deep}", "not a valid JSON"),
     ],
@@ -72,3 +78,9 @@ def test_a_plan_names_nothing_twice() -> None:
         reassignment_plans.read_plan(json.dumps({"partitions": [each, each], "version": 1}))
     with pytest.raises(Failure, match=r"duplicate entries: \['t'\]$"):
         reassignment_plans.read_topics(json.dumps({"topics": [each, each]}))
+
+
+def test_zero_is_a_value_of_an_option(bootstrap: str) -> None:
+    words = ["--bootstrap-server", bootstrap, "--topic", "empty", "--num-records", "1"]
+    sizes = ["--producer-acks", "all", "--record-size", "0"]
+    assert main(["kafka-e2e-latency", *words, *sizes]) == 0
