@@ -53,7 +53,8 @@ def cells(page: Page, column: str) -> list[str]:
     names = page.locator("table").first.locator("th").all_inner_texts()
     at = names.index(column) + 1
     rows = page.locator(f"table >> nth=0 >> tbody tr:not(.detail) td:nth-child({at})")
-    return rows.all_inner_texts()
+    texts: list[str] = rows.all_inner_texts()
+    return texts
 
 
 def test_records_have_their_fates_and_open_as_text_json_and_hexadecimal_digits(

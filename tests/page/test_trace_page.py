@@ -19,11 +19,13 @@ pytestmark = pytest.mark.page
 
 
 def lanes(page: Page) -> list[str]:
-    return page.locator(".head .lane").all_text_contents()
+    names: list[str] = page.locator(".head .lane").all_text_contents()
+    return names
 
 
 def chosen(page: Page) -> str:
-    return page.locator(".line.chosen .time b").inner_text()
+    number: str = page.locator(".line.chosen .time b").inner_text()
+    return number
 
 
 def search(page: Page, words: str) -> None:
@@ -31,7 +33,8 @@ def search(page: Page, words: str) -> None:
 
 
 def told(page: Page) -> str:
-    return page.locator(".count").inner_text()
+    count: str = page.locator(".count").inner_text()
+    return count
 
 
 def test_a_page_has_its_title_the_failure_and_the_events(browser: Browser, billing: str) -> None:

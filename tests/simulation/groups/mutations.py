@@ -235,7 +235,7 @@ def _an_upgrade_forgets_parked_requests() -> list[Patch]:
     return [(consumer_migration, "_rebalance_answers", lambda classic: [])]
 
 
-@_bug(within=100)
+@_bug(within=300)
 def _regular_expressions_match_nothing_new() -> list[Patch]:
     right = ConsumerGroups._expired
 
