@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-calls bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -216,6 +216,9 @@ bench-transactions: .venv/.installed ## measure: commits per second, beside a wa
 
 bench-share: .venv/.installed ## measure: share consumers of Java: rate and user CPU beside Kafka (ARGS='--records 100000')
 	@$(PY) benchmarks/bench_share.py $(ARGS)
+
+bench-calls: .venv/.installed ## measure: Python calls and files of twenty requests (ARGS=--write: docs/explanation/calls.md)
+	@$(PY) benchmarks/bench_calls.py $(ARGS)
 
 bench-groups: .venv/.installed ## measure: 1,000 groups of 5 and one of 500: time and memory beside Kafka
 	@$(PY) benchmarks/bench_groups.py $(ARGS)

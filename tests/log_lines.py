@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from ottla.broker import log_output
+from ottla.broker.log_names import DEFAULT_LEVELS
 
 Line = tuple[str, str, dict[str, Any]]
 
@@ -65,6 +67,18 @@ def log_lines() -> Iterator[LogLines]:
     log_output.set_level("root", "DEBUG")
     try:
         yield LogLines(output.caught)
+    finally:
+        log_output.set_levels(levels)
+        log_output.write_to(before)
+
+
+@contextmanager
+def quiet_log() -> Iterator[None]:
+    """No log line reaches stderr; the levels are those of a broker that has just started."""
+    levels, before = log_output.levels(), log_output.write_to(_Output())
+    log_output.set_levels(DEFAULT_LEVELS)
+    try:
+        yield
     finally:
         log_output.set_levels(levels)
         log_output.write_to(before)

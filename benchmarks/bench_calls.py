@@ -1,0 +1,53 @@
+"""Counts the Python calls and files of twenty requests, which vary neither with load nor machine.
+
+tests/calls has the requests and says what counts. `--write` lowers the numbers of
+tests/calls/calls.txt, which a test compares, and writes the table of docs/explanation/calls.md.
+`--functions NAME` lists the functions that a request enters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.calls import record
+from tests.calls.page import PAGE, with_table
+from tests.calls.runs import counted, functions
+
+
+def list_functions(name: str) -> None:
+    """Print the functions of a request, those of one file together."""
+    found = functions(name)
+    for (file, function), count in sorted(found.items()):
+        print(f"{count:4}  {file}  {function}")
+    print(f"{sum(found.values())} calls of {len(found)} functions")
+
+
+def main() -> int:
+    """Count and print, beside what is recorded."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the record and the page")
+    parser.add_argument("--functions", metavar="NAME", help="list the functions of a request")
+    given = parser.parse_args()
+    if given.functions:
+        list_functions(given.functions)
+        return 0
+    counts, records = counted(), record.read(record.PATH.read_text())
+    print("calls  recorded  files  recorded")
+    for name, (calls, files) in counts.items():
+        before = records.get(name, record.Recorded(0, 0))
+        print(f"{calls:5}{before.calls_now:10}{files:7}{before.files:10}  {name}")
+    for line in record.grown(records, counts):
+        print(line, file=sys.stderr)
+    if given.write:
+        records = record.updated(records, counts)
+        record.PATH.write_text(record.text(records))
+        PAGE.write_text(with_table(PAGE.read_text(), records))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""The table of docs/explanation/calls.md, from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..project_files import ROOT
+from .record import Recorded
+from .scenes import ROWS
+
+PAGE: Final = ROOT / "docs/explanation/calls.md"
+
+_BEGIN, _END = "<!-- counted: begin -->", "<!-- counted: end -->"
+_HEAD: Final = "| request | calls | files |\n|---|---|---|\n"
+
+
+def table(records: Mapping[str, Recorded]) -> str:
+    """A row for each request, with a goal beside each figure that has one."""
+    rows = []
+    for row in ROWS:
+        found = records[row.name]
+        calls, files = (
+            _beside(found.calls_now, row.goal.calls),
+            _beside(found.files, row.goal.files),
+        )
+        rows.append(f"| {row.name} | {calls} | {files} |\n")
+    return _HEAD + "".join(rows)
+
+
+def _beside(figure: int, goal: int | None) -> str:
+    if goal is None:
+        return str(figure)
+    return f"{figure}; goal <= {goal}: {'met' if figure <= goal else '**not met**'}"
+
+
+def with_table(page: str, records: Mapping[str, Recorded]) -> str:
+    """The page with this table in place of its own."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_BEGIN}\n\n{table(records)}\n{_END}{after}"
