@@ -78,12 +78,8 @@ crash-campaign: .venv/.installed ## campaign: stop the storage at every file ope
 sink-campaign: setup-spark ## campaign: kill driver, executor and broker of the Spark sink, 100 rounds (ARGS='--broker kafka --seed 2')
 	@$(PY) -m tests.sink_campaign $(ARGS)
 
-simulate: .venv/.installed ## campaign: 10,000 random histories of transactions, groups, share and streams groups, and logins, with faults (ARGS=--first=N)
+simulate: .venv/.installed ## campaign: 10,000 random histories of transactions, groups, share and streams groups, and logins, with faults (ARGS='groups --first=N')
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
-	@$(PY) -m tests.simulation.groups --seeds 10000 $(ARGS)
-	@$(PY) -m tests.simulation.share_groups --seeds 10000 $(ARGS)
-	@$(PY) -m tests.simulation.streams_groups --seeds 10000 $(ARGS)
-	@$(PY) -m tests.simulation.logins --seeds 10000 $(ARGS)
 
 mutants: setup-spark ## campaign: plant bugs one at a time; the tests must find each (minutes; one room: ARGS=storage)
 	@$(PY) -m tests.mutants $(ARGS)

@@ -49,5 +49,5 @@ class Mutant:
         except SyntaxError as error:
             raise StaleMutant(f"{self.name}: it is no Python: {error}") from None
         for test in self.found_by:
-            if not (root / test).is_file():
+            if not (root / test.partition("::")[0]).is_file():
                 raise StaleMutant(f"{self.name}: there is no {test}")

@@ -5,5 +5,8 @@ of events, `network` loses and delays messages, `cluster` has the brokers with t
 coordinators on disks that lose power. `requests` makes the requests, `channel` delivers markers,
 `producer`, `consumer` and `application` are the clients, `faults` injects faults. `history` records
 the clients' requests and answers, and `checks` compares the logs with it. `world` runs a seed,
-`mutations` has planted bugs that it must find. `python -m tests.simulation SEED` replays a run.
+`mutations` has planted bugs that it must find.
+
+The other simulations are in the folders. `simulations` lists all, `simulation` is their frame, and
+`python -m tests.simulation transactions SEED` replays a run.
 """

@@ -51,10 +51,6 @@ _IN_TWO_PHASES: Final = 0.25
 """The share of the runs with two-phase commit."""
 
 
-class SimulationError(AssertionError):
-    """A broken invariant, with the command that replays the run."""
-
-
 class World:
     """The brokers, clients and faults of one run."""
 
@@ -203,15 +199,3 @@ class World:
         if self.cluster.refused_for_good:
             self.cluster.reload()
         self._late_ms = 0
-
-
-def simulate(seed: int) -> Ran:
-    """Run a seed. Raises SimulationError if an invariant is broken."""
-    world = World(seed)
-    try:
-        return world.run()
-    except Exception as failed:
-        raise SimulationError(
-            f"seed {seed}: {type(failed).__name__}: {failed}\n"
-            f"replay it with its trace: python -m tests.simulation {seed}"
-        ) from failed

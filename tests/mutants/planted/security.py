@@ -13,6 +13,10 @@ _ALL: Final = (
     "tests/security/test_oauthbearer.py",
 )
 
+_SIMULATION: Final = (
+    "tests/simulation/test_simulations.py::test_what_is_promised_holds_in_each_seed[0-logins]",
+)
+
 MUTANTS: Final = (
     Mutant(
         "an-unknown-user-of-plain-logs-in",
@@ -332,7 +336,7 @@ MUTANTS: Final = (
         "if self._ends_s is not None and now_s > self._ends_s:",
         "if self._ends_s is not None and now_s > self._ends_s + 60:",
         "a client whose token has expired goes on for a minute",
-        ("tests/simulation/logins/test_logins.py",),
+        _SIMULATION,
     ),
     Mutant(
         "a-re-authentication-forgets-the-user",
@@ -340,7 +344,7 @@ MUTANTS: Final = (
         "self._begin(self._session)",
         "self._begin(None)",
         "a connection of alice becomes one of bob",
-        ("tests/simulation/logins/test_logins.py",),
+        _SIMULATION,
     ),
     Mutant(
         "a-frame-of-a-wrong-size-is-no-failed-login",

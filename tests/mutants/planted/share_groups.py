@@ -9,6 +9,9 @@ from ..mutant import Mutant
 _GROUPS: Final = ("tests/coordinator/share/test_groups.py",)
 _STATE: Final = ("tests/coordinator/share/test_state_topics.py",)
 _HANDLERS: Final = ("tests/broker/handlers/test_share_group_handlers.py",)
+_SIMULATION: Final = (
+    "tests/simulation/test_simulations.py::test_what_is_promised_holds_in_each_seed[0-share-groups]",
+)
 
 MUTANTS: Final = (
     Mutant(
@@ -17,7 +20,7 @@ MUTANTS: Final = (
         "return sorted(each for each in state.partitions if each < topic.partition_count)",
         "return list(range(topic.partition_count))",
         "a member is assigned partitions that no leader can deliver",
-        (*_GROUPS, *_STATE, "tests/simulation/share_groups/test_share_groups.py"),
+        (*_GROUPS, *_STATE, *_SIMULATION),
     ),
     Mutant(
         "a-newer-epoch-of-a-share-member-is-let-in",

@@ -5,5 +5,5 @@ those of the simulation of transactions. `log` has the records, `coordinator` ru
 over the log and crashes at any of its appends. `classic`, `consumer` and `client` are members,
 `crowd` starts and replaces them, `faults` injects faults. `oracle` compares the coordinator with
 the answers that clients got. `world` runs a seed, `mutations` has planted bugs that it must find.
-`python -m tests.simulation.groups SEED` replays a run.
+`python -m tests.simulation groups SEED` replays a run.
 """

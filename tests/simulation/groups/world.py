@@ -39,10 +39,6 @@ _CHANCES: Final = (
 _KINDS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 
 
-class GroupsSimulationError(AssertionError):
-    """A broken invariant, with the command that replays the run."""
-
-
 class World:
     """The coordinator, members and faults of one run."""
 
@@ -248,15 +244,3 @@ class World:
         self.oracle.check_nothing_pending(machine, self.oracle.positions)
         for earlier, later in pairwise(self.scheduler.trace):
             assert earlier[0] <= later[0]  # type: ignore[operator]  # another type would fail the test
-
-
-def simulate(seed: int) -> Ran:
-    """Run a seed. Raises GroupsSimulationError if an invariant is broken."""
-    world = World(seed)
-    try:
-        return world.run()
-    except Exception as failed:
-        raise GroupsSimulationError(
-            f"seed {seed}: {type(failed).__name__}: {failed}\n"
-            f"replay it with its trace: python -m tests.simulation.groups {seed}"
-        ) from failed

@@ -33,10 +33,6 @@ _STEPS: Final = 200
 _CONNECTIONS: Final = 4
 
 
-class LoginsSimulationError(AssertionError):
-    """A broken invariant, with the command that replays the run."""
-
-
 class _Quiet:
     """Lets nothing be logged."""
 
@@ -254,15 +250,3 @@ class World:
             is_over = door.ends_at_ms is not None and self.scheduler.now_ms >= door.ends_at_ms
             assert is_over, "a request is refused in a session"
             self.scheduler.note("session is over", door.user)
-
-
-def simulate(seed: int) -> Ran:
-    """Run a seed. Raises LoginsSimulationError if an invariant is broken."""
-    world = World(seed)
-    try:
-        return world.run()
-    except Exception as failed:
-        raise LoginsSimulationError(
-            f"seed {seed}: {type(failed).__name__}: {failed}\n"
-            f"replay it with its trace: python -m tests.simulation.logins {seed}"
-        ) from failed

@@ -33,10 +33,6 @@ _CHANCES: Final = (
 )
 
 
-class ShareGroupsSimulationError(AssertionError):
-    """A broken invariant, with the command that replays the run."""
-
-
 class World:
     """The coordinator, members and faults of one run."""
 
@@ -287,15 +283,3 @@ class World:
             raise AssertionError(f"{group_id} cannot be deleted: {refused}") from refused
         self.coordinator.run(lambda _, __: machine.delete([group_id]))
         assert machine.kind_name_of(group_id) is None
-
-
-def simulate(seed: int) -> Ran:
-    """Run a seed. Raises ShareGroupsSimulationError if an invariant is broken."""
-    world = World(seed)
-    try:
-        return world.run()
-    except Exception as failed:
-        raise ShareGroupsSimulationError(
-            f"seed {seed}: {type(failed).__name__}: {failed}\n"
-            f"replay it with its trace: python -m tests.simulation.share_groups {seed}"
-        ) from failed

@@ -52,10 +52,6 @@ def _topologies(group_id: str) -> tuple[Topology, ...]:
     )
 
 
-class StreamsGroupsSimulationError(AssertionError):
-    """A broken invariant, with the command that replays the run."""
-
-
 class World:
     """The coordinator, members and faults of one run."""
 
@@ -283,15 +279,3 @@ class World:
         while self.coordinator.machine is None:
             self._pass_time()
         assert not self._groups(), "a deleted group is there again"
-
-
-def simulate(seed: int) -> Ran:
-    """Run a seed. Raises StreamsGroupsSimulationError if an invariant is broken."""
-    world = World(seed)
-    try:
-        return world.run()
-    except Exception as failed:
-        raise StreamsGroupsSimulationError(
-            f"seed {seed}: {type(failed).__name__}: {failed}\n"
-            f"replay it with its trace: python -m tests.simulation.streams_groups {seed}"
-        ) from failed
