@@ -39,7 +39,9 @@ def happened_in(simulation: Simulation, first: int) -> Counter[str]:
         for first in range(0, SEEDS, IN_A_TEST)
     ],
 )
-def test_what_is_promised_holds_in_each_seed(simulation: Simulation, first: int) -> None:
+def test_the_promise_of_the_simulation_holds_in_each_seed(
+    simulation: Simulation, first: int
+) -> None:
     happened_in(simulation, first)
 
 

@@ -14,7 +14,7 @@ _ALL: Final = (
 )
 
 _SIMULATION: Final = (
-    "tests/simulation/test_simulations.py::test_what_is_promised_holds_in_each_seed[0-logins]",
+    "tests/simulation/test_simulations.py::test_the_promise_of_the_simulation_holds_in_each_seed[0-logins]",
 )
 
 MUTANTS: Final = (

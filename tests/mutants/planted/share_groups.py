@@ -10,7 +10,7 @@ _GROUPS: Final = ("tests/coordinator/share/test_groups.py",)
 _STATE: Final = ("tests/coordinator/share/test_state_topics.py",)
 _HANDLERS: Final = ("tests/broker/handlers/test_share_group_handlers.py",)
 _SIMULATION: Final = (
-    "tests/simulation/test_simulations.py::test_what_is_promised_holds_in_each_seed[0-share-groups]",
+    "tests/simulation/test_simulations.py::test_the_promise_of_the_simulation_holds_in_each_seed[0-share-groups]",
 )
 
 MUTANTS: Final = (
