@@ -7,14 +7,25 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...client.admin import groups as admin_groups
+from ...client.admin.groups import Place
 from ...client.cluster_client import Client, ErrorAnswer
 from ...protocol.errors import Code
 from ..options import Options, RepeatedOption, WrongOptions, forbid, has, values_as_options
-from ..session import Failure, failure_of, properties_in
+from ..session import Failure, properties_in
 from ..texts import error_line, line
 from ..tool import Tool
 from . import group_tables
-from .offset_resets import TARGETS, print_reset, reset
+from .group_options import (
+    ALL,
+    bracketed,
+    check_describe,
+    delete_each,
+    forbid_second,
+    only_action,
+    print_deletion,
+    words_in,
+)
+from .reset_plans import named_partitions, planned_offsets, print_csv, print_plan
 
 _ACTIONS: Final = (
     "list",
@@ -34,8 +45,11 @@ _STATES: Final = (
     "Stable",
 )
 _TYPES: Final = ("Classic", "Consumer")
-_ALL: Final = ""
-"""The value of --state and --type without a text."""
+_TARGETS: Final = (
+    *("to-offset", "to-datetime", "by-duration", "to-earliest", "to-latest", "shift-by"),
+    *("from-file", "to-current"),
+)
+"""The options that say where to."""
 
 
 class _Options(Options):
@@ -70,8 +84,8 @@ def options() -> Options:
     made.flag("--members", "with --describe: the members")
     made.flag("--offsets", "with --describe: the offsets, which is the default")
     made.flag("--verbose", "with --describe: further columns")
-    made.value("--state", "states with commas", nargs="?", const=_ALL)
-    made.value("--type", "types with commas", nargs="?", const=_ALL)
+    made.value("--state", "states with commas", nargs="?", const=ALL)
+    made.value("--type", "types with commas", nargs="?", const=ALL)
     made.value("--timeout", "milliseconds to wait for a broker", number=True)
     made.flag("--execute", "with --reset-offsets: commit them")
     made.flag("--dry-run", "with --reset-offsets: print them only, which is the default")
@@ -93,9 +107,9 @@ def _read_settings(given: argparse.Namespace) -> dict[str, str]:
     return settings
 
 
+@values_as_options()
 def _run(client: Client, given: argparse.Namespace) -> None:
-    with values_as_options():
-        _RUN[given.action](client, given)
+    _RUN[given.action](client, given)
 
 
 def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
@@ -107,29 +121,21 @@ def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
 
 def _check(given: argparse.Namespace) -> int | None:
     """Find the action. Raises WrongOptions unless there is one, with the options that it needs."""
-    actions = [name for name in _ACTIONS if has(given, name)]
-    if "describe" in actions and not has(given, "group") and not given.all_groups:
-        raise WrongOptions("Option [describe] takes one of these options: [all-groups], [group]")
-    if len(actions) != 1:
-        names = ", ".join(f"--{name}" for name in _ACTIONS)
-        raise WrongOptions(f"Command must include exactly one action: {names}")
-    action = given.action = actions[0]
+    has_group, has_all = has(given, "group"), given.all_groups
+    scopes = bracketed("all-groups", "group")
+    if given.describe and not has_group and not has_all:
+        raise WrongOptions(f"Option [describe] takes one of these options: {scopes}")
+    action = given.action = only_action(
+        given, _ACTIONS, ", ".join(f"--{each}" for each in _ACTIONS)
+    )
     if action == "validate-regex":
         return _validate(given.validate_regex)
     if given.bootstrap_server is None:
         raise WrongOptions('Missing required argument "[bootstrap-server]"')
-    has_group, has_all = has(given, "group"), given.all_groups
     if action == "describe":
-        parts = [given.members, given.offsets, given.state is not None]
-        if sum(parts) > 1:
-            raise WrongOptions(
-                "Option [describe] takes at most one of these options: [members], [offsets],"
-                " [state]"
-            )
-        if given.state:
-            raise WrongOptions("Option [describe] does not take a value for [state]")
+        check_describe(given, ("members", "offsets", "state"))
     if action == "delete" and not has_group and not has_all:
-        raise WrongOptions("Option [delete] takes one of these options: [all-groups], [group]")
+        raise WrongOptions(f"Option [delete] takes one of these options: {scopes}")
     if action == "delete" and given.topic:
         raise WrongOptions(
             "The consumer does not support topic-specific offset deletion from a consumer group."
@@ -149,18 +155,14 @@ def _check_reset(given: argparse.Namespace) -> None:
     if given.dry_run and given.execute:
         raise WrongOptions("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.group and not given.all_groups:
-        raise WrongOptions(
-            "Option [reset-offsets] takes one of these options: [all-groups], [group]"
-        )
-    chosen = [name for name in TARGETS if has(given, name)]
-    if len(chosen) > 1:
-        first, second = chosen[:2]
-        raise WrongOptions(f'Option "[{first}]" can\'t be used with option "[{second}]"')
+        scopes = bracketed("all-groups", "group")
+        raise WrongOptions(f"Option [reset-offsets] takes one of these options: {scopes}")
+    forbid_second(given, _TARGETS)
 
 
 def _list(client: Client, given: argparse.Namespace) -> None:
-    states = _several(given.state, _STATES, "state")
-    kinds = _several(given.type, _TYPES, "types")
+    states = words_in(given.state, _STATES, "state")
+    kinds = words_in(given.type, _TYPES, "types")
     groups = admin_groups.list_groups(client, states=states, kinds=kinds or _TYPES)
     groups = [each for each in groups if each.protocol_type in ("", "consumer")]
     if given.state is None and given.type is None:
@@ -168,21 +170,6 @@ def _list(client: Client, given: argparse.Namespace) -> None:
             line(each.group_id)
         return
     group_tables.print_list(groups, types=given.type is not None, states=given.state is not None)
-
-
-def _several(text: str | None, known: Sequence[str], what: str) -> list[str]:
-    """The known words of an option's text with commas; none if it has no text."""
-    if not text:
-        return []
-    by_lower = {word.lower(): word for word in known}
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if word.lower() not in by_lower:
-            raise ValueError(
-                f"Invalid {what} list '{text}'. Valid {what.removesuffix('s')}s are:"
-                f" {', '.join(known)}"
-            )
-    return [by_lower[word.lower()] for word in words]
 
 
 def _groups(client: Client, given: argparse.Namespace) -> list[str]:
@@ -205,41 +192,79 @@ def _describe(client: Client, given: argparse.Namespace) -> None:
 
 
 def _delete(client: Client, given: argparse.Namespace) -> None:
-    failed: dict[str, Failure] = {}
-    groups = _groups(client, given)
-    for group_id in groups:
-        try:
-            admin_groups.delete_group(client, group_id)
-        except ErrorAnswer as refused:
-            failed[group_id] = failure_of(refused)
-    done = [f"'{each}'" for each in groups if each not in failed]
-    if not failed:
-        line(f"Deletion of requested consumer groups ({', '.join(done)}) was successful.")
-        return
-    line("\nError: Deletion of some consumer groups failed:")
-    for group_id, failure in failed.items():
-        line(f"* Group '{group_id}' could not be deleted due to: {failure}")
-    if done:
-        line(f"\nThese consumer groups were deleted successfully: {', '.join(done)}")
+    names = _groups(client, given)
+    print_deletion("consumer groups", names, delete_each(client, names, lambda _: None))
 
 
 def _reset(client: Client, given: argparse.Namespace) -> None:
-    offsets = {group_id: reset(client, group_id, given) for group_id in _groups(client, given)}
-    print_reset(offsets, csv=given.export, groups=len(given.group))
+    plan = {name: _reset_group(client, name, given) for name in _groups(client, given)}
+    if given.export:
+        print_csv(plan, with_group=len(given.group) != 1)
+    else:  # Kafka's tool prints the heads without a group too
+        print_plan(plan or {"": {}}, least=15, grows=True, last=0)
+
+
+def _reset_group(client: Client, group_id: str, given: argparse.Namespace) -> dict[Place, int]:
+    """The new offsets of a group, committed with --execute.
+
+    Raises:
+        ValueError: the options do not agree. ErrorAnswer: the coordinator refuses.
+    """
+    try:
+        state = admin_groups.describe_group(client, group_id).state
+    except ErrorAnswer as refused:
+        if refused.code != Code.GROUP_ID_NOT_FOUND:
+            raise
+        state = "Dead"
+    if state not in ("Empty", "Dead"):
+        line(
+            f"\nError: Assignments can only be reset if the group '{group_id}' is inactive, but the"
+            f" current state is {state}."
+        )
+        return {}
+    places = _places(client, group_id, given)
+    if not places and given.from_file is None:
+        return {}
+    if not any(has(given, name) for name in _TARGETS):
+        names = ", ".join(f"[{name}]" for name in _TARGETS)
+        raise ValueError(
+            f"Option '[reset-offsets]' requires one of the following scenarios: {names}"
+        )
+    offsets = planned_offsets(client, group_id, places, given, lambda: _committed(client, group_id))
+    if given.execute:
+        admin_groups.commit_offsets(client, group_id, offsets)
+    elif not given.dry_run and not given.export:
+        error_line(
+            "WARN: No action will be performed as the --execute option is missing. In version 5.0,"
+            " this command will require either --dry-run or --execute to be specified. You should"
+            " add the --dry-run option explicitly if you are scripting this command and want to"
+            " keep the current default behavior without prompting."
+        )
+    return offsets
+
+
+def _committed(client: Client, group_id: str) -> dict[Place, int]:
+    found = admin_groups.committed_offsets(client, group_id)
+    return {place: offset for place, (offset, _, _) in found.items()}
+
+
+def _places(client: Client, group_id: str, given: argparse.Namespace) -> list[Place]:
+    """The partitions that the options name; those of --from-file are in the file."""
+    if given.all_topics:
+        return sorted(admin_groups.committed_offsets(client, group_id))
+    if not given.topic and given.from_file is None:
+        raise ValueError("One of the reset scopes should be defined: --all-topics, --topic.")
+    return named_partitions(client, given.topic)
 
 
 def _delete_offsets(client: Client, given: argparse.Namespace) -> None:
     (group_id,) = given.group[:1]
-    places = []
+    places: list[Place] = []
     for text in given.topic:
-        topic, _, indexes = text.partition(":")
-        if indexes:
-            places += [(topic, int(index)) for index in indexes.split(",")]
-            continue
-        (found,) = client.metadata([topic])
-        if found.error_code:
-            places.append((topic, -1))
-        places += [(topic, each.partition_index) for each in found.partitions]
+        try:
+            places += named_partitions(client, [text])
+        except ErrorAnswer:
+            places.append((text, -1))
     asked = [place for place in places if place[1] >= 0]
     codes = dict.fromkeys(places, int(Code.UNKNOWN_TOPIC_OR_PARTITION))
     overall = int(Code.NONE)

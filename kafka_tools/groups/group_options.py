@@ -1,13 +1,16 @@
-"""What the options of `kafka-share-groups` and `kafka-streams-groups` have alike."""
+"""What the tools of consumer groups, share groups and Streams groups have alike."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from ...client.admin.groups import delete_group
+from ...client.cluster_client import Client, ErrorAnswer
 from ..options import WrongOptions, has
-from ..session import properties_in
+from ..session import Failure, failure_of, properties_in
+from ..texts import line
 
 ALL: Final = ""
 """The value of --state without a text."""
@@ -23,18 +26,12 @@ def bracketed(*names: str) -> str:
     return ", ".join(f"[{name}]" for name in sorted(names))
 
 
-def was_given(given: argparse.Namespace, name: str) -> bool:
-    """Whether an option was given, --state without a text and a number 0 too."""
-    value = getattr(given, name.replace("-", "_"))
-    return value is not None and value is not False and value != []
-
-
 def check_available(given: argparse.Namespace, needed: Mapping[str, Sequence[str]]) -> None:
     """Raise WrongOptions if an option was given without one of those that it belongs to."""
     missing = [
         name
         for name, owners in needed.items()
-        if was_given(given, name) and not any(has(given, owner) for owner in owners)
+        if has(given, name) and not any(has(given, owner) for owner in owners)
     ]
     if missing:
         names = ", ".join(missing)
@@ -49,7 +46,7 @@ def check_describe(given: argparse.Namespace, parts: Sequence[str]) -> None:
         raise WrongOptions(
             f"Option [describe] takes one of these options: {bracketed('all-groups', 'group')}"
         )
-    if sum(was_given(given, part) for part in parts) > 1:
+    if sum(has(given, part) for part in parts) > 1:
         raise WrongOptions(
             f"Option [describe] takes at most one of these options: {bracketed(*parts)}"
         )
@@ -67,7 +64,7 @@ def check_reset_is_chosen(given: argparse.Namespace) -> None:
 
 def forbid_second(given: argparse.Namespace, names: Sequence[str]) -> None:
     """Raise WrongOptions if two of the options were given."""
-    chosen = [name for name in names if was_given(given, name)]
+    chosen = [name for name in names if has(given, name)]
     if len(chosen) > 1:
         first, second = chosen[:2]
         raise WrongOptions(f'Option "[{first}]" can\'t be used with option "[{second}]"')
@@ -76,18 +73,71 @@ def forbid_second(given: argparse.Namespace, names: Sequence[str]) -> None:
 def forbid_with(given: argparse.Namespace, name: str, others: Sequence[str]) -> None:
     """Raise WrongOptions if `name` was given with one of the others."""
     for other in others:
-        if was_given(given, name) and was_given(given, other):
+        if has(given, name) and has(given, other):
             raise WrongOptions(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
 
-def states_in(text: str, known: Sequence[str]) -> list[str]:
-    """The states of a text with commas; none for an empty text.
+def words_in(text: str | None, known: Sequence[str], what: str = "state") -> list[str]:
+    """The known words of an option's text with commas; none if it has no text.
 
     Raises:
-        ValueError: a state is unknown.
+        ValueError: a word is unknown.
     """
-    by_lower = {state.lower(): state for state in known}
+    by_lower = {word.lower(): word for word in known}
     words = [word.strip().lower() for word in text.split(",")] if text else []
     if not by_lower.keys() >= set(words):
-        raise ValueError(f"Invalid state list '{text}'. Valid states are: {', '.join(known)}")
+        valid = f"Valid {what.removesuffix('s')}s are: {', '.join(known)}"
+        raise ValueError(f"Invalid {what} list '{text}'. {valid}")
     return [by_lower[word] for word in words]
+
+
+def only_action(given: argparse.Namespace, actions: Sequence[str], listed: str) -> str:
+    """The action that was given.
+
+    Args:
+        listed: all actions, for the message.
+
+    Raises:
+        WrongOptions: there is none, or several.
+    """
+    chosen = [name for name in actions if has(given, name)]
+    if len(chosen) != 1:
+        raise WrongOptions(f"Command must include exactly one action: {listed}")
+    return chosen[0]
+
+
+def delete_each(
+    client: Client, names: Iterable[str], why_not: Callable[[str], Failure | None]
+) -> dict[str, Failure]:
+    """Delete groups unless `why_not` says why one is not; returns why, by name."""
+    failed: dict[str, Failure] = {}
+    for name in names:
+        why = why_not(name)
+        if why is None:
+            try:
+                delete_group(client, name)
+            except ErrorAnswer as refused:
+                why = failure_of(refused)
+        if why is not None:
+            failed[name] = why
+    return failed
+
+
+def print_deletion(
+    kind: str, names: Iterable[str], failed: Mapping[str, Failure], end: str = ""
+) -> None:
+    """Print which groups are deleted, and why others are not.
+
+    Args:
+        kind: of the groups, in the plural.
+        end: of the line with those that are deleted beside others that are not.
+    """
+    done = ", ".join(f"'{name}'" for name in names if name not in failed)
+    if not failed:
+        line(f"Deletion of requested {kind} ({done}) was successful.")
+        return
+    line(f"\nError: Deletion of some {kind} failed:")
+    for name, failure in failed.items():
+        line(f"* Group '{name}' could not be deleted due to: {failure}")
+    if done:
+        line(f"\nThese {kind} were deleted successfully: {done}{end}")

@@ -1,13 +1,14 @@
-"""The offsets that --reset-offsets of share groups and Streams groups computes and prints.
-
-(GroupOffsetsResetter; `offset_resets.py` is of consumer groups, whose tool differs in small ways.)
-"""
+"""The offsets that --reset-offsets of all kinds of groups computes and prints (OffsetsUtils)."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from ...client.admin import offsets as admin_offsets
@@ -15,22 +16,17 @@ from ...client.admin.groups import Place
 from ...client.cluster_client import Client, check
 from ...protocol.errors import Code
 from ..session import Failure, exception_name
-from ..texts import cell, line, out
-from .offset_resets import (
-    duration_ms_of,
-    offsets_at,
-    offsets_at_time,
-    offsets_in_file,
-    time_ms_of,
-    within_logs,
-)
+from ..texts import cell, error_line, line, out
 
 TARGETS: Final = (
     *("to-offset", "to-datetime", "to-earliest", "to-latest", "to-current", "from-file"),
 )
-"""The options that say where to, of both tools."""
+"""The options that say where to, of all tools."""
 NOT_SHARE: Final = ("by-duration", "shift-by")
-"""The further ones of Streams groups."""
+"""The further ones of consumer groups and Streams groups."""
+_DURATION: Final = re.compile(
+    r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+)
 
 
 def named_partitions(client: Client, texts: Sequence[str]) -> list[Place]:
@@ -148,3 +144,81 @@ def print_csv(plan: Mapping[str, Mapping[Place, int]], *, with_group: bool) -> N
             cells = [*([group_id] if with_group else []), topic, str(index), str(offset)]
             line(",".join(f'"{each}"' if "," in each else each for each in cells))
     line("")
+
+
+def offsets_at(client: Client, places: list[Place], time_ms: int) -> dict[Place, int]:
+    found = admin_offsets.list_offsets(client, dict.fromkeys(places, time_ms))
+    return {place: each.offset for place, each in found.items()}
+
+
+def offsets_at_time(client: Client, places: list[Place], time_ms: int) -> dict[Place, int]:
+    found, ends = (
+        offsets_at(client, places, time_ms),
+        offsets_at(client, places, admin_offsets.LATEST),
+    )
+    for topic, index in places:
+        if found[topic, index] < 0:
+            line(
+                f"\nWarn: Partition {index} from topic {topic} is empty. Falling back to latest"
+                " known offset."
+            )
+    return {place: found[place] if found[place] >= 0 else ends[place] for place in places}
+
+
+def within_logs(client: Client, wanted: Mapping[Place, int]) -> dict[Place, int]:
+    places = list(wanted)
+    starts = offsets_at(client, places, admin_offsets.EARLIEST)
+    ends = offsets_at(client, places, admin_offsets.LATEST)
+    result = {}
+    for place, offset in wanted.items():
+        name = f"{place[0]}-{place[1]}"
+        if offset > ends[place]:
+            error_line(
+                f"WARN New offset ({offset}) is higher than latest offset for topic partition"
+                f" {name}. Value will be set to {ends[place]}"
+            )
+        elif offset < starts[place]:
+            error_line(
+                f"WARN New offset ({offset}) is lower than earliest offset for topic partition"
+                f" {name}. Value will be set to {starts[place]}"
+            )
+        result[place] = min(max(offset, starts[place]), ends[place])
+    return result
+
+
+def offsets_in_file(group_id: str, path: str) -> dict[Place, int]:
+    """The offsets in a CSV file: topic, partition, offset, with or without the group first."""
+    found = {}
+    try:
+        text = Path(path).read_text()
+    except OSError as trouble:
+        raise ValueError(f"{path}: {trouble.strerror}") from None
+    for row in csv.reader(text.splitlines()):
+        if not row or (len(row) == 4 and row[0] != group_id):
+            continue
+        topic, index, offset = row[-3:]
+        found[topic, int(index)] = int(offset)
+    return found
+
+
+def time_ms_of(text: str) -> int:
+    """Unix time of YYYY-MM-DDThh:mm:ss.sss with an optional zone; without one: UTC.
+
+    Raises:
+        ValueError: it has another form.
+    """
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f'Error parsing datetime: Unparseable date: "{text}"') from None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return int(when.timestamp() * 1000)
+
+
+def duration_ms_of(text: str) -> int:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"Text cannot be parsed to a Duration: {text}")
+    days, hours, minutes, seconds = (float(each or 0) for each in match.groups())
+    return int((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)

@@ -22,11 +22,13 @@ from .group_options import (
     check_available,
     check_describe,
     check_reset_is_chosen,
+    delete_each,
     forbid_second,
     forbid_with,
+    only_action,
+    print_deletion,
     settings_of,
-    states_in,
-    was_given,
+    words_in,
 )
 from .reset_plans import (
     TARGETS,
@@ -98,12 +100,12 @@ def options() -> Options:
     return made
 
 
+@values_as_options()
 def _check(given: argparse.Namespace) -> None:
     """Find the action.
 
     Raises:
-        WrongOptions: there is none, or several, or another option does not fit.
-        ValueError: a state is unknown.
+        WrongOptions: there is none, or several, another option does not fit, or a state is unknown.
     """
     check_available(given, _OF_DESCRIBE)
     if given.bootstrap_server is None:
@@ -119,12 +121,9 @@ def _check(given: argparse.Namespace) -> None:
         _check_reset(given)
     forbid_with(given, "group", ["all-groups", "list"])
     forbid_with(given, "topic", ["list", "describe", "delete"])
-    actions = [name for name in _ACTIONS if has(given, name)]
-    if len(actions) != 1:
-        names = ", ".join(f"--{name}" for name in _ACTIONS)
-        raise WrongOptions(f"Command must include exactly one action: {names}.")
-    given.action = actions[0]
-    given.states = states_in(given.state or "", _STATES)
+    names = ", ".join(f"--{name}" for name in _ACTIONS)
+    given.action = only_action(given, _ACTIONS, f"{names}.")
+    given.states = words_in(given.state, _STATES)
 
 
 def _check_delete(given: argparse.Namespace) -> None:
@@ -141,23 +140,18 @@ def _check_reset(given: argparse.Namespace) -> None:
     if not given.group:
         raise WrongOptions("Option [reset-offsets] takes the option: [group]")
     takes = "Option [reset-offsets] takes one of these options:"
-    if not any(was_given(given, name) for name in _SCOPES):
+    if not any(has(given, name) for name in _SCOPES):
         raise WrongOptions(f"{takes} {bracketed(*_SCOPES)}")
     forbid_second(given, _SCOPES)
-    if not any(was_given(given, name) for name in TARGETS):
+    if not any(has(given, name) for name in TARGETS):
         raise WrongOptions(f"{takes} {bracketed(*TARGETS)}")
     forbid_second(given, ("to-offset", "to-datetime", "to-earliest", "to-latest", "to-current",
                           "from-file"))  # fmt: skip
 
 
-def _find_action(given: argparse.Namespace) -> None:
-    with values_as_options():
-        _check(given)
-
-
+@values_as_options()
 def _run(client: Client, given: argparse.Namespace) -> None:
-    with values_as_options():
-        _RUN[given.action](client, given)
+    _RUN[given.action](client, given)
 
 
 def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
@@ -196,29 +190,18 @@ def _describe(client: Client, given: argparse.Namespace) -> None:
 
 def _delete(client: Client, given: argparse.Namespace) -> None:
     known = {each.group_id: each for each in admin_groups.list_groups(client, kinds=_SHARE)}
-    failed: dict[str, Failure] = {}
     names = list(known) if given.all_groups else list(dict.fromkeys(given.group))
-    for name in names:
+
+    def why_not(name: str) -> Failure | None:
         if name not in known:
             why = f"Group '{name}' is not a share group."
-            failed[name] = Failure(why, exception_name(Code.GROUP_ID_NOT_FOUND))
-        elif known[name].state != "Empty":
+            return Failure(why, exception_name(Code.GROUP_ID_NOT_FOUND))
+        if known[name].state != "Empty":
             why = f"Share group '{name}' is not EMPTY."
-            failed[name] = Failure(why, exception_name(Code.NON_EMPTY_GROUP))
-        else:
-            try:
-                admin_groups.delete_group(client, name)
-            except ErrorAnswer as refused:
-                failed[name] = failure_of(refused)
-    done = ", ".join(f"'{name}'" for name in names if name not in failed)
-    if not failed:
-        line(f"Deletion of requested share groups ({done}) was successful.")
-        return
-    line("\nError: Deletion of some share groups failed:")
-    for name, failure in failed.items():
-        line(f"* Group '{name}' could not be deleted due to: {failure}")
-    if done:
-        line(f"\nThese share groups were deleted successfully: {done}")
+            return Failure(why, exception_name(Code.NON_EMPTY_GROUP))
+        return None
+
+    print_deletion("share groups", names, delete_each(client, names, why_not))
 
 
 def _reset(client: Client, given: argparse.Namespace) -> None:
@@ -286,7 +269,7 @@ TOOL: Final = Tool(
     options,
     _run,
     "listGroups",
-    check=_find_action,
+    check=_check,
     settings=settings_of,
     print_failure=_print_failure,
     failed_status=0,  # as Kafka's tool

@@ -21,8 +21,7 @@ from ..options import Options, WrongOptions, forbid, has
 from ..session import Failure, failure_of, properties_in
 from ..texts import error_line, error_lines, line
 from ..tool import Tool
-from .offset_resets import offsets_at, offsets_in_file
-from .reset_plans import planned_offsets
+from .reset_plans import offsets_at, offsets_in_file, planned_offsets
 
 _TARGETS: Final = (
     *("to-offset", "to-datetime", "by-duration", "to-earliest", "to-latest", "from-file"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...client.admin import offsets as admin_offsets
-from ...client.admin.groups import ListedGroup, Place, committed_offsets
+from ...client.admin.groups import Place, committed_offsets
 from ...client.admin.streams_groups import (
     Description,
     NodeType,
@@ -20,13 +20,6 @@ from ..texts import cell, line, lines, out
 
 _LEAST: Final = 15
 _NONE: Final = "-"
-
-
-def print_list(groups: Sequence[ListedGroup]) -> None:
-    """Print groups with their states."""
-    width = max([_LEAST, *(len(each.group_id) for each in groups)])
-    for name, state in (("GROUP", "STATE"), *((each.group_id, each.state) for each in groups)):
-        line(f"{name:<{width}} {state}")
 
 
 def print_offsets(client: Client, group: StreamsGroup, *, verbose: bool) -> None:

@@ -25,10 +25,13 @@ from .group_options import (
     check_available,
     check_describe,
     check_reset_is_chosen,
+    delete_each,
     forbid_second,
     forbid_with,
+    only_action,
+    print_deletion,
     settings_of,
-    states_in,
+    words_in,
 )
 from .reset_plans import (
     NOT_SHARE,
@@ -39,6 +42,7 @@ from .reset_plans import (
     print_csv,
     print_plan,
 )
+from .share_group_tables import print_list
 from .streams_topics import delete_topics, internal_topics_of
 
 _ACTIONS: Final = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
@@ -103,12 +107,12 @@ def options() -> Options:
     return made
 
 
+@values_as_options()
 def _check(given: argparse.Namespace) -> None:
     """Find the action.
 
     Raises:
-        WrongOptions: there is none, or several, or another option does not fit.
-        ValueError: a state is unknown.
+        WrongOptions: there is none, or several, another option does not fit, or a state is unknown.
     """
     check_available(given, _OF_DESCRIBE)
     if given.bootstrap_server is None:
@@ -137,14 +141,9 @@ def _check(given: argparse.Namespace) -> None:
     forbid_with(given, "list", ["members", "offsets", "topology"])
     forbid_with(given, "group", ["all-groups", "list"])
     forbid_with(given, "input-topic", ["list", "describe", "delete"])
-    actions = [name for name in _ACTIONS if has(given, name)]
-    if len(actions) != 1:
-        *names, last = (f"--{name}" for name in _ACTIONS)
-        raise WrongOptions(
-            f"Command must include exactly one action: {', '.join(names)}, or {last}."
-        )
-    given.action = actions[0]
-    given.states = states_in(given.state or "", _STATES)
+    *names, last = (f"--{name}" for name in _ACTIONS)
+    given.action = only_action(given, _ACTIONS, f"{', '.join(names)}, or {last}.")
+    given.states = words_in(given.state, _STATES)
 
 
 def _check_delete_offsets(given: argparse.Namespace) -> None:
@@ -174,14 +173,9 @@ def _check_internal_topics(given: argparse.Namespace) -> None:
         )
 
 
-def _find_action(given: argparse.Namespace) -> None:
-    with values_as_options():
-        _check(given)
-
-
+@values_as_options()
 def _run(client: Client, given: argparse.Namespace) -> int:
-    with values_as_options():
-        return _RUN[given.action](client, given)
+    return _RUN[given.action](client, given)
 
 
 def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
@@ -204,7 +198,7 @@ def _list(client: Client, given: argparse.Namespace) -> int:
         for name in _names(client):
             line(name)
         return 0
-    tables.print_list(admin_groups.list_groups(client, states=given.states, kinds=_STREAMS))
+    print_list(admin_groups.list_groups(client, states=given.states, kinds=_STREAMS))
     return 0
 
 
@@ -225,35 +219,24 @@ def _describe(client: Client, given: argparse.Namespace) -> int:
 
 def _delete(client: Client, given: argparse.Namespace) -> int:
     known = {each.group_id: each for each in admin_groups.list_groups(client, kinds=_STREAMS)}
-    failed: dict[str, Failure] = {}
     names = list(known) if given.all_groups else list(dict.fromkeys(given.group))
     internal: dict[str, list[str]] = {}
-    for name in names:
+
+    def why_not(name: str) -> Failure | None:
         if name not in known:
             why = f"Group '{name}' does not exist or is not a streams group."
-            failed[name] = Failure(why, "java.lang.IllegalArgumentException")
-            continue
+            return Failure(why, "java.lang.IllegalArgumentException")
         if known[name].state != "Empty":
             why = f"Streams group '{name}' is not EMPTY."
-            failed[name] = Failure(why, exception_name(Code.NON_EMPTY_GROUP))
-            continue
+            return Failure(why, exception_name(Code.NON_EMPTY_GROUP))
         if given.delete_all_internal_topics:
             internal[name] = internal_topics_of(client, name)
-        try:
-            admin_groups.delete_group(client, name)
-        except ErrorAnswer as refused:
-            failed[name] = failure_of(refused)
-    done = [name for name in names if name not in failed]
-    listed = "', '".join(done)
-    if not failed:
-        line(f"Deletion of requested streams groups ('{listed}') was successful.")
-    else:
-        line("\nError: Deletion of some streams groups failed:")
-        for name, failure in failed.items():
-            line(f"* Group '{name}' could not be deleted due to: {failure}")
-        if done:
-            line(f"\nThese streams groups were deleted successfully: '{listed}'.")
-    _delete_internal_topics(client, {name: internal[name] for name in done if internal.get(name)})
+        return None
+
+    failed = delete_each(client, names, why_not)
+    print_deletion("streams groups", names or [""], failed, end=".")  # as Kafka's tool
+    topics = {name: each for name, each in internal.items() if each and name not in failed}
+    _delete_internal_topics(client, topics)
     return 0
 
 
@@ -415,7 +398,7 @@ TOOL: Final = Tool(
     options,
     _run,
     "listGroups",
-    check=_find_action,
+    check=_check,
     settings=settings_of,
     print_failure=_print_failure,
 )
