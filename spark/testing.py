@@ -322,11 +322,12 @@ def assert_exactly_once(
     """Compare the rows of a pipeline's output with those of its input, each as often as it occurs.
 
     Args:
-        input, output: DataFrames, rows, or any hashable values.
+        input, output: DataFrames, rows, or any hashable values. A row of one column is its value.
         key: the columns that identify a row; None: the whole row.
 
     Raises:
         AssertionError: the text has the numbers and examples of lost, doubled and foreign rows.
+        TypeError: a value is not hashable, such as a dict, and there is no `key`.
     """
     expected, found = (Counter(_keys(each, key)) for each in (input, output))
     lost = {each: count for each, count in expected.items() if found[each] < count}
@@ -343,17 +344,24 @@ def assert_exactly_once(
 
 def _keys(rows: DataFrame | Iterable[Any], key: str | Sequence[str] | None) -> Iterator[Any]:
     columns = [key] if isinstance(key, str) else key
-    found: Iterable[tuple[Any, ...]]
+    found: Iterable[Any]
     if isinstance(rows, DataFrame):
         chosen = rows if columns is None else rows.select(*columns)
         found = map(_plain, chosen.toLocalIterator())
     elif columns is not None:
         found = (tuple(row[column] for column in columns) for row in rows)
     else:
-        yield from rows
-        return
+        found = map(_checked, rows)
     for each in found:
-        yield each[0] if len(each) == 1 else each
+        yield each[0] if isinstance(each, tuple) and len(each) == 1 else each
+
+
+def _checked(value: object) -> object:
+    if isinstance(value, Mapping):
+        raise TypeError(
+            f"dicts are compared by columns: give key=..., one or more of {list(value)}"
+        )
+    return value
 
 
 def _plain(row: Row) -> tuple[Any, ...]:

@@ -22,6 +22,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 def test_lost_doubled_and_foreign_rows_are_named() -> None:
     assert_exactly_once([3, 1, 1], [1, 3, 1])
     assert_exactly_once([{"id": 1, "n": 2}], [{"id": 1, "n": 3}], key="id")
+    assert_exactly_once([("a broom",)], ["a broom"])  # a row of one column is its value
+    with pytest.raises(TypeError, match=r"give key=\.\.\., one or more of \['id', 'n'\]"):
+        assert_exactly_once([{"id": 1, "n": 2}], [{"id": 1, "n": 3}])
     with pytest.raises(AssertionError) as failed:
         assert_exactly_once(range(10), [*range(2), 2, 2, 99])
     assert str(failed.value).splitlines() == [
