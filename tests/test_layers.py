@@ -309,24 +309,32 @@ class Import:
 def imports(module: str) -> tuple[Import, ...]:
     """The imports of a module, relative and absolute ones."""
     tree = ast.parse((ROOT / module).read_text())
-    for_types = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
     return tuple(
         Import(
             node.lineno,
             target.removeprefix(PACKAGE).removeprefix("/") if is_ours else target.split("/")[0],
             is_ours,
-            id(node) in for_types,
+            for_types,
         )
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        for node, for_types in _import_statements(tree)
         for target in sorted(_targets(module, node))
         for is_ours in [target.split("/")[0] == PACKAGE]
     )
+
+
+def _import_statements(
+    block: ast.AST, *, for_types: bool = False
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Each import in a block, and whether it is for types alone.
+
+    Expressions are most of a tree, and have no imports."""
+    for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for node in getattr(block, part, ()):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield node, for_types
+            else:
+                asks = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+                yield from _import_statements(node, for_types=for_types or asks)
 
 
 def _targets(module: str, node: ast.Import | ast.ImportFrom) -> set[str]:
@@ -509,14 +517,22 @@ def timed_calls(source: str) -> Iterator[str]:
             continue
         if isinstance(node, ast.ImportFrom) and node.module in ("asyncio", "threading"):
             wrong = any(name.name in TIMED | {"sleep"} for name in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("asyncio.sleep"):
+        elif isinstance(node, ast.Call) and _is_of_asyncio(node.func, "sleep"):
             wrong = ast.unparse(node) != "asyncio.sleep(0)"
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("asyncio.wait"):
+        elif isinstance(node, ast.Call) and _is_of_asyncio(node.func, "wait"):
             wrong = any(keyword.arg == "timeout" for keyword in node.keywords)
         else:
             wrong = isinstance(node, ast.Attribute) and node.attr in TIMED
         if wrong:
             yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def _is_of_asyncio(function: ast.expr, name: str) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == name
+        and ast.unparse(function.value).endswith("asyncio")
+    )
 
 
 def test_only_the_clock_reads_the_time_and_schedules() -> None:

@@ -57,7 +57,7 @@ def test_a_rule_exists_before_its_client_begins() -> None:
     found = [
         f"{name(path)}:{line} {test}"
         for path in MODULES
-        if "tests" in path.parts
+        if "tests" in path.parts and "faults." in path.read_text()  # few; to parse takes longer
         for test, line in races_in(ast.parse(path.read_text()))
     ]
     assert not found

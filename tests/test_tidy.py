@@ -47,8 +47,13 @@ NO_WORDS = [
 
 # All files at once would take 380 MB; `all_findings` goes from file to file.
 @functools.lru_cache(maxsize=1)
+def source(path: Path) -> str:
+    return path.read_text()
+
+
+@functools.lru_cache(maxsize=1)
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(path.read_text())))
+    return tuple(ast.walk(ast.parse(source(path))))
 
 
 Findings = Callable[[Path], Iterable[object]]
@@ -86,10 +91,10 @@ def every(paths: Iterable[Path]) -> Callable[[Findings], object]:
     return test_of
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in nodes(path):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@functools.lru_cache(maxsize=1)
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [node for node in nodes(path) if isinstance(node, kinds)]
 
 
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -102,15 +107,14 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 @every(MODULES)
 def test_a_module_is_short_and_has_a_docstring(path: Path) -> Iterator[str]:
-    source = path.read_text()
     is_short = name(path).partition("/")[0] in ROOMS and name(path) not in LONG_FILES
-    if source.count("\n") > (FILE_LINES if is_short else LINES_OF_TESTS):
+    if source(path).count("\n") > (FILE_LINES if is_short else LINES_OF_TESTS):
         yield "split the file by its subjects"
     if path.stem in NO_NAMES:
         yield "the name says nothing"
     module = nodes(path)[0]
     assert isinstance(module, ast.Module)
-    if source and path.name != "conftest.py" and not ast.get_docstring(module):
+    if source(path) and path.name != "conftest.py" and not ast.get_docstring(module):
         yield "no docstring"
 
 
@@ -185,6 +189,9 @@ def test_shared_code_of_tests_is_in_no_test_file(path: Path) -> Iterable[str]:
 @every(MODULES)
 def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> Iterable[str]:
     """A SimpleNamespace accepts any field; tests/requests.py makes requests from schemas."""
+    fakes = {"SimpleNamespace", "Mock", "MagicMock"}
+    if not any(fake in source(path) for fake in fakes):
+        return ()
     imported = {
         alias.name
         for node in nodes(path)
@@ -192,14 +199,14 @@ def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> It
         for alias in node.names
     }
     attributes = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
-    return {"SimpleNamespace", "Mock", "MagicMock"} & (imported | attributes)
+    return fakes & (imported | attributes)
 
 
 @every(path for path in MODULES if name(path).partition("/")[0] in ROOMS)
 def test_a_function_with_effects_is_named_by_a_verb(path: Path) -> Iterable[str]:
     """tests/hidden_effects.txt lists the exceptions."""
     listed = {each.partition(":")[2] for each in STILL_HIDDEN if each.startswith(f"{name(path)}:")}
-    return functions_with_hidden_effects(nodes(path)) - listed
+    return functions_with_hidden_effects(functions(path)) - listed
 
 
 @pytest.mark.parametrize(
@@ -254,7 +261,7 @@ def texts(path: Path) -> list[tuple[int, str]]:
 
 @every(path for path in MODULES if name(path).startswith(PLAIN))
 def test_docstrings_and_comments_are_plain_english(path: Path) -> Iterator[str]:
-    if not NOT_PLAIN.search(path.read_text()):
+    if not NOT_PLAIN.search(source(path)):
         return  # most modules; to find their comments takes longer
     for line, text in texts(path):
         for each in NOT_PLAIN.finditer(text):
@@ -268,6 +275,8 @@ def test_documents_are_plain_english(path: Path) -> Iterable[object]:
 
 def lines_with_any(path: Path) -> list[int]:
     """The line of each `Any` of the code, also of those in forward references; no imports."""
+    if "Any" not in source(path):
+        return []
     return [
         node.lineno
         for node in nodes(path)
@@ -288,13 +297,16 @@ def test_any_is_rare(room: str) -> None:
 @every(COUNTED)
 def test_each_any_has_a_comment_with_its_reason(path: Path) -> Iterable[int]:
     """The comment begins with `Any:`, on the same line or the line above."""
+    lines = lines_with_any(path)
+    if not lines:
+        return []
     reasons = {line for line, text in texts(path) if re.match("#.*\\bAny:", text)}
-    return [line for line in lines_with_any(path) if not {line, line - 1} & reasons]
+    return [line for line in lines if not {line, line - 1} & reasons]
 
 
 def patched(path: Path) -> Iterator[tuple[int, str]]:
     """Line and name of each attribute that pytest's MonkeyPatch replaces."""
-    for node in nodes(path):
+    for node in nodes(path) if ".setattr(" in source(path) else ():
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -323,7 +335,7 @@ def test_patches_of_attributes_are_few() -> None:
 @every(MODULES)
 def test_each_ignored_type_has_its_reason(path: Path) -> Iterable[int]:
     """`# type: ignore[rule]  # reason`"""
-    if "# type: ignore" not in path.read_text():
+    if "# type: ignore" not in source(path):
         return []
     ignored = {line: text for line, text in texts(path) if text.startswith("# type: ignore")}
     return [line for line, text in ignored.items() if not re.search(r"\]  # \w", text)]
