@@ -68,7 +68,9 @@ def test_a_partition_is_seen_with_its_leader_and_offsets(
     transaction(client, "placed", "placing", "y", "z", commit=None)
     found = viewer.see("partitions", topic="placed")
     first, second = found["rows"]
-    assert (found["total"], first["leader"], first["in_sync"]) == (2, 1, first["replicas"])
+    assert found["total"] == 2
+    assert {first["leader"], second["leader"]} == {1, 2}  # which is first depends on other topics
+    assert first["in_sync"] == first["replicas"] == [first["leader"]]
     offsets = ("log_start", "last_stable_offset", "high_watermark")
     assert [first[each] for each in offsets] == [0, 1, 3]
     assert [second[each] for each in offsets] == [0, 0, 0]
