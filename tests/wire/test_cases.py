@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -22,6 +24,13 @@ CASES = registry.all_cases()
 GOLDEN = registry.golden()
 QUIRKS = registry.listed("quirks.txt")
 
+# Cases that wait for seconds and do nothing meanwhile, the longest first.
+WAITING = sorted(
+    (name for name in CASES if name.startswith(("moments.fetch_", "moments.join_until_"))),
+    key=lambda name: name != "moments.fetch_in_sessions",
+)
+WAITING_AT_ONCE = 4
+
 # Kafka batches the checks "is the partition in the transaction" of several connections and uses the
 # version of the first one. Beside other clients either name may be the answer in any version.
 EITHER = {"INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"}
@@ -32,11 +41,34 @@ def _parameters() -> list[Any]:
     return [pytest.param(name, marks=marks[case.is_slow]) for name, case in CASES.items()]
 
 
+@pytest.fixture(scope="module")
+def waiting_cases(
+    request: pytest.FixtureRequest, address: Address
+) -> Iterator[dict[str, Future[Any]]]:
+    """The outcomes of the chosen cases that only wait, by name: they wait side by side.
+
+    A broker given by --bootstrap has its cases one after the other."""
+    chosen = {
+        item.callspec.params["name"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path and _is_of_a_case(item)
+    }
+    names = [] if request.config.getoption("--bootstrap") else [n for n in WAITING if n in chosen]
+    with ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
+        yield {name: pool.submit(CASES[name].outcome, address) for name in names}
+
+
+def _is_of_a_case(item: pytest.Function) -> bool:
+    return item.originalname == test_the_outcome_of_a_case_equals_kafkas.__name__
+
+
 @pytest.mark.parametrize("name", _parameters())
 def test_the_outcome_of_a_case_equals_kafkas(
-    name: str, address: Address, recorded: dict[str, Any], pytestconfig: pytest.Config
+    name: str, address: Address, recorded: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
-    outcome = CASES[name].outcome(address)
+    waiting = request.getfixturevalue("waiting_cases") if name in WAITING else {}
+    outcome = waiting[name].result() if name in waiting else CASES[name].outcome(address)
+    pytestconfig = request.config
     if pytestconfig.getoption("--record"):
         recorded[name] = outcome
         return
