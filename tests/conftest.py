@@ -46,8 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep no more of the reports than the summary needs."""
+    """Keep no more of the reports than the summary needs; with `-n`, send no more of them."""
     config.pluginmanager.register(ForgottenReports(config))
+    if hasattr(config, "workerinput"):
+        from .worker_messages import send_less
+
+        send_less(config)
 
 
 @pytest.hookimpl(optionalhook=True)
