@@ -181,6 +181,8 @@ def test_bytes_behind_a_request_are_passed_over_as_kafka_does() -> None:
 
 # Malformed requests
 
+LONG_FRAME = 150  # bytes; a longer request is cut at a fifth of them, elsewhere in each version
+
 
 @every_version
 def test_a_request_cut_anywhere_is_malformed(key: ApiKey, version: int) -> None:
@@ -190,7 +192,8 @@ def test_a_request_cut_anywhere_is_malformed(key: ApiKey, version: int) -> None:
         request_frame(key, version, meant),
         reference_request(key, version, meant, unknown),
     ):
-        for end in range(len(frame)):
+        step = 1 if len(frame) < LONG_FRAME else 5
+        for end in range(version % step, len(frame), step):
             with pytest.raises(Malformed):
                 read(frame[:end])
 

@@ -364,8 +364,8 @@ def test_garbage_in_an_index_loses_nothing(truth: Truth, suffix: str, clean: boo
 
 def test_a_wrong_leader_epoch_is_logged_once_and_corrected_in_the_file(truth: Truth) -> None:
     for path in [path for path in harmed_files(truth) if path.endswith(".log")]:
-        for position, header in headers_in(truth.disk.read(path)):
-            for bit in range(32):
+        for number, (position, header) in enumerate(headers_in(truth.disk.read(path))):
+            for bit in range(32) if EVERY_BIT else range(number % 4, 32, 4):
                 disk = truth.disk.after_kill()
                 disk.files[path].data[position + 15 - bit // 8] ^= 1 << bit % 8
                 seen = check(disk, truth, clean=True)

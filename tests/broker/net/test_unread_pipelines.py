@@ -15,7 +15,7 @@ from tests.broker.fakes import framed
 from tests.broker.net.listening_node import Client, listening_node
 from tests.wire.batches import batch
 
-METADATA_REQUESTS = 10_000
+METADATA_REQUESTS = 3_000
 TOPICS = 30
 FETCHES = 200
 RECORDS_BYTES = 500_000
@@ -98,8 +98,9 @@ def filled(node: Node) -> None:
 async def test_metadata_requests_of_a_client_that_does_not_read(tmp_path: Path) -> None:
     async with listening_node(tmp_path) as (node, sockets):
         filled(node)
+        topics = [{"name": f"topic-{number}"} for number in range(TOPICS)]
         every = [
-            framed(ApiKey.METADATA, 4, correlation_id=number, topics=None)
+            framed(ApiKey.METADATA, 4, correlation_id=number, topics=topics)
             for number in range(METADATA_REQUESTS)
         ]
         await check(sockets, every)
