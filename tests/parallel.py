@@ -1,7 +1,8 @@
 """Shares out tests to several processes (pytest -n).
 
 The tests of a file stay in one process, because they share fixtures. Spark's tests stay together,
-because one session serves them all. The seeds and planted bugs of the simulations share nothing.
+because one session serves them all. The planted bugs of the simulations share nothing, nor do
+their seeds after the first hundred, which all tests of a simulation look at and only one runs.
 Files whose tests wait for clients and brokers take turns with those that only compute, and begin
 first: the others have the processors meanwhile, and no process is left alone with one at the end.
 """
@@ -37,7 +38,7 @@ class ByPath(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(SPARK):
             return SPARK
-        if nodeid.startswith(SIMULATIONS):
+        if nodeid.startswith(SIMULATIONS) and "[" in nodeid and not nodeid.endswith("[0]"):
             return nodeid
         scope: str = super()._split_scope(nodeid)
         return scope
