@@ -10,6 +10,9 @@ import pytest
 from ottla.__main__ import main
 from ottla.testing import Ottla
 
+# It sees the rebalance of another test, and looks whether that is the same a patience later.
+LOOKS_AGAIN_SOON = ["--patience", "0.1"]
+
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Ottla]:
@@ -53,7 +56,8 @@ def test_a_young_transaction_is_under_way_and_nothing_is_stuck(
 def test_json_has_the_findings_with_their_situations(
     broker: Ottla, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["why", "nowhere", "-b", broker.bootstrap, "--json"]) == 1
+    words = ["why", "nowhere", "-b", broker.bootstrap, "--json"]
+    assert main([*words, *LOOKS_AGAIN_SOON]) == 1
     found = json.loads(capsys.readouterr().out)
     (finding,) = found.pop("findings")
     assert found == {"subject": "nowhere", "is_stuck": True, "not_asked": []}
@@ -93,7 +97,8 @@ def test_a_control_that_does_not_answer_is_said_and_the_rest_is_answered(
     broker: Ottla, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broker.produce("calm", ["a"])
-    main(["why", "calm", "-b", broker.bootstrap, "--control", "127.0.0.1:1"])
+    words = ["why", "calm", "-b", broker.bootstrap, "--control", "127.0.0.1:1"]
+    main([*words, *LOOKS_AGAIN_SOON])
     assert capsys.readouterr().out.splitlines() == [
         "Nothing is stuck about calm, as far as it could be asked.",
         "Not asked: the control: Connection refused",
