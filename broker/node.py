@@ -469,13 +469,13 @@ class Node:
         return self.catalog.features.get("transaction.version", 0)
 
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
-        from ..coordinator.transactions.records import encode, value_version_of
+        from ..coordinator.transactions.records import encode
         from ..coordinator.transactions.states import WriteMarkers
         from .runtime.shards.append_errors import of_transactions
         from .runtime.shards.shard import Shard
 
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
-            return encode(record, value_version_of(self.transaction_version))
+            return encode(record, self.catalog.features.get("transaction.version", 0))
 
         def carry_out(shard: Shard[Transactions], effect: Effect) -> None:
             if not isinstance(effect, WriteMarkers):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .checksum import crc32c
@@ -167,15 +168,17 @@ Pair = tuple[bytes | None, bytes | None]
 
 
 _NULL: Final = signed(-1)
+_length: Final = lru_cache(maxsize=1024)(signed)
+"""`signed` for lengths: those of a coordinator's records are the same again and again."""
 
 
 def _record(offset_delta: int, record: Pair, headers: bytes = b"\0") -> bytes:
     key, value = record
     body = b"\0\0" + (signed(offset_delta) if offset_delta else b"\0")
-    body += _NULL if key is None else signed(len(key)) + key
-    body += _NULL if value is None else signed(len(value)) + value
+    body += _NULL if key is None else _length(len(key)) + key
+    body += _NULL if value is None else _length(len(value)) + value
     body += headers
-    return signed(len(body)) + body
+    return _length(len(body)) + body
 
 
 def spans(records: Sequence[Pair], *, max_bytes: int) -> Iterator[slice]:
@@ -265,6 +268,8 @@ def build(
     )  # fmt: skip
     if isinstance(records, Framed):
         covered += records.joined()
+    elif count == 1:  # as most decisions of a coordinator have
+        covered += _record(0, records[0])
     else:
         covered += b"".join([_record(delta, record) for delta, record in enumerate(records)])
     length = _HEAD.size - LOG_OVERHEAD + len(covered)

@@ -90,7 +90,8 @@ class Transactions:
         self._expiration_check_ms = expiration_check_interval_ms
         self._coordinator_epoch = coordinator_epoch
         self._by_id: dict[str, Transaction] = {}
-        # The same by state, so that `next_deadline` costs nothing on a busy broker.
+        # The same by state, so that `next_deadline` costs nothing on a busy broker. The deadlines
+        # are those of the checks that find what is due.
         self._ongoing: dict[str, Transaction] = {}
         self._timeouts: Deadlines[str] = Deadlines()
         self._prepared: dict[str, Transaction] = {}
@@ -377,8 +378,9 @@ class Transactions:
 
         It is due at the latest when the wall time has to be read again.
         """
-        timeout_ms = self._timeouts.next()
-        due_ms = self._first_check_ms(timeout_ms)
+        timeout_ms, due_ms = self._timeouts.next(), self._expirations.next()
+        if timeout_ms is not None and (due_ms is None or timeout_ms < due_ms):
+            due_ms = timeout_ms
         if due_ms is None:
             return None
         wait_ms = due_ms - now.wall_ms
@@ -389,17 +391,8 @@ class Transactions:
 
     def next_wall_deadline(self) -> int | None:
         """When `tick` is next due, by the wall time in ms; None for never."""
-        return self._first_check_ms(self._timeouts.next())
-
-    def _first_check_ms(self, timeout_ms: int | None) -> int | None:
-        """The check that finds the first timeout or expiration; `timeout_ms` is that timeout."""
-        expiration_ms = self._expirations.next()
-        if timeout_ms is not None:
-            timeout_ms = _next_check_ms(timeout_ms, self._timeout_check_ms)
-        if expiration_ms is None:
-            return timeout_ms
-        expiration_ms = _next_check_ms(expiration_ms, self._expiration_check_ms)
-        return expiration_ms if timeout_ms is None else min(timeout_ms, expiration_ms)
+        due = (self._timeouts.next(), self._expirations.next())
+        return min((each for each in due if each is not None), default=None)
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Abort transactions past their timeout, under a new epoch that fences the producer.
@@ -409,17 +402,17 @@ class Transactions:
         see `Machine.tick`.
         """
         now_ms = now.wall_ms
-        looked_ms = now_ms - now_ms % self._timeout_check_ms
-        for transactional_id in self._timeouts.take_due(looked_ms):
+        for transactional_id in self._timeouts.take_due(now_ms):
             # The replay cancels it, unless the log does not take the record.
-            self._timeouts.set(transactional_id, now_ms + _RETRY_MS)
+            again_ms = _next_check_ms(now_ms + _RETRY_MS, self._timeout_check_ms)
+            self._timeouts.set(transactional_id, again_ms)
             aborted = self._fenced(self._ongoing[transactional_id], now_ms=now_ms)
             yield Outcome(None, (aborted,), self._markers(aborted))
-        looked_ms = now_ms - now_ms % self._expiration_check_ms
-        unused = self._expirations.take_due(looked_ms)
+        again_ms = _next_check_ms(now_ms + _RETRY_MS, self._expiration_check_ms)
+        unused = self._expirations.take_due(now_ms)
         while expired := tuple(Expired(each) for each in islice(unused, EXPIRED_PER_DECISION)):
             for each in expired:
-                self._expirations.set(each.transactional_id, now_ms + _RETRY_MS)
+                self._expirations.set(each.transactional_id, again_ms)
             yield Outcome(None, expired, is_atomic=False)
 
     # The log
@@ -445,16 +438,19 @@ class Transactions:
             del self._by_id[transactional_id]
 
     def _set_deadline(self, known: Transaction) -> None:
-        """Set the deadline of its timeout or expiration."""
+        """Set the check that finds its timeout or expiration."""
         if known.state is ONGOING:
             self._ongoing[known.transactional_id] = known
-            if known.deadline_ms is not None:
-                self._timeouts.set(known.transactional_id, known.deadline_ms)
+            due_ms = known.deadline_ms
+            if due_ms is not None:
+                check_ms = _next_check_ms(due_ms, self._timeout_check_ms)
+                self._timeouts.set(known.transactional_id, check_ms)
         elif known.state in PREPARED:
             self._prepared[known.transactional_id] = known
         else:
             due_ms = known.updated_ms + self._expiration_ms
-            self._expirations.set(known.transactional_id, due_ms)
+            check_ms = _next_check_ms(due_ms, self._expiration_check_ms)
+            self._expirations.set(known.transactional_id, check_ms)
 
     # Decisions
 
@@ -464,8 +460,9 @@ class Transactions:
         return self._by_id.get(transactional_id)
 
     def _known(self, transactional_id: str) -> Transaction:
-        known = self._find(transactional_id)
+        known = self._by_id.get(transactional_id)
         if known is None:
+            check_transactional_id(transactional_id)
             raise Refused(
                 Code.INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id"
             )

@@ -53,7 +53,7 @@ _CLIENT_VERSION_ALONE: Final = (b"\x00", *(b"\x01" + _TAGGED_SHORT.pack(2, 2, n)
 
 
 def encode(
-    record: TransactionRecord, value_version: int = TAGGED_VERSION
+    record: TransactionRecord, transaction_version: int = BUMPS_EPOCHS
 ) -> tuple[bytes, bytes | None]:
     """The key and value of a record; no value for a transactional id that has expired.
 
@@ -62,21 +62,21 @@ def encode(
     and they take two thirds of the time.
 
     Args:
-        value_version: 1, or 0 under transaction.version 0 (`value_version_of`). A kept transaction
-            has version 1 in any case, because its next producer must not be lost.
+        transaction_version: the level of the feature (KIP-890). Under 0 the value has version 0,
+            except that of a kept transaction: its next producer must not be lost.
     """
     transactional_id = record.transactional_id
     key = (_kept_key if len(transactional_id) <= _SHORT else _encoded_key)(transactional_id)
     if isinstance(record, Expired):
         return key, None
-    if record.next_producer_epoch != NO_EPOCH:
-        value_version = TAGGED_VERSION
+    is_tagged = transaction_version >= 1 or record.next_producer_epoch != NO_EPOCH
     partitions = record.partitions
+    value_version = TAGGED_VERSION if is_tagged else 0
     head = _HEAD.pack(
         value_version, record.producer_id, record.producer_epoch, record.timeout_ms, record.state
     )
     times = _TIMES.pack(record.updated_ms, record.started_ms)
-    if value_version < TAGGED_VERSION:
+    if not is_tagged:
         return key, head + _partitions(record) + times
     if not partitions:
         listed = b"\x00" if record.state is EMPTY else b"\x01"
@@ -84,17 +84,16 @@ def encode(
         listed = _kept_partitions(partitions)
     else:
         listed = _compact_partitions(partitions)
-    return key, head + listed + times + _tagged(record)
+    if record.previous_producer_id == NO_PRODUCER_ID == record.next_producer_id:
+        tagged = _CLIENT_VERSION_ALONE[record.client_version]
+    else:
+        tagged = _tagged(record)
+    return key, head + listed + times + tagged
 
 
 def _encoded_key(transactional_id: str) -> bytes:
     encoded = transactional_id.encode()
     return _KEY_HEAD.pack(0, len(encoded)) + encoded
-
-
-def value_version_of(transaction_version: int) -> int:
-    """The version of the values under a level of the feature transaction.version (KIP-890)."""
-    return TAGGED_VERSION if transaction_version >= 1 else 0
 
 
 def _tagged(record: Transaction) -> bytes:

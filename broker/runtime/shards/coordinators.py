@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 from ....coordinator.partitioning import partition_for
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="Machine")
 _log = Log("coordinators")
+
+# What is remembered is small: clients may choose any number of long keys.
+_SHORT: Final = 256
+_MOST_KEYS: Final = 1024
 
 
 class DeletedTopic(NamedTuple):
@@ -75,6 +79,7 @@ class Coordinator(Generic[M]):
         self._deleted_while_loading: dict[Shard[M], set[DeletedTopic]] = {}
         self._epochs: dict[int, int] = {}  # of the partitions led here, whatever their logs are
         self._shards: dict[int, Shard[M]] = {}
+        self._shard_by_key: dict[str, Shard[M]] = {}  # of those in `_shards`, for recent keys
         self._unusable: set[int] = set()  # whose logs are damaged
         self._unopened: set[int] = set()  # whose logs are not there, and may be at the next try
 
@@ -86,6 +91,7 @@ class Coordinator(Generic[M]):
             led: the leader epoch of each partition that this node leads.
         """
         self.partition_count = partition_count
+        self._shard_by_key.clear()
         for partition in [
             known for known, epoch in self._epochs.items() if led.get(known) != epoch
         ]:
@@ -131,6 +137,7 @@ class Coordinator(Generic[M]):
         self._log_unusable(shard.partition, failed)
         self._unusable.add(shard.partition)
         del self._shards[shard.partition]
+        self._shard_by_key.clear()
         shard.close()
 
     def _log_unusable(self, partition: int, failed: Exception) -> None:
@@ -183,8 +190,15 @@ class Coordinator(Generic[M]):
             Refused: NOT_COORDINATOR: see `partition_of`; or another node leads the partition, or
                 its log cannot be used. The errors of `check_key`.
         """
-        self._check_key(key)
-        return self.shard_at(self.partition_of(key))
+        shard = self._shard_by_key.get(key)
+        if shard is None:
+            self._check_key(key)
+            shard = self.shard_at(self.partition_of(key))
+            if len(self._shard_by_key) >= _MOST_KEYS:
+                self._shard_by_key.clear()
+            if len(key) <= _SHORT:
+                self._shard_by_key[key] = shard
+        return shard
 
     def shard_at(self, partition: int) -> Shard[M]:
         """The shard of a partition, loaded or not; raises Refused (NOT_COORDINATOR) if none."""
