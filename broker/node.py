@@ -114,6 +114,7 @@ class Node:
         self.storage_trouble = cluster.storage_trouble
         self.events = cluster.events
         self.fetch_waits = cluster.fetch_waits
+        self.wake_fetches = cluster.fetch_waits.appended  # with topic and partition
         self.log_directory = cluster.log_directory
         self.cluster_id = cluster.log_directory.cluster_id
         self.catalog = cluster.catalog
@@ -350,10 +351,6 @@ class Node:
             if refused is not None:
                 raise refused
 
-    def wake_fetches(self, log: PartitionLog) -> None:
-        """Wake the fetches that wait for a log."""
-        self.fetch_waits.appended(log.topic, log.partition)
-
     def appended(self, log: PartitionLog) -> None:
         """Wake the fetches that wait for a log, after an append of records; emit the event."""
         self.fetch_waits.appended(log.topic, log.partition)
@@ -470,17 +467,11 @@ class Node:
 
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
         from ..coordinator.transactions.records import encode
-        from ..coordinator.transactions.states import WriteMarkers
         from .runtime.shards.append_errors import of_transactions
         from .runtime.shards.shard import Shard
 
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
             return encode(record, self.catalog.features.get("transaction.version", 0))
-
-        def carry_out(shard: Shard[Transactions], effect: Effect) -> None:
-            if not isinstance(effect, WriteMarkers):
-                raise TypeError(f"unknown effect {effect!r}")
-            self.marker_channel.write(shard, effect)
 
         log = self._internal_log(TRANSACTION_STATE, partition)
         variants = self.cluster.variants
@@ -499,7 +490,7 @@ class Node:
         )
         return Shard(
             log, machine, (encode_now, variants.decode_transaction()), self._shard_services,
-            carry_out=carry_out, code_for_clients=of_transactions,
+            carry_out=self.marker_channel.write, code_for_clients=of_transactions,
         )  # fmt: skip
 
     def _check_interval_ms(self, name: str) -> int:

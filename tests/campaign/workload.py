@@ -143,7 +143,7 @@ class World:
         assert self.groups is not None
         return self.groups
 
-    def wake_fetches(self, log: PartitionLog) -> None:
+    def wake_fetches(self, topic: str, partition: int) -> None:
         """No fetch waits here."""
 
     def log(self, topic: str, partition: int = 0) -> PartitionLog:

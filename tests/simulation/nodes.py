@@ -62,7 +62,7 @@ class SimulatedNode:
             raise Refused(Code.NOT_COORDINATOR)
         return hosted.shard
 
-    def wake_fetches(self, log: PartitionLog) -> None:
+    def wake_fetches(self, topic: str, partition: int) -> None:
         """No fetch waits here."""
 
 

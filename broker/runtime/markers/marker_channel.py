@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ....coordinator.outcome import Effect
 from ....coordinator.transactions.coordinator import Transactions
 from ....coordinator.transactions.states import Partition, Transaction, WriteMarkers
 from ....metadata.catalog import TRANSACTION_STATE
@@ -171,8 +172,14 @@ class MarkerChannel:
         self._requests: Requests | None = None
         self._stopped = False
 
-    def write(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
-        """Write the markers of a transaction, then complete it in its coordinator."""
+    def write(self, shard: Shard[Transactions], effect: Effect) -> None:
+        """Write the markers of a transaction, then complete it in its coordinator.
+
+        Raises:
+            TypeError: the effect is not `WriteMarkers`.
+        """
+        if not isinstance(effect, WriteMarkers):
+            raise TypeError(f"unknown effect {effect!r}")
         if self._stopped or shard.is_closed:
             return  # the new leader of its partition writes them
         ending = Ending(shard, effect)
@@ -299,26 +306,23 @@ class MarkerChannel:
             its cost, in markers to logs with records.
         """
         ending, partition = entry
-        effect = ending.effect
-        code, why, weight = _WRITTEN, "", 1
         try:
             log = markers.append(
                 self._partitions,
                 partition,
                 ending.producer,
                 commit=ending.commit,
-                coordinator_epoch=effect.coordinator_epoch,
+                coordinator_epoch=ending.effect.coordinator_epoch,
             )
-            ending.logs.append(log)
-            if log.log_end_offset == 1:
-                weight = INTO_AN_EMPTY_LOG
         except Refused as refused:
-            code, why = refused.code, str(refused)
-        if self._note_result(entry, code, why):
-            destination = self._destination(self._node_id)
-            destination.entries.append(entry)
-            self._schedule_attempt(destination, self._write_queued)
-        return weight
+            if self._note_result(entry, refused.code, str(refused)):
+                destination = self._destination(self._node_id)
+                destination.entries.append(entry)
+                self._schedule_attempt(destination, self._write_queued)
+            return 1
+        ending.left.discard(partition)
+        ending.logs.append(log)
+        return INTO_AN_EMPTY_LOG if log.log_end_offset == 1 else 1
 
     def _write_queued(self, destination: Destination) -> None:
         entries = [*destination.entries]

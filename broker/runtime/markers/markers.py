@@ -6,13 +6,12 @@ decision, and WriteTxnMarkers from another node or an administrator.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ....coordinator.outcome import Producer
 from ....coordinator.transactions.states import Partition
 from ....metadata.catalog import CONSUMER_OFFSETS
-from ....protocol.control import Marker, marker
+from ....protocol.control import marker_for_all
 from ....protocol.errors import Code, Refused
 from ....storage.log import PartitionLog
 
@@ -51,7 +50,8 @@ def append(
             INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
     """
     log = partitions.open_led_log(*partition)
-    partitions.check_in_sync(log)
+    if log.config.min_insync_replicas > 1:
+        partitions.check_in_sync(log)
     if raises_epoch:
         log.producers.check_raised_epoch(producer.producer_id, producer.producer_epoch)
     try:
@@ -59,11 +59,17 @@ def append(
             _end_on_offsets_log(partitions, log, producer, commit, coordinator_epoch)
         else:
             now_ms = partitions.clock.now_ms()
-            batch, content = _made(producer, commit, coordinator_epoch, now_ms)
+            batch, content = marker_for_all(
+                commit=commit,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                coordinator_epoch=coordinator_epoch,
+                timestamp_ms=now_ms,
+            )
             log.append_marker(bytearray(batch), content, now_ms=now_ms)
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
-    partitions.wake_fetches(log)
+    partitions.wake_fetches(*partition)
     if partitions.events.tell is not None:
         from ...events import MarkerAppended
 
@@ -71,25 +77,6 @@ def append(
         appended = MarkerAppended(*partition, producer, commit, coordinator_epoch, end)
         partitions.events.tell(appended)
     return log
-
-
-@lru_cache(maxsize=1)
-def _made(
-    producer: Producer, commit: bool, coordinator_epoch: int, now_ms: int
-) -> tuple[bytearray, Marker]:
-    """A marker and its content, for all partitions of a transaction in the same millisecond.
-
-    To copy it costs a tenth of making it. It has the default offset and leader epoch, which the log
-    sets in the copy, and which the CRC does not cover.
-    """
-    batch = marker(
-        commit=commit,
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        coordinator_epoch=coordinator_epoch,
-        timestamp_ms=now_ms,
-    )
-    return batch, Marker(commit, coordinator_epoch)
 
 
 def _end_on_offsets_log(

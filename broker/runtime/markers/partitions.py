@@ -55,8 +55,8 @@ class Partitions(Protocol):
             Refused: NOT_COORDINATOR.
         """
 
-    def wake_fetches(self, log: PartitionLog) -> None:
-        """Wake the fetches that wait for the log."""
+    def wake_fetches(self, topic: str, partition: int, /) -> None:
+        """Wake the fetches that wait for a partition, after an append."""
 
 
 class OtherNode(Partitions, Protocol):

@@ -49,7 +49,8 @@ class PendingMachine(Machine, Protocol):
     """A machine with records that are pending until their transaction ends."""
 
     def replay_pending(self, record: Record, producer: Producer) -> None: ...
-    def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
+    def replay_marker(self, producer: Producer, *, commit: bool) -> None:
+        """Keep or drop the pending records of a producer. This changes no deadline."""
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, TypeVarTuple, Un
 from ....coordinator.moment import Moment
 from ....coordinator.outcome import Answer, Effect, Notice, Outcome, Parked, Producer
 from ....protocol.batch import BatchHeader, Bytes, Framed, Pair, build, headers_in, spans
-from ....protocol.control import Marker, marker, read_marker
+from ....protocol.control import marker_for_all, read_marker
 from ....protocol.errors import Code, Malformed, Refused
 from ....protocol.lazy_dataclass import dataclass
 from ....protocol.records import records_in
@@ -259,20 +259,19 @@ class Shard(Generic[M]):
         self._check_open()
         machine = self._pending()
         now_ms = self._clock.now_ms()
-        batch = marker(
+        batch, content = marker_for_all(
             commit=commit,
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,
             coordinator_epoch=coordinator_epoch,
             timestamp_ms=now_ms,
         )
-        self.log.append_marker(batch, Marker(commit, coordinator_epoch), now_ms=now_ms)
+        self.log.append_marker(bytearray(batch), content, now_ms=now_ms)
         machine.replay_marker(producer, commit=commit)
         if self._events.tell is not None:
             from ...events import OffsetsMaterialized
 
             self._events.tell(OffsetsMaterialized(self.partition, producer, commit))
-        self._set_timer(self._now())
 
     def begin_loading(self) -> None:
         """Refuse all requests until the log is replayed."""

@@ -291,7 +291,7 @@ class _History:
             )  # fmt: skip
             log = self.it.log(*place)
             log.append_marker(batch, Marker(commit, 0), now_ms=START_MS)
-            self.it.node.wake_fetches(log)
+            self.it.node.wake_fetches(log.topic, log.partition)
 
     async def fetch(self, isolation: int) -> None:
         parts = [(*place, offset) for place, offset in self.offsets.items()]

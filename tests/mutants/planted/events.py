@@ -123,7 +123,7 @@ MUTANTS: Final = (
     Mutant(
         "a-marker-is-also-reported-as-records",
         "broker/runtime/markers/markers.py",
-        "partitions.wake_fetches(log)",
+        "partitions.wake_fetches(*partition)",
         "partitions.appended(log)",
         _WRONG_EVENTS,
         _LOG_EVENTS,
@@ -131,7 +131,7 @@ MUTANTS: Final = (
     Mutant(
         "a-marker-wakes-no-fetch",
         "broker/runtime/markers/markers.py",
-        "partitions.wake_fetches(log)",
+        "partitions.wake_fetches(*partition)",
         "pass",
         "a consumer waits its whole time for records that are committed",
         ("tests/broker/runtime/test_markers.py",),
