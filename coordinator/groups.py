@@ -105,8 +105,9 @@ class Groups:
             Refused: GROUP_ID_NOT_FOUND: the group is of another kind.
         """
         kind = self.kinds.get(kind_class)
-        other = self.kinds.find(group_id)
-        if other not in (None, kind, self.kinds.classic):
+        if group_id in kind.groups:
+            return kind
+        if self.kinds.of(group_id) is not self.kinds.classic:
             why = f"Group {group_id} is not a {kind.name} group."
             raise Refused(Code.GROUP_ID_NOT_FOUND, why)
         return kind
@@ -168,7 +169,9 @@ class Groups:
                 consumer groups.
         """
         kind = self.kinds.of(group_id)
-        _check_each(kind.check_commit(group_id, committer, transactional=False), offsets)
+        check = kind.check_commit(group_id, committer, transactional=False)
+        if check is not None:
+            _check_each(check, offsets)
         kind.committed(group_id, committer.member_id, now=now)
         decided = self._offsets.commit(
             group_id, offsets, retention_ms=retention_ms, now_ms=now.wall_ms
@@ -209,8 +212,9 @@ class Groups:
                 GROUP_ID_NOT_FOUND for a generation of an unknown group, STALE_MEMBER_EPOCH.
         """
         check_group_id(group_id)
-        kind = self.kinds.of(group_id)
-        _check_each(kind.check_commit(group_id, committer, transactional=True), offsets)
+        check = self.kinds.of(group_id).check_commit(group_id, committer, transactional=True)
+        if check is not None:
+            _check_each(check, offsets)
         decided = self._offsets.commit(group_id, offsets, retention_ms=None, now_ms=now.wall_ms)
         return Outcome(decided.codes, decided.records, producer=producer, framed=decided.framed)
 
@@ -369,7 +373,7 @@ class Groups:
                     self.replay(record)
 
     def _has_offsets(self, group_id: str) -> None:
-        if self.kinds.find(group_id) is None:
+        if group_id not in self.kinds.of(group_id).groups:
             self.kinds.classic.replay_offset(group_id)
 
     def replay_pending(self, record: GroupRecord, producer: Producer) -> None:
@@ -417,12 +421,8 @@ class Groups:
         yield from self._cleaning.tick(now)
 
 
-def _check_each(
-    check: PartitionCheck | None, offsets: Sequence[OffsetToCommit] | DecidedOffsets
-) -> None:
-    """Check the partitions of a commit, if the sender may commit some of them only."""
-    if check is None:
-        return
+def _check_each(check: PartitionCheck, offsets: Sequence[OffsetToCommit] | DecidedOffsets) -> None:
+    """Check the partitions of a commit whose sender may commit some of them only."""
     each = offsets.records if isinstance(offsets, DecidedOffsets) else offsets
     for offset in each:
         check(offset.topic, offset.topic_id, offset.partition)

@@ -63,6 +63,7 @@ class _Logged(NamedTuple):
 _Topics = dict[str, dict[int, _Logged]]
 
 _ACCEPTED: Final = Code.NONE
+_TOO_LARGE: Final = Code.OFFSET_METADATA_TOO_LARGE
 # Functions without Python code, for decisions of thousands of records.
 _group_and_topic: Final = itemgetter(0, 1)
 _partition_of: Final = itemgetter(2)
@@ -170,10 +171,14 @@ class Offsets:
         """
         if isinstance(offsets, DecidedOffsets):
             return offsets
-        steps = self.commit_in_steps(group_id, offsets, retention_ms=retention_ms, now_ms=now_ms)
-        decided = list(steps)
-        records = [record for _, record in decided if record is not None]
-        return DecidedOffsets(tuple([code for code, _ in decided]), tuple(records))
+        expire_ms = None if retention_ms is None else _as_long(now_ms + retention_ms)
+        codes, records = [], []
+        for offset in offsets:
+            record = self._record(group_id, offset, now_ms, expire_ms)
+            codes.append(_TOO_LARGE if record is None else _ACCEPTED)
+            if record is not None:
+                records.append(record)
+        return DecidedOffsets(tuple(codes), tuple(records))
 
     def commit_in_steps(
         self,
@@ -186,22 +191,27 @@ class Offsets:
         """`commit`, one offset in each step."""
         expire_ms = None if retention_ms is None else _as_long(now_ms + retention_ms)
         for offset in offsets:
-            metadata = offset.metadata or ""
-            if self._is_too_large(metadata):
-                yield Code.OFFSET_METADATA_TOO_LARGE, None
-                continue
-            record = OffsetCommitted(
-                group_id,
-                offset.topic,
-                offset.partition,
-                offset.offset,
-                offset.leader_epoch,
-                metadata,
-                now_ms,
-                expire_ms,
-                offset.topic_id if expire_ms is None else None,
-            )
-            yield _ACCEPTED, record
+            record = self._record(group_id, offset, now_ms, expire_ms)
+            yield _TOO_LARGE if record is None else _ACCEPTED, record
+
+    def _record(
+        self, group_id: str, offset: OffsetToCommit, now_ms: int, expire_ms: int | None
+    ) -> OffsetCommitted | None:
+        """The record of an offset; None if its metadata is too large."""
+        metadata = offset.metadata or ""
+        if metadata and self._is_too_large(metadata):
+            return None
+        return OffsetCommitted(
+            group_id,
+            offset.topic,
+            offset.partition,
+            offset.offset,
+            offset.leader_epoch,
+            metadata,
+            now_ms,
+            expire_ms,
+            offset.topic_id if expire_ms is None else None,
+        )
 
     def _is_too_large(self, metadata: str) -> bool:
         if len(metadata) * 2 <= self._metadata_max_size:

@@ -84,6 +84,7 @@ class BrokerConfig:
         login_sections: the login modules of the JAAS file, by section.
         dynamic: the dynamic settings in force: those of this broker, above the cluster's defaults.
         passed_over: names of settings in the metadata log that Ottla refuses; they have no effect.
+        revision: changes when a value may have changed.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class BrokerConfig:
         self.login_sections = login_sections
         self.dynamic: Mapping[str, str] = {}
         self.passed_over: frozenset[str] = frozenset()
+        self.revision = 0
         self._layers = self._layered({}, {})
         self._values: dict[str, Value] = {}
         self._log_config: LogConfig | None = None
@@ -166,6 +168,7 @@ class BrokerConfig:
         self._layers = self._layered(defaults, own)
         self._values.clear()
         self._log_config = None
+        self.revision += 1
 
     def _layered(
         self, defaults: Mapping[str, str], own: Mapping[str, str]

@@ -490,7 +490,7 @@ class ClassicGroups(GroupKind):
 
     def next_deadline(self) -> int | None:
         """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
-        return 0 if self._loaded else self._rebalances.next_deadline()
+        return 0 if self._loaded else self._rebalances.deadlines.next()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Begin the sessions of loaded members; expire timers.

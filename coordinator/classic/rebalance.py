@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...protocol.errors import Code
@@ -28,7 +28,7 @@ _RETRY_MS = 1_000
 """The pause before the next try, after the log refused the record of an empty group."""
 
 
-class Timer(Enum):
+class Timer(StrEnum):
     """The kinds of timers; each value says what the timer waits for."""
 
     SESSION = "the heartbeat of a member"
@@ -113,7 +113,7 @@ class Rebalances(Volatile):
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
-        self._deadlines: Deadlines[TimerKey] = Deadlines()
+        self.deadlines: Deadlines[TimerKey] = Deadlines()
 
     def prepare_or_complete(self, group: ClassicGroup, turn: Turn) -> None:
         """Begin a rebalance, or end the joins of the current one if no join is missing.
@@ -134,7 +134,7 @@ class Rebalances(Volatile):
                     turn.answer(member.sync_ticket, SyncReply(Code.REBALANCE_IN_PROGRESS))
                     self.extend_session(group, member, turn.now_ms)
         group.pending_syncs.clear()
-        self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+        self.deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
         was_empty = group.state is State.EMPTY
         group.enter(State.PREPARING_REBALANCE, turn.wall_ms)
         if was_empty:
@@ -148,7 +148,7 @@ class Rebalances(Volatile):
             self._wait_for_joins(group, group.rebalance_timeout_ms, turn)
 
     def _wait_for_joins(self, group: ClassicGroup, delay_ms: int, turn: Turn) -> None:
-        self._deadlines.set(TimerKey(Timer.JOIN, group.group_id), turn.now_ms + delay_ms)
+        self.deadlines.set(TimerKey(Timer.JOIN, group.group_id), turn.now_ms + delay_ms)
 
     def complete_join_if_ready(self, group: ClassicGroup, turn: Turn) -> None:
         """End the joins if all have joined and the initial delay of an empty group is over."""
@@ -164,7 +164,7 @@ class Rebalances(Volatile):
 
         Static members that have not joined stay in the group; dynamic ones are removed.
         """
-        self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
+        self.deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         for member in tuple(group.members.values()):
             if member.join_ticket is None and member.group_instance_id is None:
                 turn.removed(group, member, "it has not joined the rebalance in time")
@@ -189,16 +189,13 @@ class Rebalances(Volatile):
                 group.put(replace(member, join_ticket=None, is_new=False))
                 self.extend_session(group, member, turn.now_ms)
             due_ms = turn.now_ms + group.rebalance_timeout_ms
-            self._deadlines.set(TimerKey(Timer.SYNC, group.group_id), due_ms)
+            self.deadlines.set(TimerKey(Timer.SYNC, group.group_id), due_ms)
 
     # ---- time
 
-    def next_deadline(self) -> int | None:
-        return self._deadlines.next()
-
     def expire(self, groups: Mapping[str, ClassicGroup], now: Moment) -> Generator[Outcome[None]]:
         """Make the decisions of the timers that are due, one by one."""
-        for key in self._deadlines.take_due(now.monotonic_ms):
+        for key in self.deadlines.take_due(now.monotonic_ms):
             group, turn = groups[key.group_id], Turn(now)
             if key.timer is Timer.SESSION:
                 self._session_expired(group, key.member_id, turn)
@@ -213,7 +210,7 @@ class Rebalances(Volatile):
         from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
 
         joins, syncs = group.state is State.PREPARING_REBALANCE, bool(group.pending_syncs)
-        delay, due_ms = group.initial_delay, self._deadlines.due_ms
+        delay, due_ms = group.initial_delay, self.deadlines.due_ms
         timer = Timer.JOIN if joins else Timer.SYNC
         members = tuple(
             MemberWaits(
@@ -239,11 +236,11 @@ class Rebalances(Volatile):
 
     def begin_session(self, group: ClassicGroup, member_id: str, due_ms: int) -> None:
         """Set when the session of a member expires, or of one that has only a member id yet."""
-        self._deadlines.set(TimerKey(Timer.SESSION, group.group_id, member_id), due_ms)
+        self.deadlines.set(TimerKey(Timer.SESSION, group.group_id, member_id), due_ms)
 
     def end_session(self, group: ClassicGroup, member_id: str) -> None:
         """End the session of a member id."""
-        self._deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, member_id))
+        self.deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, member_id))
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """Note that a member has synced."""
@@ -253,16 +250,16 @@ class Rebalances(Volatile):
     def cancel_unneeded_timers(self, group: ClassicGroup) -> None:
         """Cancel the timers that the group's state does not need."""
         if group.state is State.EMPTY:
-            self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
+            self.deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         if group.state is State.STABLE and not group.pending_syncs:
-            self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+            self.deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
 
     def cancel(self, group: ClassicGroup) -> None:
         """Cancel all timers of a group that is removed."""
         for member_id in (*group.members, *group.pending_members):
             self.end_session(group, member_id)
-        self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
-        self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+        self.deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
+        self.deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
 
     def begin_sessions(self, group: ClassicGroup, turn: Turn) -> None:
         """Begin the sessions of a group that was loaded from the log."""
@@ -274,7 +271,8 @@ class Rebalances(Volatile):
 
     def extend_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
         """Restart the member's session."""
-        self.begin_session(group, member.member_id, now_ms + member.session_timeout_ms)
+        key = TimerKey(Timer.SESSION, group.group_id, member.member_id)
+        self.deadlines.set(key, now_ms + member.session_timeout_ms)
 
     def forget(self, group: ClassicGroup, member_id: str) -> None:
         """Drop a member or a pending member id, with its session."""

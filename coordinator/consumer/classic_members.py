@@ -44,7 +44,8 @@ class ClassicMembers:
         turn = ConsumerTurn(now)
         instance_id = request.group_instance_id
         member_id = request.member_id or request.random_consumer_id or request.random_id
-        self._steps.check_room(group, member_id)
+        if member_id not in group.members:
+            self._steps.check_room(group)
         names = [name for name, _ in request.protocols]
         if not group.supports_classic(request.protocol_type, names):
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)

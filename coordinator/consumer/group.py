@@ -121,7 +121,7 @@ class ConsumerGroup:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
         if instance_id is None:
-            return self.member(member_id)
+            return self.members.get(member_id) or self.member(member_id)
         member = self.static_member(instance_id)
         if member is None:
             raise Refused(Code.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")

@@ -128,16 +128,17 @@ class ConsumerGroups:
         turn = ConsumerTurn(now)
         if request.member_epoch < JOINING_EPOCH:
             return self._leave(request, turn, is_classic=classic is not None)
-        group = self._group_for(request, classic, turn)
-        self.steps.check_room(group, request.member_id)
-        old = self._member_for(group, request, turn)
+        group = self.groups.get(request.group_id) or self._new_group(request, classic, turn)
+        if request.member_id not in group.members:
+            self.steps.check_room(group)
+        if request.member_epoch == JOINING_EPOCH:
+            old = self._joining_member(group, request, turn)
+        else:
+            old = group.check_member(request.member_id, request.instance_id)
+            check_epoch(old, request.member_epoch, request.owned)
         new = _updated(old, request)
-        bump = self.steps.subscribe(group, old, new, turn)
-        has_changed = bump or new.subscribed_topic_regex != old.subscribed_topic_regex
-        bump |= self.steps.update_regexes(group, old, new, request.may_see, turn)
-        bump |= self.steps.has_other_assignor(group, old, new)
-        target = self.steps.advance(group, (old, new), turn, bump=bump)
-        new = self.steps.reconcile(group, new, target, request.owned, turn, has_changed=has_changed)
+        if new is not old or not self.steps.is_settled(group, old):
+            new = self._advance(group, old, new, request, turn)
         limits = self._limits_of(group.group_id)
         due_ms = turn.now_ms + limits.session_timeout_ms
         self.steps.begin_session(group.group_id, new.member_id, due_ms)
@@ -149,13 +150,28 @@ class ConsumerGroups:
             )
         )
 
-    def _group_for(
+    def _advance(
+        self,
+        group: ConsumerGroup,
+        old: ConsumerMember,
+        new: ConsumerMember,
+        request: HeartbeatRequest,
+        turn: ConsumerTurn,
+    ) -> ConsumerMember:
+        """The steps of a heartbeat that changes something; the member after them."""
+        bump = self.steps.subscribe(group, old, new, turn)
+        has_changed = bump or new.subscribed_topic_regex != old.subscribed_topic_regex
+        bump |= self.steps.update_regexes(group, old, new, request.may_see, turn)
+        bump |= self.steps.has_other_assignor(group, old, new)
+        target = self.steps.advance(group, (old, new), turn, bump=bump)
+        return self.steps.reconcile(
+            group, new, target, request.owned, turn, has_changed=has_changed
+        )
+
+    def _new_group(
         self, request: HeartbeatRequest, classic: ClassicGroup | None, turn: ConsumerTurn
     ) -> ConsumerGroup:
-        """The group; for a member that joins a new one, or the converted classic group."""
-        group = self.groups.get(request.group_id)
-        if group is not None:
-            return group
+        """A new group for a member that joins, or the converted classic group."""
         if request.member_epoch != JOINING_EPOCH:
             if classic is None:
                 why = f"Consumer group {request.group_id} not found."
@@ -178,30 +194,20 @@ class ConsumerGroups:
             self.steps.begin_session(group.group_id, member.member_id, due_ms)
         return group
 
-    def _member_for(
+    def _joining_member(
         self, group: ConsumerGroup, request: HeartbeatRequest, turn: ConsumerTurn
     ) -> ConsumerMember:
-        """The member that sent the request, or a new one if it joins.
+        """A member that joins: a new one, or the known one of that id or instance.
 
         Raises:
-            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID,
-                FENCED_MEMBER_EPOCH.
+            Refused: UNRELEASED_INSTANCE_ID.
         """
-        joins = request.member_epoch == JOINING_EPOCH
-        if not joins:
-            member = group.check_member(request.member_id, request.instance_id)
-        elif request.instance_id is None:
-            known = group.members.get(request.member_id)
-            member = known or ConsumerMember(request.member_id)
-        else:
-            known = group.static_member(request.instance_id)
-            if known is None:
-                return group.members.get(request.member_id) or ConsumerMember(request.member_id)
-            if known.classic is None:
-                check_released(known, request.member_id)
-            return self.steps.replace_static(group, known, request.member_id, turn)
-        check_epoch(member, request.member_epoch, request.owned)
-        return member
+        static = group.static_member(request.instance_id)
+        if static is None:
+            return group.members.get(request.member_id) or ConsumerMember(request.member_id)
+        if static.classic is None:
+            check_released(static, request.member_id)
+        return self.steps.replace_static(group, static, request.member_id, turn)
 
     # ---- leaving
 

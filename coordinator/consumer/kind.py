@@ -78,7 +78,7 @@ class ConsumerKind(GroupKind):
         self, request: HeartbeatRequest, *, now: Moment
     ) -> Outcome[HeartbeatReply]:
         """ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`."""
-        classic = self._classic.get(request.group_id)
+        classic = self._classic.groups.get(request.group_id)
         return self.consumer_groups.heartbeat(request, classic=classic, now=now)
 
     def matched(self, order: MatchTopics, found: Found, *, now: Moment) -> Outcome[None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from enum import Enum
+from enum import StrEnum
 from typing import ClassVar, NamedTuple, TypeVar
 
 from ...protocol.errors import Code, Refused
@@ -29,7 +29,7 @@ REGEX_PAUSE_MS = 10_000
 """The minimum time between two matchings of a group's regular expressions."""
 
 
-class Timer(Enum):
+class Timer(StrEnum):
     """The kinds of timers; each value says what the timer waits for."""
 
     SESSION = "the heartbeat of a member"
@@ -106,9 +106,9 @@ class Steps:
 
     # ---- the member
 
-    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
-        """Raises Refused(GROUP_MAX_SIZE_REACHED)."""
-        if len(group.members) >= self.settings.max_size and member_id not in group.members:
+    def check_room(self, group: ConsumerGroup) -> None:
+        """Check that there is room for one more member; raises Refused(GROUP_MAX_SIZE_REACHED)."""
+        if len(group.members) >= self.settings.max_size:
             raise Refused(
                 Code.GROUP_MAX_SIZE_REACHED,
                 "The consumer group has reached its maximum capacity of "
@@ -205,6 +205,21 @@ class Steps:
         return bump
 
     # ---- its assignment
+
+    def is_settled(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        """Whether a heartbeat that changes nothing of a member of the group needs no step.
+
+        It needs none if the target is of the group's epoch and of the current topics, the member
+        has all of it, and no regular expression or assignor makes the group look again.
+        """
+        return (
+            group.epoch <= group.target_epoch
+            and member.is_reconciled_to(group.target_epoch)
+            and member.member_id in group.members
+            and not group.regexes
+            and not group.has_many_assignors
+            and not self.is_stale(group)
+        )
 
     def is_stale(self, group: ConsumerGroup) -> bool:
         """Whether topics may have changed since `metadata_hash` was compared."""

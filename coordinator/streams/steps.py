@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum
+from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
 from ...protocol.errors import Code, Refused
@@ -51,7 +51,7 @@ _DELAYED: Final = GroupStatus(
 )
 
 
-class Timer(Enum):
+class Timer(StrEnum):
     """The kinds of timers; each value says what the timer waits for."""
 
     SESSION = "the heartbeat of a member"

@@ -62,7 +62,8 @@ async def consumer_group_heartbeat(
     except Refused as refused:
         log_fenced(context, refused, group=request.group_id, member=request.member_id)
         raise
-    await linger(node.clock, node.config, shard.log, end_before)
+    if shard.log.log_end_offset != end_before:
+        await linger(node.clock, node.config)
     return {
         "member_id": reply.member_id,
         "member_epoch": reply.member_epoch,
@@ -113,7 +114,7 @@ def _heartbeat(
         subscribed_topic_names=None if names is None else frozenset(names),
         subscribed_topic_regex=request.subscribed_topic_regex,
         server_assignor=request.server_assignor,
-        owned=_owned(request.topic_partitions),
+        owned=None if request.topic_partitions is None else _owned(request.topic_partitions),
         client_id=context.client_id or "",
         client_host=f"/{context.connection.host}",  # as Java prints an address without a name
         may_see=may_see,
@@ -121,9 +122,7 @@ def _heartbeat(
     )
 
 
-def _owned(topics: Sequence[TopicPartitions] | None) -> Assignment | None:
-    if topics is None:
-        return None
+def _owned(topics: Sequence[TopicPartitions]) -> Assignment:
     owned: dict[UUID, frozenset[int]] = {}
     for topic in topics:
         topic_id = topic.topic_id or _ZERO_ID

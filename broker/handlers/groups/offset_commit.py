@@ -17,7 +17,7 @@ the answer for each partition: the response has no other field for it. Skipped: 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ....coordinator.groups import ClaimedMember
 from ....coordinator.offsets import DecidedOffsets, OffsetToCommit
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from ....protocol.api_types.offset_delete import OffsetDeleteRequestTopic
     from ...node import Node
     from ...runtime.shards.shard import Shard
+
+Offsets: TypeAlias = Sequence[OffsetToCommit] | DecidedOffsets
 
 _EPOCHS_SINCE: Final = 9
 _IDS_SINCE: Final = 10
@@ -73,10 +75,11 @@ async def offset_commit(
         try:
             shard = node.groups.shard_of(request.group_id)
             most = shard.log.config.max_message_bytes // _LEAST_BYTES
-            fitting = await decide_offsets_ahead(
-                shard, context, request.group_id, offsets if len(offsets) <= most else [],
-                retention_ms=retention_ms,
-            )  # fmt: skip
+            fitting: Offsets = offsets if len(offsets) <= most else []
+            if len(fitting) > LARGE:
+                fitting = await decide_offsets_ahead(
+                    shard, context, request.group_id, offsets, retention_ms=retention_ms
+                )
             results = await shard.run(
                 lambda machine, now: machine.commit(
                     request.group_id, member, fitting, retention_ms=retention_ms, now=now
@@ -99,10 +102,8 @@ async def decide_offsets_ahead(
     offsets: list[OffsetToCommit],
     *,
     retention_ms: int | None = None,
-) -> Sequence[OffsetToCommit] | DecidedOffsets:
-    """The decision on many offsets, with its records encoded; a few are decided later."""
-    if len(offsets) <= LARGE:
-        return offsets
+) -> DecidedOffsets:
+    """The decision on many offsets, with its records encoded; a few are decided in one turn."""
     each = shard.machine.commit_in_steps(
         group_id, offsets, retention_ms=retention_ms, now_ms=shard.now_ms()
     )

@@ -73,7 +73,8 @@ async def streams_group_heartbeat(
         log_fenced(context, refused, group=request.group_id, member=request.member_id)
         raise
     statuses = await _statuses(node, context, reply)
-    await linger(node.clock, node.config, shard.log, end_before)
+    if shard.log.log_end_offset != end_before:
+        await linger(node.clock, node.config)
     return {
         "member_id": reply.member_id,
         "member_epoch": reply.member_epoch,

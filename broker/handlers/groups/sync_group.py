@@ -53,7 +53,8 @@ async def sync_group(node: Node, context: Context, request: SyncGroupRequest) ->
     reply = await shard.run_parked(
         lambda machine, now, ticket: machine.sync(sync, ticket=ticket, now=now)
     )
-    await linger(node.clock, node.config, shard.log, end_before)
+    if shard.log.log_end_offset != end_before:
+        await linger(node.clock, node.config)
     return {
         "error_code": reply.error,
         "protocol_type": reply.protocol_type,

@@ -63,7 +63,8 @@ async def share_group_heartbeat(
     except Refused as refused:
         log_fenced(context, refused, group=request.group_id, member=request.member_id)
         raise
-    await linger(node.clock, node.config, shard.log, end_before)
+    if shard.log.log_end_offset != end_before:
+        await linger(node.clock, node.config)
     return {
         "member_id": reply.member_id,
         "member_epoch": reply.member_epoch,

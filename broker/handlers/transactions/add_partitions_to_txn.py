@@ -54,7 +54,8 @@ async def add_partitions_to_txn(
 ) -> AddPartitionsToTxnResponse:
     if context.version < _FROM_BROKERS_SINCE:
         topics: Sequence[AddPartitionsToTxnTopic] = request.v3_and_below_topics
-        faults = await _faults(node, context, topics, is_client=True)
+        partitions = _partitions_of(topics)
+        faults = await _faults(node, context, partitions, is_client=True)
         if faults is not None:
             topics = _each_once(topics)
         else:
@@ -62,7 +63,7 @@ async def add_partitions_to_txn(
                 request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
             )
             transactional_id = request.v3_and_below_transactional_id
-            faults = await _add(node, context, transactional_id, producer, _partitions_of(topics))
+            faults = await _add(node, context, transactional_id, producer, partitions)
         return {"results_by_topic_v3_and_below": await _results(context, topics, faults)}
     return {
         "results_by_transaction": [
@@ -79,7 +80,7 @@ async def _topic_results(
     node: Node, context: Context, transaction: AddPartitionsToTxnTransaction
 ) -> list[AddPartitionsToTxnTopicResult]:
     topics: Sequence[AddPartitionsToTxnTopic] = transaction.topics
-    faults = await _faults(node, context, topics, is_client=False)
+    faults = await _faults(node, context, _partitions_of(topics), is_client=False)
     if faults is not None or transaction.verify_only:
         topics = _each_once(topics)
     if faults is None:
@@ -109,11 +110,11 @@ def _partitions_of(topics: Sequence[AddPartitionsToTxnTopic]) -> list[Partition]
 
 
 async def _faults(
-    node: Node, context: Context, topics: Sequence[AddPartitionsToTxnTopic], *, is_client: bool
+    node: Node, context: Context, partitions: Sequence[Partition], *, is_client: bool
 ) -> Mapping[Partition, Code] | None:
     """The answer if one of the partitions cannot be added; None if all can."""
     faults: dict[Partition, Code] = {}
-    for passed, (name, index) in enumerate(_partitions_of(topics), 1):
+    for passed, (name, index) in enumerate(partitions, 1):
         if passed % PAUSE_EVERY == 0:
             await context.turns.pause()
         topic = node.catalog.topics.get(name)
@@ -123,7 +124,7 @@ async def _faults(
             faults[name, index] = Code.UNKNOWN_TOPIC_OR_PARTITION
     if not faults:
         return None
-    return dict.fromkeys(_partitions_of(topics), Code.OPERATION_NOT_ATTEMPTED) | faults
+    return dict.fromkeys(partitions, Code.OPERATION_NOT_ATTEMPTED) | faults
 
 
 async def _add(

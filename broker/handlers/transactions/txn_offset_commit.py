@@ -27,7 +27,8 @@ from ...requests.api import code_for, serves
 from ...requests.context import Context
 from ...requests.fencing_log import log_fenced
 from ...requests.topics_by_id import name_topics
-from ..groups.offset_commit import answers, decide_offsets_ahead, offsets_to_commit
+from ...runtime.shards.encoded_ahead import LARGE
+from ..groups.offset_commit import Offsets, answers, decide_offsets_ahead, offsets_to_commit
 
 if TYPE_CHECKING:
     from ....coordinator.moment import Moment
@@ -68,7 +69,9 @@ async def txn_offset_commit(
             if not request.group_id:
                 raise Refused(Code.INVALID_GROUP_ID)
             shard = node.groups.shard_of(request.group_id)
-            decided = await decide_offsets_ahead(shard, context, request.group_id, offsets)
+            decided: Offsets = offsets
+            if len(offsets) > LARGE:
+                decided = await decide_offsets_ahead(shard, context, request.group_id, offsets)
             await _join_transaction(
                 node, context, request.transactional_id, producer, shard.partition
             )

@@ -14,7 +14,6 @@ from ....coordinator.classic.requests import GroupSettings
 from ....coordinator.group_kinds import CONSUMER, SHARE, STREAMS
 from ....coordinator.groups import Groups
 from ....metadata.catalog import Catalog, ResourceType
-from ....storage.log import PartitionLog
 from ...settings.config import BrokerConfig
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ def _streams_setup(config: BrokerConfig, catalog: Catalog) -> StreamsSetup:
     return streams_setup(config, catalog)
 
 
-async def linger(clock: Clock, config: BrokerConfig, log: PartitionLog, end_before: int) -> None:
-    """Hold an answer back when there is something in the log since, as Kafka gathers records.
+async def linger(clock: Clock, config: BrokerConfig) -> None:
+    """Hold the answer to a request back that wrote records, as Kafka gathers records.
 
     librdkafka's tests count on it: an answer that overtakes its own change of a subscription leaves
     it without partitions (0045), and a leader that rejoins before another member has synced takes
@@ -70,7 +69,7 @@ async def linger(clock: Clock, config: BrokerConfig, log: PartitionLog, end_befo
     linger_ms = config["group.coordinator.append.linger.ms"]
     if linger_ms < 0:
         linger_ms = _ADAPTIVE_LINGER_MS
-    if linger_ms and log.log_end_offset != end_before:
+    if linger_ms:
         await clock.live.sleep_ms(linger_ms)
 
 
@@ -128,8 +127,17 @@ def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], G
         assert isinstance(assignment_interval_ms, int)
         return GroupLimits(session_timeout_ms, heartbeat_interval_ms, assignment_interval_ms)
 
+    usual: dict[int, GroupLimits] = {}  # of groups without settings, by the config's revision
+
     def limits_of(group_id: str) -> GroupLimits:
-        return under(catalog.overrides(ResourceType.GROUP, group_id))
+        overrides = catalog.overrides(ResourceType.GROUP, group_id)
+        limits = None if overrides else usual.get(config.revision)
+        if limits is None:
+            limits = under(overrides)
+            if not overrides:
+                usual.clear()
+                usual[config.revision] = limits
+        return limits
 
     return limits_of
 

@@ -203,14 +203,13 @@ class Shard(Generic[M]):
         except Refused as refused:
             self._tell_refusal(refused)
             raise
-        if self._commits:
-            return self._commit(outcome, now.wall_ms)
-        self._commits = True
+        is_nested, self._commits = self._commits, True
         try:
             return self._commit(outcome, now.wall_ms)
         finally:
-            self._commits = False
-            self._set_timer(now)
+            self._commits = is_nested
+            if not is_nested:
+                self._set_timer(now)
 
     async def run_parked(
         self, decide: Callable[[M, Moment, int], Outcome[Reply | Parked]]
