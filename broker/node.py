@@ -545,7 +545,7 @@ class Node:
 
         return ShardServices(
             clock=self.clock,
-            on_append=self.appended,
+            wake_fetches=self.wake_fetches,
             on_refused=self.storage_trouble.report,
             flushes=self.flushes,
             check_may_append=self.check_in_sync,

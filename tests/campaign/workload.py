@@ -112,7 +112,7 @@ class World:
     def _shard(self, topic: str, machine: Any) -> Shard[Any]:
         records = group_records if topic == CONSUMER_OFFSETS else transaction_records
         codec: Any = (records.encode, records.decode)
-        services = ShardServices(self.clock, on_append=_nothing, events=self.events)
+        services = ShardServices(self.clock, wake_fetches=_nothing, events=self.events)
         return Shard(self.log(topic), machine, codec, services, carry_out=_nothing)
 
     def _update_observers(self) -> None:

@@ -243,7 +243,11 @@ class Cluster:
         self.fencings_before: dict[tuple[str, Any], int] = {}
         self.fencing = Fencing.NOBODY
         flush_messages = LONG_MAX if durability is Durability.KILL else 1
-        self._config = LogConfig(flush_messages=flush_messages, segment_bytes=segment_bytes)
+        self._config = LogConfig(
+            flush_messages=flush_messages,
+            segment_bytes=segment_bytes,
+            min_insync_replicas=2,  # so that shards ask `_check_in_sync`
+        )
         self._config_of_coordinators = replace(self._config, max_message_bytes=batch_bytes)
         self.refused = 0.0
         self.clock = _Clock(scheduler)
@@ -553,7 +557,10 @@ class Cluster:
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
         flushes = self.flushes if self.durability is Durability.DEFERRED else None
         services = ShardServices(
-            self.clock, lambda log: None, flushes=flushes, check_may_append=self._check_in_sync
+            self.clock,
+            lambda topic, partition: None,
+            flushes=flushes,
+            check_may_append=self._check_in_sync,
         )
         return Shard(log, machine, codec, services, carry_out=carry_out)
 

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ....coordinator.outcome import Effect
+from ....coordinator.outcome import Effect, Outcome, Producer
 from ....coordinator.transactions.coordinator import Transactions
 from ....coordinator.transactions.states import Partition, Transaction, WriteMarkers
 from ....metadata.catalog import TRANSACTION_STATE
@@ -32,6 +32,7 @@ from ..work_limits import WORK_LIMITS, WorkLimits
 from . import markers
 
 if TYPE_CHECKING:
+    from ....coordinator.moment import Moment
     from ...clock import Timer
     from ..logs.flushes import FlushQueue
     from .partitions import Partitions
@@ -86,9 +87,10 @@ class Ending:
     def __init__(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
         self.shard = shard
         self.effect = effect
-        self.producer = effect.transaction.producer
+        transaction = effect.transaction
+        self.producer = Producer(transaction.producer_id, transaction.producer_epoch)
         self.commit = effect.commit
-        self.left = set(effect.transaction.partitions)
+        self.left = set(transaction.partitions)
         self.logs: list[PartitionLog] = []
         self.refused: set[Partition] = set()
         self.refused_for_good: dict[Partition, Code] = {}
@@ -474,9 +476,7 @@ class MarkerChannel:
     def _complete(self, ending: Ending) -> None:
         prepared = ending.effect.transaction
         try:
-            ending.shard.run_now(
-                lambda machine, now: machine.markers_written(prepared, now_ms=now.wall_ms)
-            )
+            ending.shard.run_now(_complete, prepared)
         except Refused as refused:
             if refused.code != Code.NOT_COORDINATOR:  # else its new coordinator continues
                 self._complete_later(ending)
@@ -500,6 +500,10 @@ class MarkerChannel:
         endings, self.completions = self.completions, deque()
         for ending in endings:
             self._complete_if_written(ending)
+
+
+def _complete(machine: Transactions, now: Moment, prepared: Transaction) -> Outcome[None]:
+    return machine.markers_written(prepared, now_ms=now.wall_ms)
 
 
 def resume(channel: MarkerChannel, shard: Shard[Transactions]) -> None:

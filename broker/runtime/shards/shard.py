@@ -68,7 +68,7 @@ class ShardServices:
 
     Attributes:
         clock: gives the time, and wakes the timers.
-        on_append: called with the log after each append.
+        wake_fetches: called with topic and partition after each append.
         on_refused: called when the log refuses records.
         flushes: of the logs, if a log does not flush each append itself.
         check_may_append: raises Refused while too few replicas are in sync.
@@ -78,7 +78,7 @@ class ShardServices:
     """
 
     clock: Clock
-    on_append: Callable[[PartitionLog], None]
+    wake_fetches: Callable[[str, int], object]
     on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None
     flushes: FlushQueue | None = None
     check_may_append: Callable[[PartitionLog], None] | None = None
@@ -131,7 +131,7 @@ class Shard(Generic[M]):
         self._at_offsets = any_machine if isinstance(any_machine, ReplaysAtOffsets) else None
         self.encode, self._decode = codec
         self._clock = services.clock
-        self._on_append = services.on_append
+        self._wake_fetches = services.wake_fetches
         self._on_refused = services.on_refused
         self._flushes = services.flushes
         self._check_may_append = services.check_may_append
@@ -493,7 +493,11 @@ class Shard(Generic[M]):
                     machine.replay(record)
                 else:
                     self._pending().replay_pending(record, producer)
-        self._on_append(log)
+        self._wake_fetches(log.topic, log.partition)
+        if self._events.tell is not None:
+            from ...events import RecordsAppended
+
+            self._events.tell(RecordsAppended(log.topic, log.partition, log.log_end_offset))
 
     def now_ms(self) -> int:
         """The wall time, in ms."""

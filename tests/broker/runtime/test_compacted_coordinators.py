@@ -49,7 +49,7 @@ class Clock(SystemClock):
 
 def shard_over(log: PartitionLog, machine: Any, codec: Any, clock: Clock) -> Shard[Any]:
     shard = Shard(
-        log, machine, codec, ShardServices(clock, on_append=lambda _: None),
+        log, machine, codec, ShardServices(clock, wake_fetches=lambda *_: None),
         carry_out=lambda *_: None,
     )  # fmt: skip
     shard.load()

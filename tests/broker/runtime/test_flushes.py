@@ -374,7 +374,7 @@ class Notes:
 def shard_of(broker: Broker, rung: list[str]) -> Shard[Notes]:
     return Shard(
         broker.orders, Notes(), (lambda record: (b"k", record.encode()), lambda _, v: v),
-        ShardServices(StillClock(), on_append=lambda _: None, flushes=broker.flushes),
+        ShardServices(StillClock(), wake_fetches=lambda *_: None, flushes=broker.flushes),
         carry_out=lambda _, effect: rung.append(effect.name),  # type: ignore[attr-defined]  # another type would fail the test
     )  # fmt: skip
 

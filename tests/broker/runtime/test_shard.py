@@ -108,7 +108,7 @@ class Place:
             self.log,
             Words(),
             (encode, decode),
-            ShardServices(LoopClock(), on_append=self._appended),
+            ShardServices(LoopClock(), wake_fetches=self._wake_fetches),
             carry_out=carry_out or self._carry_out,
         )
 
@@ -116,8 +116,8 @@ class Place:
         assert shard is self.shard
         self.effects.append(effect)
 
-    def _appended(self, log: PartitionLog) -> None:
-        assert log is self.log
+    def _wake_fetches(self, topic: str, partition: int) -> None:
+        assert (topic, partition) == (self.log.topic, self.log.partition)
         self.appends += 1
 
     @property
@@ -537,7 +537,7 @@ async def test_a_transactional_batch_is_damage_in_a_log_without_pending_records(
     place = Place()
     await place.shard.run(saying("first"))
     await place.shard.run(saying("mine", producer=SHOP))
-    services = ShardServices(LoopClock(), on_append=lambda log: None)
+    services = ShardServices(LoopClock(), wake_fetches=lambda *_: None)
     other = Shard(place.log, Letters(), (encode, decode), services)
     with pytest.raises(Malformed, match="a transactional batch in orders"):
         other.load()

@@ -84,7 +84,7 @@ class Place:
             self.log,
             self.machine,
             (lambda record: (record.encode(), b""), lambda key, value: key.decode()),
-            ShardServices(LoopClock(), on_append=lambda log: None, events=self.events),
+            ShardServices(LoopClock(), wake_fetches=lambda *_: None, events=self.events),
             carry_out=carry_out,
         )
 
