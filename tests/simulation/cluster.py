@@ -42,7 +42,7 @@ from ottla.protocol.errors import Code, Refused
 from ottla.storage.appended import Appended
 from ottla.storage.disk.damage import Damage
 from ottla.storage.log import LogServices, PartitionLog
-from ottla.storage.log_config import LONG_MAX, LogConfig
+from ottla.storage.log_config import LogConfig
 from ottla.storage.records.client_batch import Checked
 from ottla.storage.recovery.recovery import Stop
 from tests.storage.disk import PowerCut
@@ -242,12 +242,8 @@ class Cluster:
         self.fencings: Counter[str] = Counter()
         self.fencings_before: dict[tuple[str, Any], int] = {}
         self.fencing = Fencing.NOBODY
-        flush_messages = LONG_MAX if durability is Durability.KILL else 1
-        self._config = LogConfig(
-            flush_messages=flush_messages,
-            segment_bytes=segment_bytes,
-            min_insync_replicas=2,  # so that shards ask `_check_in_sync`
-        )
+        flush = {} if durability is Durability.KILL else {"flush_messages": 1}
+        self._config = LogConfig(segment_bytes=segment_bytes, min_insync_replicas=2, **flush)
         self._config_of_coordinators = replace(self._config, max_message_bytes=batch_bytes)
         self.refused = 0.0
         self.clock = _Clock(scheduler)
@@ -557,10 +553,7 @@ class Cluster:
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
         flushes = self.flushes if self.durability is Durability.DEFERRED else None
         services = ShardServices(
-            self.clock,
-            lambda topic, partition: None,
-            flushes=flushes,
-            check_may_append=self._check_in_sync,
+            self.clock, lambda *_: None, flushes=flushes, check_may_append=self._check_in_sync
         )
         return Shard(log, machine, codec, services, carry_out=carry_out)
 

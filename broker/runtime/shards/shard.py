@@ -24,9 +24,9 @@ from ....storage.appended import Origin
 from ....storage.log import PartitionLog
 from ...clock import Clock, Timer, is_in_event_loop
 from ...event_stream import Events
-from ...log_output import Log
 from ...scheduling.turns import Turns, run_in_turn
 from .append_errors import TOO_LARGE, of_groups
+from .failing_timers import log_failing_timers, log_working_timers
 from .machines import MAY_FOLLOW, Machine, PendingMachine, ReplaysAtOffsets, ReplaysMany, State
 
 if TYPE_CHECKING:
@@ -38,16 +38,6 @@ _OWN: Final = Origin.COORDINATOR
 _OPEN: Final = State.OPEN  # a member of an enum costs 0.1 us to look up, for each request
 _RETRY_S = 1.0
 _FEW: Final = 50
-
-_MEANS: Final = {
-    "__consumer_offsets": "members of groups that have died keep their partitions, "
-    "and offsets do not expire",
-    "__transaction_state": "transactions past their timeout stay open, "
-    "and consumers with read_committed wait behind them",
-    "__share_group_state": "the log of the states of share groups grows, and is not pruned",
-}
-
-_log = Log("shard")
 
 
 class NotTaken(Refused):
@@ -588,24 +578,13 @@ class Shard(Generic[M]):
         was_too_large, self._was_too_large = self._was_too_large, False
         if not was_too_large and self.failing_timer is not None:
             self.failing_timer = None
-            _log.warning(
-                "the timers of a coordinator work again",
-                topic=self.log.topic,
-                partition=self.partition,
-            )
+            log_working_timers(self.log)
         return None
 
     def _log_failing_timer(self, refused: Refused) -> None:
         """Log once that timers fail, with the consequences, until they work again."""
         if self.failing_timer is None:
-            _log.error(
-                "the timers of a coordinator fail: the log does not take what they decide",
-                topic=self.log.topic,
-                partition=self.partition,
-                reason=str(refused),
-                meaning=_MEANS.get(self.log.topic, ""),
-                retry=f"every {_RETRY_S:g} s",
-            )
+            log_failing_timers(self.log, refused, retry_s=_RETRY_S)
         self.failing_timer = refused
 
 
