@@ -468,16 +468,16 @@ def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:
     Raises:
         Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR.
     """
-    epoch = request.member_epoch
+    epoch, instance_id, rack_id = request.member_epoch, request.instance_id, request.rack_id
     needs_id = request.requires_member_id or epoch > JOINING_EPOCH or epoch == LEAVING_EPOCH
     for wrong, why in (
         (needs_id and not request.member_id.strip(), "MemberId can't be empty."),
         (not request.group_id.strip(), "GroupId can't be empty."),
-        (_is_blank(request.instance_id), "InstanceId can't be empty."),
-        (_is_blank(request.rack_id), "RackId can't be empty."),
+        (instance_id is not None and not instance_id.strip(), "InstanceId can't be empty."),
+        (rack_id is not None and not rack_id.strip(), "RackId can't be empty."),
         (epoch < STATIC_LEAVING_EPOCH, "MemberEpoch is invalid."),
         (
-            epoch == STATIC_LEAVING_EPOCH and request.instance_id is None,
+            epoch == STATIC_LEAVING_EPOCH and instance_id is None,
             "InstanceId can't be null.",
         ),
     ):
@@ -506,10 +506,6 @@ def _check_join(request: HeartbeatRequest) -> None:
         )
     if why is not None:
         raise Refused(Code.INVALID_REQUEST, why)
-
-
-def _is_blank(text: str | None) -> bool:
-    return text is not None and not text.strip()
 
 
 class _Subscription(NamedTuple):
