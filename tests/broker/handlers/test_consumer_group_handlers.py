@@ -368,3 +368,11 @@ def test_a_groups_own_setting_is_the_catalogs() -> None:
     limits_of = limits_by_group(BrokerConfig.from_settings({}), catalog)
     assert limits_of("shoppers").heartbeat_interval_ms == 9_000
     assert limits_of("others").heartbeat_interval_ms == 5_000
+
+
+def test_the_limits_of_groups_follow_the_dynamic_settings() -> None:
+    config = BrokerConfig.from_settings({})
+    limits_of = limits_by_group(config, Catalog())
+    assert limits_of("any").assignment_interval_ms == 1_000
+    config.use_dynamic({"group.consumer.assignment.interval.ms": "7"}, {})
+    assert limits_of("any").assignment_interval_ms == 7

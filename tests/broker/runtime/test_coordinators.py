@@ -102,6 +102,27 @@ def test_a_key_is_coordinated_by_the_partition_that_kafka_gives_it() -> None:
     assert [shard.partition for shard in made] == list(range(50))
 
 
+def test_a_key_follows_its_partition_to_a_new_shard_or_to_another_node() -> None:
+    groups, made = coordinator()
+    partition = partition_for("shop", 2)
+    groups.follow(2, {0: 0, 1: 0})
+    assert cast(Any, groups.shard_of("shop")) is made[partition]
+    groups.follow(2, {partition: 1})
+    assert cast(Any, groups.shard_of("shop")) is made[2]
+    groups.follow(2, {1 - partition: 1})
+    with pytest.raises(Refused, match="NOT_COORDINATOR"):
+        groups.shard_of("shop")
+
+
+def test_few_keys_are_remembered_and_no_long_one() -> None:
+    groups, _ = coordinator()
+    groups.follow(*all_of(2))
+    for key in ("a" * 257, *map(str, range(1025))):
+        groups.shard_of(key)
+        assert groups.shard_of(key) is groups.shard_at(partition_for(key, 2))
+    assert [*groups._shard_by_key] == ["1024"]
+
+
 def test_added_partitions_are_loaded_and_loaded_ones_stay() -> None:
     groups, made = coordinator()
     groups.follow(*all_of(2))

@@ -139,6 +139,7 @@ async def test_damage_found_while_loading_stops_that_coordinator_alone(tmp_path:
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     async with loads_each_batch(tmp_path) as it:
+        assert await fetched(it) == (Code.COORDINATOR_LOAD_IN_PROGRESS, -1)
         await until(lambda: not it.node.loading.left)
         assert it.node.groups.is_unusable(0)
         assert await fetched(it) == (Code.NOT_COORDINATOR, -1)

@@ -264,6 +264,18 @@ def test_heartbeats_of_the_last_named_of_two_assignors_raise_the_epoch() -> None
     assert talk.consumers.epoch == epoch + 3
 
 
+def test_they_raise_it_also_if_the_member_has_all_of_its_target() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=1))
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join(server_assignor="uniform")
+    b.join(server_assignor="range")
+    for beats in (1, 2):
+        assert talk.consumers.members["b"].is_reconciled_to(talk.consumers.target_epoch)
+        epoch = talk.consumers.epoch
+        b.beat()
+        assert talk.consumers.epoch == epoch + 1, beats
+
+
 def test_a_full_group_accepts_no_further_member() -> None:
     talk = ConsumerTalk(consumer={"max_size": 1})
     a = Consumer(talk, "a")
