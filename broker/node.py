@@ -460,18 +460,15 @@ class Node:
         if self._share_partitions is not None:
             self._share_partitions.topic_deleted(topic.topic_id)
 
-    @property
-    def transaction_version(self) -> int:
-        """The finalized level of the feature: 0, 1 or 2 (KIP-890)."""
-        return self.catalog.features.get("transaction.version", 0)
-
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
         from ..coordinator.transactions.records import encode
         from .runtime.shards.append_errors import of_transactions
         from .runtime.shards.shard import Shard
 
+        features = self.catalog.features  # the level of transaction.version may change (KIP-890)
+
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
-            return encode(record, self.catalog.features.get("transaction.version", 0))
+            return encode(record, features.get("transaction.version", 0))
 
         log = self._internal_log(TRANSACTION_STATE, partition)
         variants = self.cluster.variants
@@ -480,7 +477,7 @@ class Node:
             transaction_max_timeout_ms=self.config["transaction.max.timeout.ms"],
             transactional_id_expiration_ms=self.config["transactional.id.expiration.ms"],
             coordinator_epoch=log.leader_epoch,
-            transaction_version=lambda: self.transaction_version,
+            transaction_version=lambda: features.get("transaction.version", 0),
             timeout_check_interval_ms=self._check_interval_ms(
                 "transaction.abort.timed.out.transaction.cleanup.interval.ms"
             ),

@@ -45,7 +45,7 @@ async def test_a_level_counts_at_once_and_after_a_restart(tmp_path: Path, versio
         assert (answer["error_code"], answer["error_message"]) == (Code.NONE, None)
         results = [{"feature": NAME, "error_code": 0, "error_message": "NONE"}]
         assert answer.get("results") == (None if version == 2 else results)
-        assert (await told(it))[NAME] == it.node.transaction_version == 1
+        assert (await told(it))[NAME] == it.node.catalog.features[NAME] == 1
         after = (await it.ask(ApiKey.API_VERSIONS, 4, **CLIENT))["finalized_features_epoch"]
         assert after > before
     async with one_node(tmp_path) as it:
@@ -53,7 +53,7 @@ async def test_a_level_counts_at_once_and_after_a_restart(tmp_path: Path, versio
         offered = (await it.ask(ApiKey.API_VERSIONS, 4, **CLIENT))["api_keys"]
         await update(it, 0)
         assert NAME not in await told(it), "level 0 is not told"
-        assert it.node.transaction_version == 0
+        assert NAME not in it.node.catalog.features
         answer = await it.ask(ApiKey.API_VERSIONS, 4, **CLIENT)
         assert answer["api_keys"] == offered, "Kafka still offers EndTxn 5 and Produce 12"
 
