@@ -209,8 +209,7 @@ class Cluster:
         coordinators: number of partitions of `__transaction_state`.
         flush_ms: longest time of a deferred flush.
         batch_bytes: limit of a batch in the coordinators' logs.
-        has_own_channel: use the broker's own marker channel on a simulated event loop, instead of
-            a second implementation of Kafka's rules.
+        has_own_channel: use the broker's own marker channel, and not a second implementation.
 
     Attributes:
         nodes: the brokers of that channel; empty without it.
@@ -242,8 +241,9 @@ class Cluster:
         self.fencings: Counter[str] = Counter()
         self.fencings_before: dict[tuple[str, Any], int] = {}
         self.fencing = Fencing.NOBODY
-        flush = {} if durability is Durability.KILL else {"flush_messages": 1}
-        self._config = LogConfig(segment_bytes=segment_bytes, min_insync_replicas=2, **flush)
+        self._config = LogConfig(segment_bytes=segment_bytes, min_insync_replicas=2)
+        if durability is not Durability.KILL:
+            self._config = replace(self._config, flush_messages=1)
         self._config_of_coordinators = replace(self._config, max_message_bytes=batch_bytes)
         self.refused = 0.0
         self.clock = _Clock(scheduler)

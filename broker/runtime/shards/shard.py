@@ -195,7 +195,9 @@ class Shard(Generic[M]):
             raise
         is_nested, self._commits = self._commits, True
         try:
-            return self._commit(outcome, now.wall_ms)
+            if outcome.records or outcome.effects:
+                return self._commit(outcome, now.wall_ms)
+            return outcome.reply  # as for most heartbeats
         finally:
             self._commits = is_nested
             if not is_nested:
