@@ -171,7 +171,7 @@ class Cluster:
         Returns:
             None: see `Node.why_missing`.
         """
-        log = self.log_directory.log_of(topic, partition)
+        log = self.log_directory.open_logs.get((topic, partition))
         if log is None:
             if (topic, partition) in self.log_directory.failed:
                 # The disk may have room again.

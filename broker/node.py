@@ -298,7 +298,7 @@ class Node:
         Raises:
             Refused: the code of `why_missing`, or NOT_LEADER_OR_FOLLOWER.
         """
-        log = self.log_directory.log_of(topic, partition)
+        log = self.log_directory.open_logs.get((topic, partition))
         if log is None:
             log = self.open_log_of(topic, partition)
             if log is None:

@@ -18,13 +18,14 @@ Body = Mapping[str, Any]
 _ANSWER: Final = struct.Struct(">ii")  # size, correlation id
 _INT32: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
-# Index, error code, base offset, log append time; from version 5 on the log start offset, from 8
-# on no record errors and no message (null), and from 9 on these as varints, and no tagged fields.
+# Index, error code, base offset, log append time; from version 5 on the log start offset.
 _PARTITION_3: Final = struct.Struct(">ihqq")
 _PARTITION_5: Final = struct.Struct(">ihqqq")
-_PARTITION_8: Final = struct.Struct(">ihqqqih")
-_NO_ERRORS_8: Final = (0, -1)
-_NO_ERRORS_9: Final = b"\x01\0\0"  # an empty array, a null string, no tagged fields
+# No record errors and no message (null), since version 9 as varints, with no tagged fields.
+_NO_WORDS_8: Final = b"\0\0\0\0\xff\xff"
+_NO_WORDS_9: Final = b"\x01\0\0"
+_STARTS_SINCE: Final = 5
+_WORDS_SINCE: Final = 8
 _FLEXIBLE_SINCE: Final = 9
 _IDS_SINCE: Final = 13
 _NO_ID: Final = bytes(16)
@@ -38,6 +39,7 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
         body: ProduceResponse in snake case, as the Produce handler returns it.
     """
     flexible = version >= _FLEXIBLE_SINCE
+    no_words = _NO_WORDS_9 if flexible else _NO_WORDS_8 if version >= _WORDS_SINCE else b""
     out = bytearray(_ANSWER.pack(0, correlation_id))
     if flexible:
         out.append(0)
@@ -56,7 +58,16 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
             has_words = partition.get("error_message") or partition.get("record_errors")
             if has_words or partition.get("current_leader"):
                 return None
-            _partition(out, partition, version)
+            offsets = (
+                partition["index"],
+                partition.get("error_code", 0),
+                partition["base_offset"],
+                partition["log_append_time_ms"],
+            )
+            if version >= _STARTS_SINCE:
+                out += _PARTITION_5.pack(*offsets, partition["log_start_offset"]) + no_words
+            else:
+                out += _PARTITION_3.pack(*offsets)
         if flexible:
             out.append(0)
     out += _INT32.pack(body.get("throttle_time_ms", 0))
@@ -64,21 +75,3 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
         out.append(0)
     _INT32.pack_into(out, 0, len(out) - _INT32.size)
     return out
-
-
-def _partition(out: bytearray, partition: Body, version: int) -> None:
-    offsets = (
-        partition["index"],
-        partition.get("error_code", 0),
-        partition["base_offset"],
-        partition["log_append_time_ms"],
-    )
-    if version >= _FLEXIBLE_SINCE:
-        out += _PARTITION_5.pack(*offsets, partition["log_start_offset"])
-        out += _NO_ERRORS_9
-    elif version == 8:
-        out += _PARTITION_8.pack(*offsets, partition["log_start_offset"], *_NO_ERRORS_8)
-    elif version >= 5:
-        out += _PARTITION_5.pack(*offsets, partition["log_start_offset"])
-    else:
-        out += _PARTITION_3.pack(*offsets)

@@ -27,7 +27,9 @@ def unsigned(value: int) -> bytes:
 
 def length(size: int, flexible: bool) -> bytes:
     """A length in a message: an int32, or length + 1 as an unsigned varint."""
-    return unsigned(size + 1) if flexible else _INT32.pack(size)
+    if not flexible:
+        return _INT32.pack(size)
+    return _OF_ONE_BYTE[size + 1] if size < 0x7F else unsigned(size + 1)
 
 
 def signed(value: int) -> bytes:

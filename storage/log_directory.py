@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -65,6 +65,7 @@ class LogDirectory:
         broker_epoch: epoch of its broker's registration, stored at a clean stop (KIP-966).
         failed: the reason for each log that could not be opened; its next use tries again.
         on_flush_due: of the logs that are opened from now on; see `PartitionLog`.
+        open_logs: the logs that are open.
         remove_directory: called with the path of a deleted log; None: it is removed at once.
     """
 
@@ -82,6 +83,7 @@ class LogDirectory:
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
+        self.open_logs: Mapping[TopicPartition, PartitionLog] = self._logs
         # Of deleted topics: partitions whose directory is not renamed yet; None: not opened.
         self._dropped: dict[str, dict[int, PartitionLog | None]] = {}
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)

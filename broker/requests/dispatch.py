@@ -91,11 +91,12 @@ class Dispatch:
         handle: the coroutine of the handler of a request, which gives the body of the answer.
     """
 
-    __slots__ = ("_events", "_node", "_served", "_versions", "handle", "serve")
+    __slots__ = ("_events", "_node", "_quotas", "_served", "_versions", "handle", "serve")
 
     def __init__(self, node: Node, layers: Iterable[Layer] = ()) -> None:
         self._node = node
         self._events = node.events
+        self._quotas = node.catalog.quotas
         self._served = served_by(node)
         self._versions = {
             int(key): (key, max(served.lowest, served.closed_below), served.highest)
@@ -165,7 +166,7 @@ class Dispatch:
             from ..events import RequestReceived
 
             self._events.tell(RequestReceived(*self._named(context)))
-        if self._node.quotas is not None:
+        if self._quotas.by_entity:
             context.size_bytes, context.started_s = len(frame), self._node.clock.live.monotonic_s()
         if key is _API_VERSIONS:
             *_, highest = self._versions[key]

@@ -72,7 +72,8 @@ def one_batch(
 
     Raises:
         Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE; for an undefined codec
-            UNKNOWN_SERVER_ERROR, as in Kafka.
+            UNKNOWN_SERVER_ERROR, as in Kafka. INVALID_RECORD also for what only clients get wrong
+            (LogValidator.validateBatch).
     """
     size = len(records)
     if size < HEADER_SIZE:
@@ -95,6 +96,16 @@ def one_batch(
     if header.attributes & COMPRESSION_MASK > _LAST_CODEC:
         codec = header.attributes & COMPRESSION_MASK
         raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
+    count = header.record_count
+    if count <= 0 or header.last_offset_delta != count - 1:
+        raise Refused(
+            Code.INVALID_RECORD,
+            f"{count} records, and the last offset delta is {header.last_offset_delta}",
+        )
+    if header.attributes & CONTROL:
+        raise Refused(Code.INVALID_RECORD, "clients may not write control records")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise Refused(Code.INVALID_RECORD, f"a base sequence of {header.base_sequence}")
     return header
 
 
@@ -139,20 +150,6 @@ def frame_end(records: Bytes, start: int) -> int | None:
         raise Refused(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     end = start + LOG_OVERHEAD + int(length)
     return end if end <= len(records) else None
-
-
-def check_client_header(header: BatchHeader) -> None:
-    """Check fields that only clients get wrong (LogValidator.validateBatch): INVALID_RECORD."""
-    count = header.record_count
-    if count <= 0 or header.last_offset_delta != count - 1:
-        raise Refused(
-            Code.INVALID_RECORD,
-            f"{count} records, and the last offset delta is {header.last_offset_delta}",
-        )
-    if header.attributes & CONTROL:
-        raise Refused(Code.INVALID_RECORD, "clients may not write control records")
-    if header.producer_id >= 0 and header.base_sequence < 0:
-        raise Refused(Code.INVALID_RECORD, f"a base sequence of {header.base_sequence}")
 
 
 def header_with_append_time(header: BatchHeader, now_ms: int) -> BatchHeader:

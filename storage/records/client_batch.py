@@ -22,7 +22,7 @@ from ...protocol.batch import (
 from ...protocol.errors import Code, Refused
 from ..log_config import LONG_MAX, LogConfig
 from ..steps import Steps, at_once
-from .batch_frame import MEANT, check_client_header, one_batch, records_with_times
+from .batch_frame import MEANT, one_batch, records_with_times
 from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompress_batch
 from .record_errors import RecordErrors, TimeLimits
@@ -125,7 +125,6 @@ def check(
     """
     config = rules.config
     header = one_batch(records, config.max_message_bytes, header)
-    check_client_header(header)
     size = header.length + LOG_OVERHEAD
     count, start = header.record_count, 0
     payload: Bytes | None

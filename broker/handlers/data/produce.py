@@ -99,14 +99,12 @@ class Explained(Refused):
     },
 )
 async def produce(node: Node, context: Context, request: ProduceRequest) -> ProduceResponse | None:
-    turns = context.turns if _has_many_partitions(request) else None
-    refused = await _check_whole(node, context, request, turns)
+    turns, refused = await _check_whole(node, context, request)
     responses: list[TopicProduceResponse] = []
     unflushed: Unflushed = []
     failed: str | None = None
     rules = _Rules(node, context, request)
-    membership = rules.membership
-    new_leaders = NewLeaders(node, context) if context.version >= _LEADERS_SINCE else None
+    new_leaders: NewLeaders | None = None
     for topic_data in request.topic_data:
         answers: list[PartitionProduceResponse] = []
         name, unknown = _topic(node, context, topic_data)
@@ -115,19 +113,19 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
             if turns is not None and turns.is_over():
                 await turns.pause()
                 name, unknown = _topic(node, context, topic_data)
-                membership.ask_again()  # the transaction may have ended meanwhile
+                rules.ask_again()  # the transaction may have ended meanwhile
             whole, waits = refused or unknown, _NONE
             answer = None if whole is None else _error(index, whole.code, whole.why)
             checked: Checked | Refused | None = None
             while answer is None:
                 try:
                     answer, waits = _append(node, rules, (name, index), records, checked)
-                except _NotOnDisk:
-                    lost = await membership.on_disk()
+                except _NotOnDisk as awaited:
+                    lost = await awaited.membership.on_disk()
                     answer = None if lost is None else _error(index, lost.code)
                 except _TakesLong as long:
                     checked = await _check(node, long.steps)
-                    membership.ask_again()  # much may have happened meanwhile
+                    rules.ask_again()  # much may have happened meanwhile
             if waits:
                 unflushed += [(log, answer) for log in waits]
             answers.append(answer)
@@ -135,7 +133,9 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
                 node.topic_metrics.written(name, records, answer["error_code"])
             if answer["error_code"] != _NO_ERROR:
                 failed = f"{name}-{index}: {Code(answer['error_code']).name}"
-                if answer["error_code"] == Code.NOT_LEADER_OR_FOLLOWER and new_leaders is not None:
+                moved = answer["error_code"] == Code.NOT_LEADER_OR_FOLLOWER
+                if moved and context.version >= _LEADERS_SINCE:
+                    new_leaders = new_leaders or NewLeaders(node, context)
                     answer["current_leader"] = new_leaders.of(name, index)
         if answers and context.version >= _IDS_SINCE:
             topic_id = topic_data.topic_id
@@ -167,26 +167,21 @@ def _error(index: int, code: Code, why: str | None = None) -> PartitionProduceRe
     }
 
 
-def _has_many_partitions(request: ProduceRequest) -> bool:
-    topics = request.topic_data
-    if len(topics) > MANY:
-        return True
-    for topic in topics:  # noqa: SIM110 -- a generator costs more than the rest of it
-        if len(topic.partition_data) > MANY:
-            return True
-    return False
-
-
 async def _check_whole(
-    node: Node, context: Context, request: ProduceRequest, turns: Turns | None
-) -> Refused | None:
-    """The answer if the request as a whole is wrong: one error for all partitions; None if not.
+    node: Node, context: Context, request: ProduceRequest
+) -> tuple[Turns | None, Refused | None]:
+    """The first look at all partitions.
 
-    Args:
-        turns: the slices of a request for many partitions; else None.
+    Returns:
+        The slices of a request for many partitions, and the answer if the request as a whole is
+        wrong: one error for all partitions. Each is None if not.
     """
+    turns: Turns | None = None
     producers: set[bytes] = set()
-    for topic_data in request.topic_data:
+    topics = request.topic_data
+    for topic_data in topics:
+        if turns is None and (len(topics) > MANY or len(topic_data.partition_data) > MANY):
+            turns = context.turns
         for partition_data in topic_data.partition_data:
             if turns is not None and turns.is_over():
                 await turns.pause()
@@ -199,15 +194,15 @@ async def _check_whole(
                     # batch before it cannot be read.
                     frame_end(records, 0)
                 except Refused as refused:
-                    return refused
+                    return turns, refused
             if _is_transactional(records):
                 producers.add(bytes(records[_PRODUCER]))
     if producers and not _may_use_id(node, context, request.transactional_id):
-        return Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return turns, Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1 and len(set(_producers_of_valid(node, context, request))) > 1:
         why = "Transactional records contained more than one producer ID"
-        return Refused(Code.INVALID_PRODUCER_ID_MAPPING, why)
-    return None
+        return turns, Refused(Code.INVALID_PRODUCER_ID_MAPPING, why)
+    return turns, None
 
 
 def _producers_of_valid(
@@ -314,7 +309,7 @@ def _append(
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
-        if header.is_transactional:
+        if header.attributes & TRANSACTIONAL and rules.membership is not None:
             rules.membership.check(log, header)
         if rules.acks_are_wrong:
             raise Refused(Code.INVALID_REQUIRED_ACKS)
@@ -393,24 +388,37 @@ class _Rules:
         acks_are_wrong: acks is not 0, 1 or -1.
         wants_all_in_sync: acks is -1, so that a batch needs min.insync.replicas. False on a single
             node, whose replicas are all in sync while it runs.
-        membership: the check of transactional batches.
+        membership: the check of transactional batches; None if the request has no transactional
+            id, so that `_check_whole` refuses each of them.
     """
 
-    __slots__ = ("acks_are_wrong", "membership", "version", "wants_all_in_sync")
+    __slots__ = ("acks_are_wrong", "context", "membership", "version", "wants_all_in_sync")
 
     def __init__(self, node: Node, context: Context, request: ProduceRequest) -> None:
+        self.context = context
         self.version = context.version
         self.acks_are_wrong = request.acks not in _VALID_ACKS
         self.wants_all_in_sync = request.acks == _ALL and len(node.catalog.brokers) > 1
-        self.membership = _Membership(node, context, request)
+        self.membership: _Membership | None = None
+        if request.transactional_id is not None:
+            self.membership = _Membership(node, context, request, request.transactional_id)
+
+    def ask_again(self) -> None:
+        """After a pause, have the next check ask the coordinator again."""
+        if self.membership is not None:
+            self.membership.ask_again()
 
     def log_fenced(self, refused: Refused, log: PartitionLog) -> None:
         """Log the refusal of a batch, if its producer is fenced."""
-        log_fenced(self.membership.context, refused, topic=log.topic, partition=log.partition)
+        log_fenced(self.context, refused, topic=log.topic, partition=log.partition)
 
 
 class _NotOnDisk(Exception):
     """The record that adds a partition to a transaction is not flushed yet and may be lost."""
+
+    def __init__(self, membership: _Membership) -> None:
+        super().__init__()
+        self.membership = membership
 
 
 class _Membership:
@@ -421,13 +429,17 @@ class _Membership:
     """
 
     __slots__ = (
-        "_adds", "_answer", "_has_waited", "_is_on_disk", "_node", "_request", "_shard", "context",
+        "_adds", "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
+        "_transactional_id",
     )  # fmt: skip
 
-    def __init__(self, node: Node, context: Context, request: ProduceRequest) -> None:
+    def __init__(
+        self, node: Node, context: Context, request: ProduceRequest, transactional_id: str
+    ) -> None:
         self._node = node
-        self.context = context
+        self._context = context
         self._request = request
+        self._transactional_id = transactional_id
         self._adds = context.version >= _ADDS_SINCE
         self._shard: Shard[Transactions] | None = None
         self._answer: Refused | frozenset[Partition] = frozenset()
@@ -470,7 +482,7 @@ class _Membership:
                 Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "a producer's first batch has sequence number 0"
             )
         if not self._is_on_disk:
-            raise _NotOnDisk
+            raise _NotOnDisk(self)
 
     async def on_disk(self) -> Refused | None:
         """Wait until the record that `check` needs is on disk, and repeat the check afterwards.
@@ -486,13 +498,6 @@ class _Membership:
     def ask_again(self) -> None:
         """Forget the coordinator's answer, so that the next check asks again."""
         self._shard, self._has_waited = None, False
-
-    @property
-    def _transactional_id(self) -> str:
-        """The request's; a transactional batch without one is refused before `check`."""
-        transactional_id = self._request.transactional_id
-        assert transactional_id is not None
-        return transactional_id
 
     def _is_checked(self) -> bool:
         """Whether to ask the coordinator before version 12; from then on the check adds."""
@@ -527,14 +532,14 @@ class _Membership:
     def _in_words(self, refused: Refused) -> Refused:
         code = self._node.cluster.variants.unverified(refused.code)
         return _in_words_of_produce(
-            self.context, refused if code is refused.code else Refused(code)
+            self._context, refused if code is refused.code else Refused(code)
         )
 
     def _transactional_partitions(self) -> list[Partition]:
         """The partitions of transactional batches that the client may write to on this node."""
         partitions = []
         for topic_data in self._request.topic_data:
-            name, unknown = _topic(self._node, self.context, topic_data)
+            name, unknown = _topic(self._node, self._context, topic_data)
             for each in () if unknown else topic_data.partition_data:
                 if each.records is None or not _is_transactional(each.records):
                     continue

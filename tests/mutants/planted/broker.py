@@ -252,7 +252,7 @@ MUTANTS: Final = (
     Mutant(
         "a-record-comes-before-its-transaction-is-on-disk",
         "broker/handlers/data/produce.py",
-        "if not self._is_on_disk:\n            raise _NotOnDisk",
+        "if not self._is_on_disk:\n            raise _NotOnDisk(self)",
         "pass",
         "a record survives a loss of power that its transaction does not",
         (
@@ -422,8 +422,8 @@ MUTANTS: Final = (
     Mutant(
         "a-buffer-in-use-is-used-again",
         "protocol/receive_buffers.py",
-        "    except BufferError:\n        return False",
-        "    except BufferError:\n        return True",
+        "            shared = self.shared = bytearray(len(shared))",
+        "            pass",
         "records of one client are written over those of another",
         ("tests/protocol/test_receive_buffers.py", "tests/broker/net/test_receiving.py"),
     ),
