@@ -7,10 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
-from ..client.admin.groups import committed_offsets, describe_group
+from ..client.admin.groups import Group, Member, committed_offsets, describe_group
 from ..client.admin.offsets import Place
-from ..client.admin.share_groups import describe_share_group, share_offsets
-from ..client.admin.streams_groups import describe_streams_group
+from ..client.admin.share_groups import (
+    ShareGroup,
+    ShareMember,
+    describe_share_group,
+    share_offsets,
+)
+from ..client.admin.streams_groups import StreamsGroup, StreamsMember, describe_streams_group
 from ..client.cluster_client import Client, NoAnswer
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, code_name
@@ -169,73 +174,39 @@ def _partition_rows(
 def _consumer(client: Client, group_id: str) -> Described:
     group = describe_group(client, group_id)
     members = [
-        {
-            "member_id": each.member_id,
-            "instance_id": each.instance_id,
-            "client_id": each.client_id,
-            "host": each.host,
-            "epoch": each.member_epoch,
-            "assigned": list(each.assigned),
-            "target": list(each.assigned if each.member_epoch is None else each.target),
-        }
+        _member(each, each.assigned, each.assigned if each.member_epoch is None else each.target)
         for each in group.members
     ]
-    return Described(
-        group.state,
-        group.assignor,
-        group.coordinator[0],
-        group.group_epoch,
-        group.target_epoch,
-        members,
-        _committed(client, group_id),
-        {},
-    )
-
-
-def _committed(client: Client, group_id: str) -> dict[Place, int | None]:
-    return {place: each[0] for place, each in committed_offsets(client, group_id).items()}
+    return _described(group, members, _committed(client, group_id))
 
 
 def _share(client: Client, group_id: str) -> Described:
     group, offsets = describe_share_group(client, group_id), share_offsets(client, group_id)
-    members = [
-        {
-            "member_id": each.member_id,
-            "instance_id": None,
-            "client_id": each.client_id,
-            "host": each.host,
-            "epoch": each.member_epoch,
-            "assigned": list(each.assigned),
-            "target": list(each.assigned),
-        }
-        for each in group.members
-    ]
-    return Described(
-        group.state,
-        group.assignor,
-        group.coordinator[0],
-        group.group_epoch,
-        group.target_epoch,
-        members,
-        {place: None if each is None else each.start for place, each in offsets.items()},
-        {place: None if each is None else each.lag for place, each in offsets.items()},
-    )
+    members = [_member(each, each.assigned, each.assigned) for each in group.members]
+    starts = {place: None if each is None else each.start for place, each in offsets.items()}
+    lags = {place: None if each is None else each.lag for place, each in offsets.items()}
+    return _described(group, members, starts, lags)
 
 
 def _streams(client: Client, group_id: str) -> Described:
     group = describe_streams_group(client, group_id)
     members = [
-        {
-            "member_id": each.member_id,
-            "instance_id": each.instance_id,
-            "client_id": each.client_id,
-            "host": each.host,
-            "epoch": each.member_epoch,
-            "assigned": group.partitions_of(each.tasks.active),
-            "target": group.partitions_of(each.target.active),
-        }
+        _member(
+            each,
+            group.partitions_of(each.tasks.active),
+            group.partitions_of(each.target.active),
+        )
         for each in group.members
     ]
+    return _described(group, members, _committed(client, group_id))
+
+
+def _described(
+    group: Group | ShareGroup | StreamsGroup,
+    members: list[Row],
+    offsets: dict[Place, int | None],
+    brokers_lag: dict[Place, int | None] | None = None,
+) -> Described:
     return Described(
         group.state,
         group.assignor,
@@ -243,6 +214,24 @@ def _streams(client: Client, group_id: str) -> Described:
         group.group_epoch,
         group.target_epoch,
         members,
-        _committed(client, group_id),
-        {},
+        offsets,
+        brokers_lag or {},
     )
+
+
+def _member(
+    member: Member | ShareMember | StreamsMember, assigned: Iterable[Place], target: Iterable[Place]
+) -> Row:
+    return {
+        "member_id": member.member_id,
+        "instance_id": getattr(member, "instance_id", None),  # a share group has none
+        "client_id": member.client_id,
+        "host": member.host,
+        "epoch": member.member_epoch,
+        "assigned": list(assigned),
+        "target": list(target),
+    }
+
+
+def _committed(client: Client, group_id: str) -> dict[Place, int | None]:
+    return {place: each[0] for place, each in committed_offsets(client, group_id).items()}

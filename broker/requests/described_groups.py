@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ...protocol.errors import Code, Refused
-from .authorization import AclResource, Operation, authorized_operations, may
+from .authorization import AclResource, Operation, authorized_operations, may, must
 from .context import Context
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.consumer_group_describe import TopicPartitions
+    from ...protocol.api_types.consumer_group_describe import (
+        ConsumerGroupDescribeRequest,
+        TopicPartitions,
+    )
+    from ...protocol.api_types.share_group_describe import ShareGroupDescribeRequest
+    from ...protocol.api_types.streams_group_describe import StreamsGroupDescribeRequest
     from ..node import Node
+
+    DescribeRequest = (
+        ConsumerGroupDescribeRequest | ShareGroupDescribeRequest | StreamsGroupDescribeRequest
+    )
+
+
+async def describe_each(
+    node: Node,
+    context: Context,
+    request: DescribeRequest,
+    check_enabled: Callable[[Node], None],
+    describe: Callable[[Node, Context, str], Awaitable[Any]],
+) -> list[Any]:
+    """Describe the groups of a request, in its order.
+
+    Args:
+        check_enabled: raises Refused if the broker has no groups of this kind.
+        describe: describes a group; raises Refused, which becomes its answer.
+    """
+    groups: list[Any] = []  # Any: each API has a type of its own
+    async for group_id in context.turns.each(request.group_ids):
+        try:
+            check_enabled(node)
+            must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
+            answer = await describe(node, context, group_id)
+        except Refused as refused:
+            answer = {
+                "group_id": group_id,
+                "error_code": refused.code,
+                "error_message": refused.why or None,
+                "group_state": "",
+                "group_epoch": 0,
+                "assignment_epoch": 0,
+                "assignor_name": "",
+                "members": [],
+            }
+        else:
+            if request.include_authorized_operations:
+                answer["authorized_operations"] = operation_bits(node, context, group_id)
+        groups.append(answer)
+    return groups
 
 
 def named_partitions(

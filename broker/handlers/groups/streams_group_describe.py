@@ -9,6 +9,7 @@ plugin.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ....coordinator.streams.configured import ConfiguredTopology, InternalTopic
@@ -18,11 +19,10 @@ from ....coordinator.streams.requests import DescribedStreamsGroup
 from ....coordinator.streams.topology import Subtopology as SentSubtopology
 from ....coordinator.streams.topology import TopicInfo
 from ....protocol.api_keys import ApiKey
-from ....protocol.errors import Code, Refused
+from ....protocol.errors import Code
 from ...requests.api import CHECKED_BY_HANDLER, serves
-from ...requests.authorization import AclResource, Operation, must
 from ...requests.context import Context
-from ...requests.described_groups import check_topics, operation_bits
+from ...requests.described_groups import check_topics, describe_each
 from .streams_group_heartbeat import check_enabled
 
 if TYPE_CHECKING:
@@ -50,37 +50,13 @@ _NOT_STORED: Final = 1
 async def streams_group_describe(
     node: Node, context: Context, request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
-    groups: list[DescribedGroup] = []
-    async for group_id in context.turns.each(request.group_ids):
-        try:
-            check_enabled(node)
-            must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
-            answer = await _describe(node, context, group_id)
-        except Refused as refused:
-            groups.append(_refused(group_id, refused))
-            continue
-        if request.include_authorized_operations:
-            answer["authorized_operations"] = operation_bits(node, context, group_id)
-        if request.include_topology_description:
-            answer["topology_description_status"] = _NOT_STORED
-        groups.append(answer)
-    return {"groups": groups}
+    describe = partial(_describe, asks_description=request.include_topology_description)
+    return {"groups": await describe_each(node, context, request, check_enabled, describe)}
 
 
-def _refused(group_id: str, refused: Refused) -> DescribedGroup:
-    return {
-        "group_id": group_id,
-        "error_code": refused.code,
-        "error_message": refused.why or None,
-        "group_state": "",
-        "group_epoch": 0,
-        "assignment_epoch": 0,
-        "topology": None,
-        "members": [],
-    }
-
-
-async def _describe(node: Node, context: Context, group_id: str) -> DescribedGroup:
+async def _describe(
+    node: Node, context: Context, group_id: str, *, asks_description: bool
+) -> DescribedGroup:
     group = node.groups.shard_of(group_id).ask(
         lambda machine: machine.kind_for(StreamsKind, group_id).describe(group_id)
     )
@@ -89,7 +65,7 @@ async def _describe(node: Node, context: Context, group_id: str) -> DescribedGro
     if node.authorizer is not None and topology is not None:
         why = "The described group uses topics that the client is not authorized to describe."
         await check_topics(node, context, _topics_in(topology), why)
-    return {
+    answer: DescribedGroup = {
         "group_id": group_id,
         "error_code": Code.NONE,
         "group_state": group.state,
@@ -99,6 +75,9 @@ async def _describe(node: Node, context: Context, group_id: str) -> DescribedGro
         "members": members,
         "assignor_name": group.assignor,
     }
+    if asks_description:
+        answer["topology_description_status"] = _NOT_STORED
+    return answer
 
 
 # ---- the topology

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from ....coordinator.share.kind import ShareKind
 from ....coordinator.share.requests import SIMPLE
 from ....protocol.api_keys import ApiKey
-from ....protocol.errors import Code, Refused
+from ....protocol.errors import Code
 from ...requests.api import CHECKED_BY_HANDLER, serves
-from ...requests.authorization import AclResource, Operation, must
 from ...requests.context import Context
-from ...requests.described_groups import check_topics, named_partitions, operation_bits
+from ...requests.described_groups import check_topics, describe_each, named_partitions
 from ...requests.share.share_feature import check_share_groups
 
 if TYPE_CHECKING:
@@ -32,28 +31,7 @@ if TYPE_CHECKING:
 async def share_group_describe(
     node: Node, context: Context, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
-    groups: list[DescribedGroup] = []
-    async for group_id in context.turns.each(request.group_ids):
-        try:
-            check_share_groups(node)
-            must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
-            answer = await _describe(node, context, group_id)
-        except Refused as refused:
-            answer = {
-                "group_id": group_id,
-                "error_code": refused.code,
-                "error_message": refused.why or None,
-                "group_state": "",
-                "group_epoch": 0,
-                "assignment_epoch": 0,
-                "assignor_name": "",
-                "members": [],
-            }
-        else:
-            if request.include_authorized_operations:
-                answer["authorized_operations"] = operation_bits(node, context, group_id)
-        groups.append(answer)
-    return {"groups": groups}
+    return {"groups": await describe_each(node, context, request, check_share_groups, _describe)}
 
 
 async def _describe(node: Node, context: Context, group_id: str) -> DescribedGroup:
