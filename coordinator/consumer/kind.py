@@ -7,7 +7,7 @@ JoinGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Code, Refused
@@ -19,30 +19,21 @@ from ..classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from ..group_kind import (
-    ClaimedMember,
-    GroupKind,
-    ListedGroup,
-    PartitionCheck,
-    check_group_id,
-    never_expires,
-)
+from ..group_kind import ClaimedMember, PartitionCheck, check_group_id
 from ..group_kinds import CONSUMER
+from ..modern_kind import ModernKind
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .classic_members import ClassicMembers
 from .group import ConsumerGroup
 from .groups import ConsumerGroups, ConsumerSetup
 from .member import ConsumerMember
-from .records import ConsumerRecord
 from .requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from ..classic.groups import ClassicGroups
-    from ..group_records import OffsetCommitted
-    from ..group_waits import GroupWaits
     from .regexes import Found, MatchTopics
 
 
@@ -56,7 +47,7 @@ def make_kind(
     return ConsumerKind(groups, classic)
 
 
-class ConsumerKind(GroupKind):
+class ConsumerKind(ModernKind):
     """The consumer groups of one partition of `__consumer_offsets`.
 
     Args:
@@ -65,12 +56,12 @@ class ConsumerKind(GroupKind):
     """
 
     name = CONSUMER
+    groups: Mapping[str, ConsumerGroup]
 
     def __init__(self, groups: ConsumerGroups, classic: ClassicGroups) -> None:
-        self.groups: Mapping[str, ConsumerGroup] = groups.groups
+        super().__init__(groups, classic)
         self.consumer_groups = groups
         self._classic_members = ClassicMembers(groups)
-        self._classic = classic
 
     # ---- requests of the consumer protocol
 
@@ -158,57 +149,6 @@ class ConsumerKind(GroupKind):
 
     def subscriptions(self, group_id: str) -> Callable[[str], bool]:
         return self.groups[group_id].subscribers.__contains__
-
-    def expiry(
-        self, group_id: str, *, now_ms: int, retention_ms: int
-    ) -> Callable[[OffsetCommitted], bool]:
-        """An offset expires by its age, once the group is not subscribed to its topic."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return never_expires
-
-        def is_expired(record: OffsetCommitted) -> bool:
-            if record.topic in group.subscribers:
-                return False
-            if record.expire_timestamp_ms is not None:
-                return now_ms >= record.expire_timestamp_ms
-            return now_ms - record.commit_timestamp_ms >= retention_ms
-
-        return is_expired
-
-    # ---- views and deletion
-
-    def listed(self) -> Iterable[ListedGroup]:
-        return (
-            ListedGroup(group.group_id, CONSUMER, group.state.value, self.name)
-            for group in self.groups.values()
-        )
-
-    def state_of(self, group_id: str) -> str:
-        return self.groups[group_id].state.value
-
-    def waits_of(self, group_id: str) -> GroupWaits:
-        return self.consumer_groups.waits_of(self.groups[group_id])
-
-    def removal(self, group_id: str) -> Sequence[ConsumerRecord]:
-        group = self.groups[group_id]
-        if group.members:
-            raise Refused(Code.NON_EMPTY_GROUP)
-        return group.removal()
-
-    # ---- the log and time
-
-    def replay(self, record: ConsumerRecord) -> None:
-        self.consumer_groups.replay(record)
-
-    def forget(self, group_id: str) -> None:
-        self.consumer_groups.forget(group_id)
-
-    def next_deadline(self) -> int | None:
-        return self.consumer_groups.next_deadline()
-
-    def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        return self.consumer_groups.tick(now)
 
 
 def _check_member_epoch(member: ConsumerMember, epoch: int) -> None:

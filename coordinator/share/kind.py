@@ -6,21 +6,15 @@ protocol are refused, as Kafka refuses them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 from uuid import UUID
 
 from ...protocol.errors import Code, Refused
-from ..classic.requests import (
-    GroupSettings,
-    JoinReply,
-    JoinRequest,
-    LeavingMember,
-    SyncReply,
-    SyncRequest,
-)
-from ..group_kind import ClaimedMember, GroupKind, ListedGroup, check_group_id, never_expires
+from ..classic.requests import GroupSettings, JoinReply, JoinRequest
+from ..group_kind import ClaimedMember, check_group_id, never_expires
 from ..group_kinds import SHARE
+from ..modern_kind import ModernKind
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .group import ShareGroup
@@ -48,7 +42,6 @@ from .state_topics import (
 if TYPE_CHECKING:
     from ..classic.groups import ClassicGroups
     from ..group_records import OffsetCommitted
-    from ..group_waits import GroupWaits
 
 _NO_OFFSETS = "There is no offset information to delete."
 _UNKNOWN_TOPIC = "This server does not host this topic-partition."
@@ -61,7 +54,7 @@ def make_kind(
     return ShareKind(ShareGroups(setup or ShareSetup()), classic)
 
 
-class ShareKind(GroupKind):
+class ShareKind(ModernKind):
     """The share groups of one partition of `__consumer_offsets`.
 
     Args:
@@ -71,11 +64,11 @@ class ShareKind(GroupKind):
 
     name = SHARE
     is_removed_when_empty = False
+    groups: Mapping[str, ShareGroup]
 
     def __init__(self, groups: ShareGroups, classic: ClassicGroups) -> None:
-        self.groups: Mapping[str, ShareGroup] = groups.groups
+        super().__init__(groups, classic)
         self.share_groups = groups
-        self._classic = classic
 
     def _is_other(self, group_id: str) -> bool:
         return self._classic.get(group_id) is not None
@@ -215,19 +208,6 @@ class ShareKind(GroupKind):
     ) -> Outcome[JoinReply | Parked]:
         return Outcome(JoinReply("", Code.INCONSISTENT_GROUP_PROTOCOL))
 
-    def sync(
-        self, request: SyncRequest, *, ticket: int, now: Moment
-    ) -> Outcome[SyncReply | Parked]:
-        raise Refused(Code.UNKNOWN_MEMBER_ID)
-
-    def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
-        raise Refused(Code.UNKNOWN_MEMBER_ID)
-
-    def leave(
-        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
-    ) -> Outcome[tuple[Code, ...]]:
-        raise Refused(Code.UNKNOWN_MEMBER_ID)
-
     # ---- offsets
 
     def check_commit(self, group_id: str, committer: ClaimedMember, *, transactional: bool) -> None:
@@ -250,19 +230,7 @@ class ShareKind(GroupKind):
     ) -> Callable[[OffsetCommitted], bool]:
         return never_expires
 
-    # ---- views and deletion
-
-    def listed(self) -> Iterable[ListedGroup]:
-        return (
-            ListedGroup(group.group_id, SHARE, group.state.value, self.name)
-            for group in self.groups.values()
-        )
-
-    def state_of(self, group_id: str) -> str:
-        return self.groups[group_id].state.value
-
-    def waits_of(self, group_id: str) -> GroupWaits:
-        return self.share_groups.waits_of(self.groups[group_id])
+    # ---- deletion
 
     def removal(self, group_id: str) -> Sequence[ShareRecord]:
         group = self.groups[group_id]
@@ -271,17 +239,3 @@ class ShareKind(GroupKind):
 
     def removal_of_topic(self, name: str) -> Sequence[ShareRecord]:
         return self.share_groups.removal_of_topic(name)
-
-    # ---- the log and time
-
-    def replay(self, record: ShareRecord) -> None:
-        self.share_groups.replay(record)
-
-    def forget(self, group_id: str) -> None:
-        self.share_groups.forget(group_id)
-
-    def next_deadline(self) -> int | None:
-        return self.share_groups.next_deadline()
-
-    def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        return self.share_groups.tick(now)

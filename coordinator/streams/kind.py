@@ -6,40 +6,24 @@ group when a member joins by JoinGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Code, Refused
-from ..classic.requests import (
-    GroupSettings,
-    JoinReply,
-    JoinRequest,
-    LeavingMember,
-    SyncReply,
-    SyncRequest,
-)
-from ..group_kind import (
-    ClaimedMember,
-    GroupKind,
-    ListedGroup,
-    PartitionCheck,
-    check_group_id,
-    never_expires,
-)
+from ..classic.requests import GroupSettings, JoinReply, JoinRequest
+from ..group_kind import ClaimedMember, PartitionCheck, check_group_id
 from ..group_kinds import STREAMS
+from ..modern_kind import ModernKind
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .group import StreamsGroup
 from .groups import StreamsGroups, StreamsSetup
-from .records import StreamsRecord
 from .requests import DescribedStreamsGroup, HeartbeatReply, HeartbeatRequest
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from ..classic.groups import ClassicGroups
-    from ..group_records import OffsetCommitted
-    from ..group_waits import GroupWaits
 
 
 def make_kind(
@@ -49,7 +33,7 @@ def make_kind(
     return StreamsKind(StreamsGroups(setup or StreamsSetup()), classic)
 
 
-class StreamsKind(GroupKind):
+class StreamsKind(ModernKind):
     """The streams groups of one partition of `__consumer_offsets`.
 
     Args:
@@ -58,11 +42,11 @@ class StreamsKind(GroupKind):
     """
 
     name = STREAMS
+    groups: Mapping[str, StreamsGroup]
 
     def __init__(self, groups: StreamsGroups, classic: ClassicGroups) -> None:
-        self.groups: Mapping[str, StreamsGroup] = groups.groups
+        super().__init__(groups, classic)
         self.streams_groups = groups
-        self._classic = classic
 
     # ---- requests of the streams protocol
 
@@ -89,19 +73,6 @@ class StreamsKind(GroupKind):
             return Outcome(JoinReply("", Code.INCONSISTENT_GROUP_PROTOCOL))
         outcome = self._classic.join(request, ticket=ticket, now=now)
         return outcome._replace(records=(*group.removal(), *outcome.records))
-
-    def sync(
-        self, request: SyncRequest, *, ticket: int, now: Moment
-    ) -> Outcome[SyncReply | Parked]:
-        raise Refused(Code.UNKNOWN_MEMBER_ID)
-
-    def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
-        raise Refused(Code.UNKNOWN_MEMBER_ID)
-
-    def leave(
-        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
-    ) -> Outcome[tuple[Code, ...]]:
-        raise Refused(Code.UNKNOWN_MEMBER_ID)
 
     # ---- offsets
 
@@ -141,55 +112,3 @@ class StreamsKind(GroupKind):
 
     def subscriptions(self, group_id: str) -> Callable[[str], bool]:
         return self.groups[group_id].subscriptions().__contains__
-
-    def expiry(
-        self, group_id: str, *, now_ms: int, retention_ms: int
-    ) -> Callable[[OffsetCommitted], bool]:
-        """An offset expires by its age, once the group does not read its topic."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return never_expires
-        subscribed = group.subscriptions()
-
-        def is_expired(record: OffsetCommitted) -> bool:
-            if record.topic in subscribed:
-                return False
-            if record.expire_timestamp_ms is not None:
-                return now_ms >= record.expire_timestamp_ms
-            return now_ms - record.commit_timestamp_ms >= retention_ms
-
-        return is_expired
-
-    # ---- views and deletion
-
-    def listed(self) -> Iterable[ListedGroup]:
-        return (
-            ListedGroup(group.group_id, STREAMS, group.state.value, self.name)
-            for group in self.groups.values()
-        )
-
-    def state_of(self, group_id: str) -> str:
-        return self.groups[group_id].state.value
-
-    def waits_of(self, group_id: str) -> GroupWaits:
-        return self.streams_groups.waits_of(self.groups[group_id])
-
-    def removal(self, group_id: str) -> Sequence[StreamsRecord]:
-        group = self.groups[group_id]
-        if group.members:
-            raise Refused(Code.NON_EMPTY_GROUP)
-        return group.removal()
-
-    # ---- the log and time
-
-    def replay(self, record: StreamsRecord) -> None:
-        self.streams_groups.replay(record)
-
-    def forget(self, group_id: str) -> None:
-        self.streams_groups.forget(group_id)
-
-    def next_deadline(self) -> int | None:
-        return self.streams_groups.next_deadline()
-
-    def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        return self.streams_groups.tick(now)

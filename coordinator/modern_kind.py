@@ -1,0 +1,134 @@
+"""What consumer groups, share groups and streams groups have alike as kinds of groups.
+
+Kafka calls them modern groups: their members send heartbeats with an epoch, and the coordinator
+assigns. Requests of the classic protocol are refused unless a kind serves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..protocol.errors import Code, Refused
+from .group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
+from .moment import Moment
+from .outcome import Outcome, Parked
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from .classic.groups import ClassicGroups
+    from .classic.requests import LeavingMember, SyncReply, SyncRequest
+    from .group_records import GroupRecord, OffsetCommitted
+    from .group_waits import GroupWaits
+
+
+class ModernGroup(Protocol):
+    """A group of one of these kinds."""
+
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def state(self) -> Enum: ...
+    @property
+    def members(self) -> Mapping[str, object]: ...
+    def removal(self) -> Sequence[Any]:  # Any: the records of its kind
+        """Tombstones for the whole group."""
+
+
+class ModernGroups(Protocol):
+    """The state machine of the groups of one kind."""
+
+    # Any: the groups and the records of its kind.
+    @property
+    def groups(self) -> Mapping[str, Any]: ...
+    def replay(self, record: Any) -> None: ...
+    def forget(self, group_id: str) -> None: ...
+    def next_deadline(self) -> int | None: ...
+    def tick(self, now: Moment) -> Generator[Outcome[None]]: ...
+    def waits_of(self, group: Any) -> GroupWaits: ...
+
+
+class ModernKind(GroupKind):
+    """The groups of one of these kinds in one partition of `__consumer_offsets`.
+
+    Args:
+        groups: decides for them.
+        classic: the classic groups of the same partition.
+    """
+
+    groups: Mapping[str, ModernGroup]
+
+    def __init__(self, groups: ModernGroups, classic: ClassicGroups) -> None:
+        self.groups = groups.groups
+        self._machine = groups
+        self._classic = classic
+
+    # ---- requests of the classic protocol
+
+    def sync(
+        self, request: SyncRequest, *, ticket: int, now: Moment
+    ) -> Outcome[SyncReply | Parked]:
+        raise Refused(Code.UNKNOWN_MEMBER_ID)
+
+    def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
+        raise Refused(Code.UNKNOWN_MEMBER_ID)
+
+    def leave(
+        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
+    ) -> Outcome[tuple[Code, ...]]:
+        raise Refused(Code.UNKNOWN_MEMBER_ID)
+
+    # ---- offsets
+
+    def expiry(
+        self, group_id: str, *, now_ms: int, retention_ms: int
+    ) -> Callable[[OffsetCommitted], bool]:
+        """An offset expires by its age, once the group is not subscribed to its topic."""
+        if group_id not in self.groups:
+            return never_expires
+        is_subscribed = self.subscriptions(group_id)
+
+        def is_expired(record: OffsetCommitted) -> bool:
+            if is_subscribed(record.topic):
+                return False
+            if record.expire_timestamp_ms is not None:
+                return now_ms >= record.expire_timestamp_ms
+            return now_ms - record.commit_timestamp_ms >= retention_ms
+
+        return is_expired
+
+    # ---- views and deletion
+
+    def listed(self) -> Iterable[ListedGroup]:
+        return (
+            ListedGroup(group.group_id, self.name, group.state.value, self.name)
+            for group in self.groups.values()
+        )
+
+    def state_of(self, group_id: str) -> str:
+        state: str = self.groups[group_id].state.value
+        return state
+
+    def waits_of(self, group_id: str) -> GroupWaits:
+        return self._machine.waits_of(self.groups[group_id])
+
+    def removal(self, group_id: str) -> Sequence[GroupRecord]:
+        group = self.groups[group_id]
+        if group.members:
+            raise Refused(Code.NON_EMPTY_GROUP)
+        return group.removal()
+
+    # ---- the log and time
+
+    def replay(self, record: Any) -> None:  # Any: of the kind's own records
+        self._machine.replay(record)
+
+    def forget(self, group_id: str) -> None:
+        self._machine.forget(group_id)
+
+    def next_deadline(self) -> int | None:
+        return self._machine.next_deadline()
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        return self._machine.tick(now)
