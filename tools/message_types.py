@@ -19,6 +19,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.schemas import DIRECTORY
 
 FOLDER: Final = Path(str(api_types.__file__)).parent
+_ROOT: Final = Path(__file__).parent.parent
 RECORDS: Final = "records"
 ANSWERS: Final = "answers"
 SENT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
@@ -111,9 +112,18 @@ def _records() -> str:
         messages.append(Message(name, cls._struct, cls.valid_versions, read=True))
         written = Message(name, cls._struct, cls.valid_versions, read=False, suffix="Fields")
         messages.append(written)
-    overloads = {f'"{name}"': name for name in names}
+    code = _code()
+    overloads = {f'"{name}"': name for name in names if f'"{name}"' in code}
+    text = _overloaded("DecodeData", "str", ["data: Bytes"], overloads)
     title = "Keys and values of records, and the consumer protocol"
-    return _stub(title, messages, _overloaded("DecodeData", "str", ["data: Bytes"], overloads))
+    return _stub(title, messages, text, named=frozenset(re.findall(r"\w+", code)))
+
+
+def _code() -> str:
+    """All Python code of the rooms and their tests: only the records that it names get types."""
+    folders = sorted(each for each in _ROOT.iterdir() if each.is_dir() and each.name[0] != ".")
+    paths = (path for folder in folders for path in sorted(folder.rglob("*.py")))
+    return "\n".join(path.read_text() for path in paths)
 
 
 def _answers() -> str:
@@ -157,24 +167,48 @@ def _call(parameters: Sequence[str], result: str) -> list[str]:
     return ["    def __call__(", *split, f"    ) -> {result}: ..."]
 
 
-def _stub(title: str, messages: list[Message], overloaded: str = "") -> str:
+def _stub(
+    title: str,
+    messages: list[Message],
+    overloaded: str = "",
+    named: frozenset[str] | None = None,
+) -> str:
+    """The text of a stub.
+
+    Args:
+        named: only these classes, and those that they refer to; None: all.
+    """
     classes = _Classes(messages)
     for message in messages:
         classes.add(message, message.name, message.struct, message.versions)
-    text = "\n\n".join("\n".join(lines) for lines in classes.by_name.values()) + "\n"
+    made = {name: "\n".join(lines) for name, lines in classes.by_name.items()}
+    if named is not None:
+        made = _referred_to(made, set(named) | set(re.findall(r"\w+", overloaded)))
+    text = "\n\n".join(made.values()) + "\n"
     if overloaded:
         text += "\n" + overloaded
     words = set(re.findall(r"\w+", re.sub(r"#.*", "", text)))
-    named: dict[str, list[str]] = {}
+    imported: dict[str, list[str]] = {}
     for name in sorted(words & _MODULES.keys()):
-        named.setdefault(_MODULES[name], []).append(name)
-    lines = {module: f"from {module} import {', '.join(names)}" for module, names in named.items()}
+        imported.setdefault(_MODULES[name], []).append(name)
+    lines = {
+        module: f"from {module} import {', '.join(names)}" for module, names in imported.items()
+    }
     groups = [
         "\n".join(lines[module] for module in sorted(lines) if module.startswith(".") is ours)
         for ours in (False, True)
     ]
     title = f'"""{title}; made by `make message-types`."""'
     return "\n\n".join(part for part in (title, *groups, text) if part)
+
+
+def _referred_to(made: Mapping[str, str], names: set[str]) -> dict[str, str]:
+    """The classes of these names, and those that they refer to."""
+    kept: set[str] = set()
+    while more := (made.keys() & names) - kept:
+        kept |= more
+        names = {word for name in more for word in re.findall(r"\w+", made[name])}
+    return {name: text for name, text in made.items() if name in kept}
 
 
 def _ambiguous(messages: list[Message]) -> set[str]:
