@@ -74,6 +74,9 @@ class RecordReader:
     Args:
         starts: the first offset to read, by partition.
         isolation: with read_committed, records of aborted and open transactions are left out.
+        reset: where to read on from an offset that a partition does not have, EARLIEST or LATEST,
+            as `auto.offset.reset`. None: deleted records are left out, and an offset behind the end
+            is an error.
     """
 
     def __init__(
@@ -83,10 +86,12 @@ class RecordReader:
         starts: Mapping[int, int],
         *,
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
+        reset: int | None = None,
     ) -> None:
         self._client = client
         self._topic = topic
         self._isolation = isolation
+        self._reset = reset
         self._positions = {partition: _Position(offset) for partition, offset in starts.items()}
         self._troubled_since = 0.0
 
@@ -112,6 +117,7 @@ class RecordReader:
 
         Raises:
             ErrorAnswer: a leader refuses; one that moves is waited for, up to 30 s.
+                OFFSET_OUT_OF_RANGE without a `reset`.
             NoAnswer: a broker cannot be reached.
         """
         wanted = self._positions if partitions is None else list(partitions)
@@ -177,9 +183,10 @@ class RecordReader:
             self._troubled_since = 0.0
             return True
         if answer.error_code == Code.OFFSET_OUT_OF_RANGE:
-            first = partition_offsets(self._client, self._topic, {partition: EARLIEST})[partition]
-            if position.offset < first:  # the records were deleted
-                position.offset = first
+            when = {partition: EARLIEST if self._reset is None else self._reset}
+            found = partition_offsets(self._client, self._topic, when, isolation=self._isolation)
+            if self._reset is not None or position.offset < found[partition]:
+                self._positions[partition] = _Position(found[partition])
                 return False
         now = time.monotonic()
         self._troubled_since = self._troubled_since or now

@@ -182,7 +182,8 @@ def _polls(
     while (time.monotonic() - last_s) * 1000 < given.timeout:
         for topic in _topics(client, given):
             if topic not in readers:
-                readers[topic] = RecordReader(client, topic, _starts(client, given, topic))
+                starts = _starts(client, given, topic)
+                readers[topic] = RecordReader(client, topic, starts, reset=_reset(given))
                 counts.joined_s = time.monotonic() - counts.start_s
         if not readers:
             time.sleep(0.1)
@@ -202,10 +203,13 @@ def _topics(client: Client, given: argparse.Namespace) -> list[str]:
     return [name for name in names if pattern.fullmatch(name) and name not in INTERNAL_TOPICS]
 
 
+def _reset(given: argparse.Namespace) -> int:
+    return admin_offsets.LATEST if given.from_latest else admin_offsets.EARLIEST
+
+
 def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, int]:
-    when = admin_offsets.LATEST if given.from_latest else admin_offsets.EARLIEST
     indexes = client.partitions(topic)
-    starts = admin_offsets.partition_offsets(client, topic, dict.fromkeys(indexes, when))
+    starts = admin_offsets.partition_offsets(client, topic, dict.fromkeys(indexes, _reset(given)))
     if given.group:
         committed = admin_groups.committed_offsets(client, given.group)
         starts |= {index: at[0] for (name, index), at in committed.items() if name == topic}

@@ -86,7 +86,10 @@ def _measure(client: Client, given: argparse.Namespace) -> None:
     acks = -1 if given.producer_acks == "all" else 1
     ends = dict.fromkeys(client.partitions(given.topic), admin_offsets.LATEST)
     reader = RecordReader(
-        client, given.topic, admin_offsets.partition_offsets(client, given.topic, ends)
+        client,
+        given.topic,
+        admin_offsets.partition_offsets(client, given.topic, ends),
+        reset=admin_offsets.LATEST,
     )
     chance, took_ms, total_ms = random.Random(0), [], 0.0
     for number in range(given.num_records):

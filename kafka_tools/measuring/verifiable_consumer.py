@@ -114,7 +114,8 @@ class Consumer:
             index: self._ends[index] for index in self._member.partitions if index in self._ends
         }
         new = [index for index in self._member.partitions if index not in kept]
-        self._reader = RecordReader(self._client, topic, kept | self._starts(new))
+        reset = _RESETS.get(self._given.reset_policy)
+        self._reader = RecordReader(self._client, topic, kept | self._starts(new), reset=reset)
         print_event("partitions_assigned", partitions=_places(topic, change.assigned))
 
     def _starts(self, indexes: Sequence[int]) -> dict[int, int]:

@@ -130,6 +130,7 @@ def _consume(
     wait_ms, most = given.timeout_ms, given.max_messages
     if most == 0:
         return False
+    reset = admin_offsets.EARLIEST if given.from_beginning else admin_offsets.LATEST
     readers: dict[str, RecordReader] = {}
     next_offsets: dict[tuple[str, int], int] = {}
     last = time.monotonic()
@@ -139,7 +140,9 @@ def _consume(
                 if topic not in readers:
                     starts = _starts(client, given, topic)
                     if starts:
-                        readers[topic] = RecordReader(client, topic, starts, isolation=isolation)
+                        readers[topic] = RecordReader(
+                            client, topic, starts, isolation=isolation, reset=reset
+                        )
             for topic, reader in readers.items():
                 for record in reader.read(max_wait_ms=_pause_ms(wait_ms, len(readers))):
                     epoch = client.known_leader_epoch(topic, record.partition)

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
+from ottla.client.admin.topics import delete_records
 from ottla.client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ottla.client.fates import Fate
 from ottla.client.record_batch import OutgoingRecord, partition_of
@@ -135,6 +136,32 @@ def test_a_reader_that_begins_inside_a_transaction_knows_its_fate(
         Fate.ABORTED,
         transaction.producer_id,
     )
+
+
+@pytest.mark.parametrize(
+    ("start", "reset", "read"),
+    [
+        (1, None, [b"c", b"d"]),  # the records before were deleted
+        (1, EARLIEST, [b"c", b"d"]),
+        (1, LATEST, [b"d"]),
+        (9, EARLIEST, [b"c", b"d"]),
+        (9, LATEST, [b"d"]),
+    ],
+)
+def test_a_reader_at_an_offset_that_is_not_there_goes_on_by_its_policy(
+    client: Client, topic: str, start: int, reset: int | None, read: list[bytes]
+) -> None:
+    produce(client, topic, values("a", "b", "c"))
+    delete_records(client, topic, 0, 2)
+    reader = RecordReader(client, topic, {0: start}, reset=reset)
+    assert reader.read(max_wait_ms=0) == []
+    produce(client, topic, values("d"))
+    assert [each.value for each in reader.read_to({0: 4})] == read
+
+
+def test_a_reader_behind_the_end_without_a_policy_is_refused(client: Client, topic: str) -> None:
+    with pytest.raises(ErrorAnswer, match="OFFSET_OUT_OF_RANGE"):
+        RecordReader(client, topic, {0: 9}).read()
 
 
 def test_a_topic_that_the_broker_creates_is_waited_for(client: Client) -> None:
