@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -126,24 +125,21 @@ async def test_rolled_and_deleted_segments_and_deleted_records_emit_events(tmp_p
         assert moved == RecordsDeleted("orders", 0, 2)
 
 
-def test_compaction_and_snapshots_of_the_metadata_emit_events(tmp_path: Path) -> None:
-    async def scene() -> None:
-        often = {"metadata_log_max_record_bytes_between_snapshots": "500"}
-        async with one_node(tmp_path, log_cleaner_backoff_ms="1000000", **often) as it:
-            heard = hear(it)
-            for number in range(10):
-                it.topic(f"topic-{number}")
-            await until(lambda: bool(heard.of(SnapshotWritten)))
-            for snapshot in heard.of(SnapshotWritten):
-                assert Path(snapshot.path).name.endswith(".checkpoint")
-            it.topic("table", cleanup_policy="compact", segment_bytes=str(1 << 20))
-            log = it.log("table")
-            for _ in range(2):
-                log.append(build([(b"k", b"v")], timestamp_ms=START_MS), now_ms=START_MS)
-            log.roll(START_MS)
-            assert await it.cleaner().clean_dirtiest()
-            (swapped,) = heard.of(SegmentsSwapped)
-            assert swapped.path.endswith("table-0/00000000000000000000.log")
-            assert swapped.base_offset == 0
-
-    asyncio.run(scene())
+async def test_compaction_and_snapshots_of_the_metadata_emit_events(tmp_path: Path) -> None:
+    often = {"metadata_log_max_record_bytes_between_snapshots": "500"}
+    async with one_node(tmp_path, log_cleaner_backoff_ms="1000000", **often) as it:
+        heard = hear(it)
+        for number in range(10):
+            it.topic(f"topic-{number}")
+        await until(lambda: bool(heard.of(SnapshotWritten)))
+        for snapshot in heard.of(SnapshotWritten):
+            assert Path(snapshot.path).name.endswith(".checkpoint")
+        it.topic("table", cleanup_policy="compact", segment_bytes=str(1 << 20))
+        log = it.log("table")
+        for _ in range(2):
+            log.append(build([(b"k", b"v")], timestamp_ms=START_MS), now_ms=START_MS)
+        log.roll(START_MS)
+        assert await it.cleaner().clean_dirtiest()
+        (swapped,) = heard.of(SegmentsSwapped)
+        assert swapped.path.endswith("table-0/00000000000000000000.log")
+        assert swapped.base_offset == 0

@@ -173,7 +173,7 @@ def test_a_refused_handshake_has_the_name_of_kafkas_exception(code: Code, error:
     assert got.value.error == error
 
 
-def test_both_shells_read_the_same_answers() -> None:
+async def test_both_shells_read_the_same_answers() -> None:
     """The blocking shell is tested by all commands; this one feeds the streams of asyncio."""
     find = Call(ApiKey.FIND_COORDINATOR, FIND)
 
@@ -183,16 +183,13 @@ def test_both_shells_read_the_same_answers() -> None:
         writer.write(answer_to(find, number, {"coordinators": []}, 4))
         writer.close()
 
-    async def ask() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        async with server:
-            address = server.sockets[0].getsockname()[:2]
-            connection = AsyncConnection(*await asyncio.open_connection(*address), "me")
-            assert connection.is_open
-            assert (await connection.ask(ApiKey.FIND_COORDINATOR, FIND)).coordinators == []
-            with pytest.raises(OSError, match=r"closed|reset|Broken"):
-                await connection.ask(ApiKey.FIND_COORDINATOR, FIND)
-            assert not connection.is_open
-            connection.close()
-
-    asyncio.run(ask())
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        address = server.sockets[0].getsockname()[:2]
+        connection = AsyncConnection(*await asyncio.open_connection(*address), "me")
+        assert connection.is_open
+        assert (await connection.ask(ApiKey.FIND_COORDINATOR, FIND)).coordinators == []
+        with pytest.raises(OSError, match=r"closed|reset|Broken"):
+            await connection.ask(ApiKey.FIND_COORDINATOR, FIND)
+        assert not connection.is_open
+        connection.close()

@@ -79,17 +79,14 @@ def test_a_broker_works_in_an_async_with() -> None:
     assert not scratch.exists()
 
 
-def test_a_cancelled_start_leaves_no_broker() -> None:
+async def test_a_cancelled_start_leaves_no_broker() -> None:
     broker = Ottla()
 
-    async def cancel() -> None:
-        starting = asyncio.ensure_future(broker.__aenter__())
-        await asyncio.sleep(0)  # the start begins
-        starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-
-    asyncio.run(cancel())
+    starting = asyncio.ensure_future(broker.__aenter__())
+    await asyncio.sleep(0)  # the start begins
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
     assert not broker.runs
     assert not broker.log_path.parent.exists()
 

@@ -48,7 +48,7 @@ def test_every_password_reaches_the_broker_through_the_file(tmp_path: Path) -> N
     assert options == {f"user_{name}": password for name, password in USERS.items()}
 
 
-def test_clients_connect_with_their_settings_as_their_users(broker: Ottla) -> None:
+async def test_clients_connect_with_their_settings_as_their_users(broker: Ottla) -> None:
     broker.create_topic("orders")
     confluent: dict[str, Any] = broker.client_settings("confluent", "bob smith")
     producer = Producer(confluent)
@@ -59,12 +59,9 @@ def test_clients_connect_with_their_settings_as_their_users(broker: Ottla) -> No
     assert sender.send("orders", b"a mop").get(10).offset == 1
     sender.close()
 
-    async def send() -> None:
-        settings: dict[str, Any] = broker.client_settings("aiokafka", "alice")
-        async with AIOKafkaProducer(**settings) as aiokafka:
-            await aiokafka.send_and_wait("orders", b"a bucket")
-
-    asyncio.run(send())
+    settings: dict[str, Any] = broker.client_settings("aiokafka", "alice")
+    async with AIOKafkaProducer(**settings) as aiokafka:
+        await aiokafka.send_and_wait("orders", b"a bucket")
     broker.produce("orders", ["a cloth"], transactional_id="t")
     assert [each.value for each in broker.read("orders")][2:] == [b"a bucket", b"a cloth"]
     log = broker.log_since(0)

@@ -157,7 +157,7 @@ async def test_nothing_is_compacted_away_from_under_a_load(tmp_path: Path) -> No
         assert cleaner._is_there(log)
 
 
-def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
+async def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
     loaded: list[Any] = []
 
     class Log:
@@ -179,19 +179,16 @@ def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
         if len(loaded) == 1:
             raise RuntimeError("a fault")
 
-    async def run() -> None:
-        several: Any = [Slow(), Slow()]
-        work = loading.Loading()
-        for each in several:
-            work.add(each, partial(done, each))
-        assert work.left == 2
-        await until(lambda: not work.left)
-        assert loaded == several
-
-    asyncio.run(run())
+    several: Any = [Slow(), Slow()]
+    work = loading.Loading()
+    for each in several:
+        work.add(each, partial(done, each))
+    assert work.left == 2
+    await until(lambda: not work.left)
+    assert loaded == several
 
 
-def test_a_load_requested_after_all_others_ended_runs() -> None:
+async def test_a_load_requested_after_all_others_ended_runs() -> None:
     loaded: list[Any] = []
 
     class Log:
@@ -208,27 +205,21 @@ def test_a_load_requested_after_all_others_ended_runs() -> None:
         def load_in_slices(self, slice_s: float) -> Any:
             yield
 
-    async def run() -> None:
-        work = loading.Loading()
-        for number in range(1, 4):
-            shard: Any = Slow()
-            work.add(shard, lambda failed: loaded.append(failed))
-            await until(lambda: not work.left)
-            await asyncio.sleep(0)  # the task that loaded it ends
-            assert len(loaded) == number
-
-    asyncio.run(run())
+    work = loading.Loading()
+    for number in range(1, 4):
+        shard: Any = Slow()
+        work.add(shard, lambda failed: loaded.append(failed))
+        await until(lambda: not work.left)
+        await asyncio.sleep(0)  # the task that loaded it ends
+        assert len(loaded) == number
 
 
-def test_a_shard_that_is_loading_decides_nothing_and_does_not_tick(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with one_node(tmp_path, **ONE) as it:
-            it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
-            groups = it.node.groups.shard_at(0)
-            groups.begin_loading()
-            with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
-                groups.run_now(lambda machine, now: Outcome(None))
-            with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
-                groups.ask(lambda machine: None)
-
-    asyncio.run(run())
+async def test_a_shard_that_is_loading_decides_nothing_and_does_not_tick(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **ONE) as it:
+        it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+        groups = it.node.groups.shard_at(0)
+        groups.begin_loading()
+        with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
+            groups.run_now(lambda machine, now: Outcome(None))
+        with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
+            groups.ask(lambda machine: None)

@@ -34,108 +34,84 @@ async def turns_of_the_loop() -> None:
         await asyncio.sleep(0)
 
 
-def test_the_logs_of_many_new_partitions_are_made_while_others_have_their_turns(
+async def test_the_logs_of_many_new_partitions_are_made_while_others_have_their_turns(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
-        async with with_many_new(tmp_path) as it:
-            seen = [len(made(it))]
-            async with asyncio.timeout(10):
-                while seen[-1] < MANY:
-                    await asyncio.sleep(0)
-                    seen.append(len(made(it)))
-            assert seen[0] == WORK_LIMITS.logs_made_at_once
-            assert seen[-1] == MANY
-            steps = [now - before for before, now in pairwise(seen)]
-            assert max(steps) <= WORK_LIMITS.logs_made_in_a_turn
-
-    asyncio.run(scene())
+    async with with_many_new(tmp_path) as it:
+        seen = [len(made(it))]
+        async with asyncio.timeout(10):
+            while seen[-1] < MANY:
+                await asyncio.sleep(0)
+                seen.append(len(made(it)))
+        assert seen[0] == WORK_LIMITS.logs_made_at_once
+        assert seen[-1] == MANY
+        steps = [now - before for before, now in pairwise(seen)]
+        assert max(steps) <= WORK_LIMITS.logs_made_in_a_turn
 
 
-def test_many_topics_that_follow_each_other_share_the_limit(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path) as it:
-            before = len(list(it.node.log_directory.logs()))
-            for number in range(MANY):
-                it.topic(f"t{number}", 1)
-            logs = it.node.log_directory.logs
-            assert len(list(logs())) - before == WORK_LIMITS.logs_made_at_once
-            await until(lambda: len(list(logs())) - before == MANY)
-            it.topic("next", 1)
-            assert made(it, "next") == {0}
-
-    asyncio.run(scene())
+async def test_many_topics_that_follow_each_other_share_the_limit(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        before = len(list(it.node.log_directory.logs()))
+        for number in range(MANY):
+            it.topic(f"t{number}", 1)
+        logs = it.node.log_directory.logs
+        assert len(list(logs())) - before == WORK_LIMITS.logs_made_at_once
+        await until(lambda: len(list(logs())) - before == MANY)
+        it.topic("next", 1)
+        assert made(it, "next") == {0}
 
 
-def test_partitions_that_come_to_a_topic_wait_for_their_logs_too(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path) as it:
-            it.topic("t", 3)
-            it.node.controller.create_partitions("t", MANY)
-            assert 3 < len(made(it)) < MANY
-            await until(lambda: len(made(it)) == MANY)
-
-    asyncio.run(scene())
+async def test_partitions_that_come_to_a_topic_wait_for_their_logs_too(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("t", 3)
+        it.node.controller.create_partitions("t", MANY)
+        assert 3 < len(made(it)) < MANY
+        await until(lambda: len(made(it)) == MANY)
 
 
-def test_a_pending_log_is_created_on_demand(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with with_many_new(tmp_path) as it:
-            assert LAST not in made(it)
-            it.append("t", b"a", partition=LAST)
-            log = it.log("t", LAST)
-            await until(lambda: len(made(it)) == MANY)
-            assert it.log("t", LAST) is log
-            assert log.log_end_offset == 1
-
-    asyncio.run(scene())
+async def test_a_pending_log_is_created_on_demand(tmp_path: Path) -> None:
+    async with with_many_new(tmp_path) as it:
+        assert LAST not in made(it)
+        it.append("t", b"a", partition=LAST)
+        log = it.log("t", LAST)
+        await until(lambda: len(made(it)) == MANY)
+        assert it.log("t", LAST) is log
+        assert log.log_end_offset == 1
 
 
-def test_a_log_that_waited_has_the_settings_that_hold_when_it_is_made(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with with_many_new(tmp_path) as it:
-            settings = {"segment.bytes": "1048577"}
-            it.node.controller.set_configs(ResourceType.TOPIC, "t", settings)
-            assert LAST not in made(it)
-            assert it.log("t", LAST).config.segment_bytes == 1048577
-
-    asyncio.run(scene())
+async def test_a_log_that_waited_has_the_settings_that_hold_when_it_is_made(tmp_path: Path) -> None:
+    async with with_many_new(tmp_path) as it:
+        settings = {"segment.bytes": "1048577"}
+        it.node.controller.set_configs(ResourceType.TOPIC, "t", settings)
+        assert LAST not in made(it)
+        assert it.log("t", LAST).config.segment_bytes == 1048577
 
 
-def test_a_topic_that_is_deleted_gets_no_more_logs(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with with_many_new(tmp_path) as it:
-            it.node.controller.delete_topic("t")
-            it.topic("u", MANY)
-            await until(lambda: len(made(it, "u")) == MANY)
-            assert not made(it)
-            assert it.node.open_log_of("t", LAST) is None
-
-    asyncio.run(scene())
+async def test_a_topic_that_is_deleted_gets_no_more_logs(tmp_path: Path) -> None:
+    async with with_many_new(tmp_path) as it:
+        it.node.controller.delete_topic("t")
+        it.topic("u", MANY)
+        await until(lambda: len(made(it, "u")) == MANY)
+        assert not made(it)
+        assert it.node.open_log_of("t", LAST) is None
 
 
-def test_logs_that_waited_at_a_stop_are_made_by_the_next_start(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with with_many_new(tmp_path) as it:
-            it.append("t", b"a", partition=LAST - 1)
-            waited = set(range(MANY)) - made(it)
-        await turns_of_the_loop()
-        assert not (tmp_path / f"t-{LAST}").exists()
-        async with one_node(tmp_path) as it:
-            assert waited
-            assert made(it) == set(range(MANY))
-            assert it.log("t", LAST - 1).log_end_offset == 1
-
-    asyncio.run(scene())
+async def test_logs_that_waited_at_a_stop_are_made_by_the_next_start(tmp_path: Path) -> None:
+    async with with_many_new(tmp_path) as it:
+        it.append("t", b"a", partition=LAST - 1)
+        waited = set(range(MANY)) - made(it)
+    await turns_of_the_loop()
+    assert not (tmp_path / f"t-{LAST}").exists()
+    async with one_node(tmp_path) as it:
+        assert waited
+        assert made(it) == set(range(MANY))
+        assert it.log("t", LAST - 1).log_end_offset == 1
 
 
-def test_a_log_that_cannot_be_made_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path) as it:
-            (tmp_path / "t-120").write_text("in the way")
-            it.topic("t", MANY)
-            await until(lambda: LAST in made(it))
-            assert made(it) == set(range(MANY)) - {120}
-            assert it.node.why_missing("t", 120) == Code.KAFKA_STORAGE_ERROR
-
-    asyncio.run(scene())
+async def test_a_log_that_cannot_be_made_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        (tmp_path / "t-120").write_text("in the way")
+        it.topic("t", MANY)
+        await until(lambda: LAST in made(it))
+        assert made(it) == set(range(MANY)) - {120}
+        assert it.node.why_missing("t", 120) == Code.KAFKA_STORAGE_ERROR

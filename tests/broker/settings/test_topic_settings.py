@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -40,22 +39,19 @@ def test_every_setting_reaches_the_log_or_means_nothing_here() -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_one_replica_satisfies_any_min_insync_replicas(tmp_path: Path, acks: int) -> None:
+async def test_one_replica_satisfies_any_min_insync_replicas(tmp_path: Path, acks: int) -> None:
     """As Apache Kafka: the minimum is capped by the number of replicas (KIP-966)."""
 
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t", min_insync_replicas="2")
-            records = bytes(build([(None, b"v")], timestamp_ms=START_MS))
-            data = [{"index": 0, "records": records}]
-            answer = await it.ask(
-                ApiKey.PRODUCE, 9, transactional_id=None, acks=acks, timeout_ms=1000,
-                topic_data=[{"name": "t", "partition_data": data}],
-            )  # fmt: skip
-            (partition,) = answer["responses"][0]["partition_responses"]
-            assert (partition["error_code"], partition["base_offset"]) == (0, 0)
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t", min_insync_replicas="2")
+        records = bytes(build([(None, b"v")], timestamp_ms=START_MS))
+        data = [{"index": 0, "records": records}]
+        answer = await it.ask(
+            ApiKey.PRODUCE, 9, transactional_id=None, acks=acks, timeout_ms=1000,
+            topic_data=[{"name": "t", "partition_data": data}],
+        )  # fmt: skip
+        (partition,) = answer["responses"][0]["partition_responses"]
+        assert (partition["error_code"], partition["base_offset"]) == (0, 0)
 
 
 def with_old_segments(it: OneNode) -> None:
@@ -70,48 +66,42 @@ def set_policy(it: OneNode, policy: str) -> None:
     it.node.controller.set_configs(2, "t", {"cleanup.policy": policy})
 
 
-def test_the_cleanup_policy_may_change_while_the_broker_runs(tmp_path: Path) -> None:
+async def test_the_cleanup_policy_may_change_while_the_broker_runs(tmp_path: Path) -> None:
     """An empty one, which Kafka lets be set, neither deletes nor compacts."""
 
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t", cleanup_policy="", retention_ms="1000")
-            cleaner = it.cleaner()
-            with_old_segments(it)
-            assert delete_old_segments(it.log("t"), START_MS) == 0
-            assert not await cleaner.clean_dirtiest()
-            set_policy(it, "compact")
-            assert delete_old_segments(it.log("t"), START_MS) == 0
-            assert await cleaner.clean_dirtiest()
-            assert values(it.log("t")) == {1: (b"k", b"1")}
-            set_policy(it, "compact,delete")
-            assert delete_old_segments(it.log("t"), START_MS) > 0
-            assert values(it.log("t")) == {}
-            with_old_segments(it)
-            set_policy(it, "")
-            assert not await cleaner.clean_dirtiest()
-            assert delete_old_segments(it.log("t"), START_MS) == 0
-            set_policy(it, "delete")
-            assert not await cleaner.clean_dirtiest()
-            assert delete_old_segments(it.log("t"), START_MS) == 2
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t", cleanup_policy="", retention_ms="1000")
+        cleaner = it.cleaner()
+        with_old_segments(it)
+        assert delete_old_segments(it.log("t"), START_MS) == 0
+        assert not await cleaner.clean_dirtiest()
+        set_policy(it, "compact")
+        assert delete_old_segments(it.log("t"), START_MS) == 0
+        assert await cleaner.clean_dirtiest()
+        assert values(it.log("t")) == {1: (b"k", b"1")}
+        set_policy(it, "compact,delete")
+        assert delete_old_segments(it.log("t"), START_MS) > 0
+        assert values(it.log("t")) == {}
+        with_old_segments(it)
+        set_policy(it, "")
+        assert not await cleaner.clean_dirtiest()
+        assert delete_old_segments(it.log("t"), START_MS) == 0
+        set_policy(it, "delete")
+        assert not await cleaner.clean_dirtiest()
+        assert delete_old_segments(it.log("t"), START_MS) == 2
 
 
-def test_settings_of_a_topic_reach_its_open_log_at_once(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t")
-            changes = {"preallocate": "true", "compression.type": "zstd"}
-            it.node.controller.set_configs(2, "t", {**changes, "compression.zstd.level": "7"})
-            config = it.log("t").config
-            assert (config.preallocate, config.compression_type) == (True, "zstd")
-            assert config.compression_level == 7
-            it.node.controller.set_configs(2, "t", dict.fromkeys(changes))
-            assert it.log("t").config.compression_level is None
-            assert not it.log("t").config.preallocate
-
-    asyncio.run(scene())
+async def test_settings_of_a_topic_reach_its_open_log_at_once(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t")
+        changes = {"preallocate": "true", "compression.type": "zstd"}
+        it.node.controller.set_configs(2, "t", {**changes, "compression.zstd.level": "7"})
+        config = it.log("t").config
+        assert (config.preallocate, config.compression_type) == (True, "zstd")
+        assert config.compression_level == 7
+        it.node.controller.set_configs(2, "t", dict.fromkeys(changes))
+        assert it.log("t").config.compression_level is None
+        assert not it.log("t").config.preallocate
 
 
 def edges(check: str) -> list[str]:

@@ -19,48 +19,44 @@ def snapshots(log: PartitionLog) -> list[str]:
     return sorted(path.name for path in Path(log.directory).glob("*.snapshot"))
 
 
-def test_a_producer_is_forgotten_by_the_job_that_expires_producers(tmp_path: Path) -> None:
-    async def scene() -> None:
-        clock = VirtualClock()
-        it = OneNode(tmp_path, {"producer.id.expiration.ms": str(DAY_MS)}, clock)
-        try:
-            it.topic("orders")
-            idempotent = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
-            it.append("orders", b"v", timestamp_ms=clock.now_ms(), **idempotent)
-            log = it.log("orders")
-            await clock.advance_ms(DAY_MS - 1000)
-            assert [entry.producer_id for entry in log.producers.producers()] == [7]
-            jobs = [task.get_name() for task in asyncio.all_tasks()]
-            assert "expiry of producers" in jobs
-            interval_ms = it.node.config["producer.id.expiration.check.interval.ms"]
-            await clock.advance_ms(interval_ms + 2000)
-            assert not list(log.producers.producers())
-        finally:
-            it.node.close()
-
-    asyncio.run(scene())
+async def test_a_producer_is_forgotten_by_the_job_that_expires_producers(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    it = OneNode(tmp_path, {"producer.id.expiration.ms": str(DAY_MS)}, clock)
+    try:
+        it.topic("orders")
+        idempotent = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+        it.append("orders", b"v", timestamp_ms=clock.now_ms(), **idempotent)
+        log = it.log("orders")
+        await clock.advance_ms(DAY_MS - 1000)
+        assert [entry.producer_id for entry in log.producers.producers()] == [7]
+        jobs = [task.get_name() for task in asyncio.all_tasks()]
+        assert "expiry of producers" in jobs
+        interval_ms = it.node.config["producer.id.expiration.check.interval.ms"]
+        await clock.advance_ms(interval_ms + 2000)
+        assert not list(log.producers.producers())
+    finally:
+        it.node.close()
 
 
-def test_the_state_of_a_busy_log_is_saved_and_that_of_an_idle_one_is_not(tmp_path: Path) -> None:
-    async def scene() -> None:
-        clock = VirtualClock()
-        it = OneNode(tmp_path, {}, clock)
-        try:
-            it.topic("busy")
-            it.topic("idle")
-            it.append("idle", b"v")
-            it.append("busy", *[b"v"] * RECORDS)
-            await clock.advance_ms(2_100)
-            assert snapshots(it.log("busy")) == [], "producers may send its last batches again"
-            await clock.advance_ms(2_000)
-            assert snapshots(it.log("busy")) == [f"{RECORDS:020d}.snapshot"]
-            await clock.advance_ms(DAY_MS)
-            assert snapshots(it.log("busy")) == [f"{RECORDS:020d}.snapshot"]
-            assert snapshots(it.log("idle")) == []
-        finally:
-            it.node.close()
-
-    asyncio.run(scene())
+async def test_the_state_of_a_busy_log_is_saved_and_that_of_an_idle_one_is_not(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock()
+    it = OneNode(tmp_path, {}, clock)
+    try:
+        it.topic("busy")
+        it.topic("idle")
+        it.append("idle", b"v")
+        it.append("busy", *[b"v"] * RECORDS)
+        await clock.advance_ms(2_100)
+        assert snapshots(it.log("busy")) == [], "producers may send its last batches again"
+        await clock.advance_ms(2_000)
+        assert snapshots(it.log("busy")) == [f"{RECORDS:020d}.snapshot"]
+        await clock.advance_ms(DAY_MS)
+        assert snapshots(it.log("busy")) == [f"{RECORDS:020d}.snapshot"]
+        assert snapshots(it.log("idle")) == []
+    finally:
+        it.node.close()
 
 
 async def test_retention_does_not_wait_for_the_checkpoints_to_rename_dropped_segments(

@@ -51,65 +51,53 @@ def checkpoint(directory: Path) -> str:
     return (directory / "cleaner-offset-checkpoint").read_text().rstrip() + "\n"
 
 
-def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("whole", 2, **COMPACT)
-            it.topic("half", **COMPACT)
-            it.topic("not", cleanup_policy="delete")
-            cleaner = it.cleaner()
-            assert not await cleaner.clean_dirtiest()
-            fill(it, "half", b"a", b"b", b"c")
-            assert await cleaner.clean_dirtiest()
-            fill(it, "half", b"d", b"a", b"e", b"f")
-            fill(it, "whole", b"a", b"a", partition=1)
-            fill(it, "not", b"a", b"a")
-            assert await cleaner.clean_dirtiest()
-            assert checkpoint(tmp_path) == "0\n2\nhalf 0 3\nwhole 1 2\n"
-            assert values(it.log("whole", 1)) == {1: (b"a", b"1")}
-            assert await cleaner.clean_dirtiest()
-            assert sorted(values(it.log("half"))) == [1, 2, 3, 4, 5, 6]
-            assert not await cleaner.clean_dirtiest()
-            assert sorted(values(it.log("not"))) == [0, 1]
-
-    asyncio.run(scene())
+async def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("whole", 2, **COMPACT)
+        it.topic("half", **COMPACT)
+        it.topic("not", cleanup_policy="delete")
+        cleaner = it.cleaner()
+        assert not await cleaner.clean_dirtiest()
+        fill(it, "half", b"a", b"b", b"c")
+        assert await cleaner.clean_dirtiest()
+        fill(it, "half", b"d", b"a", b"e", b"f")
+        fill(it, "whole", b"a", b"a", partition=1)
+        fill(it, "not", b"a", b"a")
+        assert await cleaner.clean_dirtiest()
+        assert checkpoint(tmp_path) == "0\n2\nhalf 0 3\nwhole 1 2\n"
+        assert values(it.log("whole", 1)) == {1: (b"a", b"1")}
+        assert await cleaner.clean_dirtiest()
+        assert sorted(values(it.log("half"))) == [1, 2, 3, 4, 5, 6]
+        assert not await cleaner.clean_dirtiest()
+        assert sorted(values(it.log("not"))) == [0, 1]
 
 
-def test_the_cleaner_offset_survives_a_restart(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t", **COMPACT)
-            fill(it, "t", b"a", b"a", b"b")
-            assert await it.cleaner().clean_dirtiest()
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            assert sorted(values(it.log("t"))) == [1, 2]
-            assert it.node.log_directory.cleaned_up_to(it.log("t")) == 3
-            assert not await it.cleaner().clean_dirtiest()
-
-    asyncio.run(scene())
+async def test_the_cleaner_offset_survives_a_restart(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t", **COMPACT)
+        fill(it, "t", b"a", b"a", b"b")
+        assert await it.cleaner().clean_dirtiest()
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        assert sorted(values(it.log("t"))) == [1, 2]
+        assert it.node.log_directory.cleaned_up_to(it.log("t")) == 3
+        assert not await it.cleaner().clean_dirtiest()
 
 
-def test_the_cleaner_runs_by_the_clock(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
-            it.topic("t", **COMPACT)
-            fill(it, "t", b"a", b"a")
-            await until(lambda: is_clean(it, "t"))
-            assert sorted(values(it.log("t"))) == [1]
-
-    asyncio.run(scene())
+async def test_the_cleaner_runs_by_the_clock(tmp_path: Path) -> None:
+    async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
+        it.topic("t", **COMPACT)
+        fill(it, "t", b"a", b"a")
+        await until(lambda: is_clean(it, "t"))
+        assert sorted(values(it.log("t"))) == [1]
 
 
-def test_the_cleaner_can_be_disabled(tmp_path: Path) -> None:
-    async def scene() -> None:
-        settings = {"log_cleaner_enable": "false", "log_cleaner_backoff_ms": "0"}
-        async with one_node(tmp_path, **settings) as it:
-            it.topic("t", **COMPACT)
-            fill(it, "t", b"a", b"a")
-            tasks = [task for task in asyncio.all_tasks() if "Cleaner" in repr(task)]
-            assert not tasks
-
-    asyncio.run(scene())
+async def test_the_cleaner_can_be_disabled(tmp_path: Path) -> None:
+    settings = {"log_cleaner_enable": "false", "log_cleaner_backoff_ms": "0"}
+    async with one_node(tmp_path, **settings) as it:
+        it.topic("t", **COMPACT)
+        fill(it, "t", b"a", b"a")
+        tasks = [task for task in asyncio.all_tasks() if "Cleaner" in repr(task)]
+        assert not tasks
 
 
 OLD: dict[str, Any] = {"retention_ms": "1000", "segment_bytes": str(1 << 20)}
@@ -128,25 +116,22 @@ def fill_with_old(it: OneNode, topic: str) -> None:
         ("log_initial_task_delay_ms", "deleted"),  # until then for the first time
     ],
 )
-def test_old_segments_of_compacted_and_deleted_topics_go_by_the_cleaners_clock(
+async def test_old_segments_of_compacted_and_deleted_topics_go_by_the_cleaners_clock(
     by_the_clock: str, gone: str, tmp_path: Path
 ) -> None:
     """In Kafka logs that are compacted are the cleaner's alone, every fifteen seconds."""
 
-    async def scene() -> None:
-        async with one_node(tmp_path, **{**NEVER_BY_ITSELF, by_the_clock: "1"}) as it:
-            policies = {"both": "compact,delete", "deleted": "delete", "compacted": "compact"}
-            for topic in sorted(policies, key=gone.__eq__):  # looked at in this order
-                it.topic(topic, cleanup_policy=policies[topic], **OLD)
-                fill_with_old(it, topic)
-            await until(lambda: it.log(gone).log_start_offset == 1)
-            starts = {topic: it.log(topic).log_start_offset for topic in policies}
-            assert starts == {"both": 0, "deleted": 0, "compacted": 0, gone: 1}
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **{**NEVER_BY_ITSELF, by_the_clock: "1"}) as it:
+        policies = {"both": "compact,delete", "deleted": "delete", "compacted": "compact"}
+        for topic in sorted(policies, key=gone.__eq__):  # looked at in this order
+            it.topic(topic, cleanup_policy=policies[topic], **OLD)
+            fill_with_old(it, topic)
+        await until(lambda: it.log(gone).log_start_offset == 1)
+        starts = {topic: it.log(topic).log_start_offset for topic in policies}
+        assert starts == {"both": 0, "deleted": 0, "compacted": 0, gone: 1}
 
 
-def test_a_failed_deletion_of_old_segments_is_retried(
+async def test_a_failed_deletion_of_old_segments_is_retried(
     tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused: list[int] = []
@@ -158,16 +143,13 @@ def test_a_failed_deletion_of_old_segments_is_retried(
             raise OSError(5, "input/output error")
         return really(log, now_ms)
 
-    async def scene() -> None:
-        monkeypatch.setattr(retention, "delete_old_segments", refuse_once)
-        async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
-            it.topic("both", cleanup_policy="compact,delete", **OLD)
-            fill_with_old(it, "both")
-            await until(lambda: it.log("both").log_start_offset == 1)
-            assert refused == [0]
-            assert len(said.lines) == 1
-
-    asyncio.run(scene())
+    monkeypatch.setattr(retention, "delete_old_segments", refuse_once)
+    async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
+        it.topic("both", cleanup_policy="compact,delete", **OLD)
+        fill_with_old(it, "both")
+        await until(lambda: it.log("both").log_start_offset == 1)
+        assert refused == [0]
+        assert len(said.lines) == 1
 
 
 def many(it: OneNode, topic: str) -> None:
@@ -203,39 +185,35 @@ def files(it: OneNode, topic: str) -> list[str]:
     return sorted(path.name for path in Path(it.log(topic).directory).iterdir())
 
 
-def test_records_appended_during_a_compaction_stay(tmp_path: Path) -> None:
+async def test_records_appended_during_a_compaction_stay(tmp_path: Path) -> None:
     def append(it: OneNode) -> None:
         fill(it, "t", b"key 1", b"key 1", b"new")
 
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t", **COMPACT)
-            many(it, "t")
-            await meanwhile(append)(it)
-            left = values(it.log("t"))
-            assert sorted(left) == [*range(29_950, 30_000), 30_000, 30_001, 30_002]
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t", **COMPACT)
+        many(it, "t")
+        await meanwhile(append)(it)
+        left = values(it.log("t"))
+        assert sorted(left) == [*range(29_950, 30_000), 30_000, 30_001, 30_002]
 
 
-def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path, said: LogLines) -> None:
+async def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(
+    tmp_path: Path, said: LogLines
+) -> None:
     def shorten(it: OneNode) -> None:
         it.log("t").delete_records(30_000)
 
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t", **COMPACT)
-            many(it, "t")
-            await meanwhile(shorten)(it)
-            assert it.log("t").log_start_offset == 30_000
-            assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
-            assert it.node.log_directory.cleaned_up_to(it.log("t")) is None
-            assert said.lines == []
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t", **COMPACT)
+        many(it, "t")
+        await meanwhile(shorten)(it)
+        assert it.log("t").log_start_offset == 30_000
+        assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
+        assert it.node.log_directory.cleaned_up_to(it.log("t")) is None
+        assert said.lines == []
 
 
-def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(
+async def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(
     tmp_path: Path, said: LogLines
 ) -> None:
     def again(it: OneNode) -> None:
@@ -243,48 +221,39 @@ def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(
         it.topic("t", **COMPACT)
         it.log("t").append(build([(b"k", b"v")], timestamp_ms=START_MS), now_ms=START_MS)
 
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t", **COMPACT)
-            many(it, "t")
-            await meanwhile(again)(it)
-            assert values(it.log("t")) == {0: (b"k", b"v")}
-            data = [name for name in files(it, "t") if name.startswith("0")]
-            assert data == [f"{0:020d}.log"]
-            assert said.lines == []
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t", **COMPACT)
+        many(it, "t")
+        await meanwhile(again)(it)
+        assert values(it.log("t")) == {0: (b"k", b"v")}
+        data = [name for name in files(it, "t") if name.startswith("0")]
+        assert data == [f"{0:020d}.log"]
+        assert said.lines == []
 
 
-def test_a_new_topic_of_an_old_name_is_not_clean(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("t", **COMPACT)
-            fill(it, "t", b"a", b"a")
-            assert await it.cleaner().clean_dirtiest()
-            it.node.controller.delete_topic("t")
-            it.topic("t", **COMPACT)
-            assert checkpoint(tmp_path) == "0\n0\n"
-            fill(it, "t", b"b", b"b")
-            assert await it.cleaner().clean_dirtiest()
-            assert values(it.log("t")) == {1: (b"b", b"1")}
-
-    asyncio.run(scene())
+async def test_a_new_topic_of_an_old_name_is_not_clean(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("t", **COMPACT)
+        fill(it, "t", b"a", b"a")
+        assert await it.cleaner().clean_dirtiest()
+        it.node.controller.delete_topic("t")
+        it.topic("t", **COMPACT)
+        assert checkpoint(tmp_path) == "0\n0\n"
+        fill(it, "t", b"b", b"b")
+        assert await it.cleaner().clean_dirtiest()
+        assert values(it.log("t")) == {1: (b"b", b"1")}
 
 
-def test_a_node_that_closes_meanwhile_leaves_the_log_whole(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, log_cleaner_backoff_ms="0") as it:
-            it.topic("t", **COMPACT)
-            many(it, "t")
-            await until(lambda: any(name.endswith(".cleaned") for name in files(it, "t")))
-            directory = it.log("t").directory
-        assert not any(name.endswith(".cleaned") for name in os.listdir(directory))
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            assert len(values(it.log("t"))) == 30_000
-            assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
-
-    asyncio.run(scene())
+async def test_a_node_that_closes_meanwhile_leaves_the_log_whole(tmp_path: Path) -> None:
+    async with one_node(tmp_path, log_cleaner_backoff_ms="0") as it:
+        it.topic("t", **COMPACT)
+        many(it, "t")
+        await until(lambda: any(name.endswith(".cleaned") for name in files(it, "t")))
+        directory = it.log("t").directory
+    assert not any(name.endswith(".cleaned") for name in os.listdir(directory))
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        assert len(values(it.log("t"))) == 30_000
+        assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
 
 
 def harmed(path: Path) -> bytes:
@@ -295,28 +264,25 @@ def harmed(path: Path) -> bytes:
     return bytes(data)
 
 
-def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
+async def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
     tmp_path: Path, said: LogLines
 ) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("harmed", **COMPACT)
-            it.topic("sound", **COMPACT)
-            for topic in ("harmed", "sound"):
-                fill(it, topic, b"a", b"a")
-            path = Path(it.log("harmed").directory, f"{0:020d}.log")
-            data = harmed(path)
-            cleaner = it.cleaner()
-            assert await cleaner.clean_dirtiest()
-            assert await cleaner.clean_dirtiest()
-            assert not await cleaner.clean_dirtiest()
-            assert values(it.log("sound")) == {1: (b"a", b"1")}
-            (trouble,) = [line for line in said.lines if line[0] == "error"]
-            assert trouble[2]["topic"] == "harmed"
-            assert str(path) in trouble[2]["reason"]
-            assert harmed(path)[70] == data[70] ^ 1, "it was as before"
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        it.topic("harmed", **COMPACT)
+        it.topic("sound", **COMPACT)
+        for topic in ("harmed", "sound"):
+            fill(it, topic, b"a", b"a")
+        path = Path(it.log("harmed").directory, f"{0:020d}.log")
+        data = harmed(path)
+        cleaner = it.cleaner()
+        assert await cleaner.clean_dirtiest()
+        assert await cleaner.clean_dirtiest()
+        assert not await cleaner.clean_dirtiest()
+        assert values(it.log("sound")) == {1: (b"a", b"1")}
+        (trouble,) = [line for line in said.lines if line[0] == "error"]
+        assert trouble[2]["topic"] == "harmed"
+        assert str(path) in trouble[2]["reason"]
+        assert harmed(path)[70] == data[70] ^ 1, "it was as before"
 
 
 def by_the_log() -> Refused:
@@ -326,41 +292,37 @@ def by_the_log() -> Refused:
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "no space left"), by_the_log()])
-def test_a_disk_that_refuses_is_tried_again_after_a_while(
+async def test_a_disk_that_refuses_is_tried_again_after_a_while(
     tmp_path: Path, said: LogLines, failure: Exception
 ) -> None:
     files = RefusingFiles()
 
-    async def scene() -> None:
-        async with one_node(tmp_path, WORK_LIMITS, files, log_cleaner_backoff_ms="1") as it:
-            it.topic("t", **COMPACT)
-            fill(it, "t", b"a", b"a")
-            files.failure, files.left = failure, 1
-            await until(lambda: is_clean(it, "t"))
-            assert values(it.log("t")) == {1: (b"a", b"1")}
-            assert [line[0] for line in said.lines] == ["error", "debug"]
-            assert "no space left" in said.lines[0][2]["reason"]
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, WORK_LIMITS, files, log_cleaner_backoff_ms="1") as it:
+        it.topic("t", **COMPACT)
+        fill(it, "t", b"a", b"a")
+        files.failure, files.left = failure, 1
+        await until(lambda: is_clean(it, "t"))
+        assert values(it.log("t")) == {1: (b"a", b"1")}
+        assert [line[0] for line in said.lines] == ["error", "debug"]
+        assert "no space left" in said.lines[0][2]["reason"]
 
 
-def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(tmp_path: Path, said: LogLines) -> None:
+async def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
+    tmp_path: Path, said: LogLines
+) -> None:
     files = RefusingFiles()
 
-    async def scene() -> None:
-        async with one_node(tmp_path, WORK_LIMITS, files, **NEVER_BY_ITSELF) as it:
-            it.topic("t", **COMPACT)
-            fill(it, "t", b"a", b"a")
-            cleaner = it.cleaner()
-            files.failure = OSError(28, "no space left")
-            assert await cleaner.clean_dirtiest()
-            assert not await cleaner.clean_dirtiest()
-            files.failure = None
-            assert files.refused == 1
-            assert len(said.lines) == 1
-            assert sorted(values(it.log("t"))) == [0, 1]
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, WORK_LIMITS, files, **NEVER_BY_ITSELF) as it:
+        it.topic("t", **COMPACT)
+        fill(it, "t", b"a", b"a")
+        cleaner = it.cleaner()
+        files.failure = OSError(28, "no space left")
+        assert await cleaner.clean_dirtiest()
+        assert not await cleaner.clean_dirtiest()
+        files.failure = None
+        assert files.refused == 1
+        assert len(said.lines) == 1
+        assert sorted(values(it.log("t"))) == [0, 1]
 
 
 def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
@@ -377,29 +339,26 @@ def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
     assert not asyncio.run(scene("0.6"))
 
 
-def test_two_logs_are_compacted_side_by_side_and_each_once(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            for topic in ("one", "other"):
-                it.topic(topic, **COMPACT)
-                many(it, topic)
-            cleaner = it.cleaner()
-            rounds = [asyncio.create_task(cleaner.clean_dirtiest()) for _ in range(3)]
-            both = False
-            while not all(round_.done() for round_ in rounds):
-                await asyncio.sleep(0)
-                being_written = [
-                    topic
-                    for topic in ("one", "other")
-                    if any(name.endswith(".cleaned") for name in files(it, topic))
-                ]
-                both = both or len(being_written) == 2
-            assert both, "one waited for the other"
-            assert sorted([await round_ for round_ in rounds]) == [False, True, True]
-            for topic in ("one", "other"):
-                assert sorted(values(it.log(topic))) == [*range(29_950, 30_000)]
-
-    asyncio.run(scene())
+async def test_two_logs_are_compacted_side_by_side_and_each_once(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        for topic in ("one", "other"):
+            it.topic(topic, **COMPACT)
+            many(it, topic)
+        cleaner = it.cleaner()
+        rounds = [asyncio.create_task(cleaner.clean_dirtiest()) for _ in range(3)]
+        both = False
+        while not all(round_.done() for round_ in rounds):
+            await asyncio.sleep(0)
+            being_written = [
+                topic
+                for topic in ("one", "other")
+                if any(name.endswith(".cleaned") for name in files(it, topic))
+            ]
+            both = both or len(being_written) == 2
+        assert both, "one waited for the other"
+        assert sorted([await round_ for round_ in rounds]) == [False, True, True]
+        for topic in ("one", "other"):
+            assert sorted(values(it.log(topic))) == [*range(29_950, 30_000)]
 
 
 def test_how_many_work_side_by_side_may_change(tmp_path: Path) -> None:
@@ -477,29 +436,26 @@ def test_the_throttle_rests_until_the_rate_is_right() -> None:
     assert throttle.pause_s(1000, 13.0) == 0
 
 
-def test_a_batch_with_a_broken_record_is_compacted_or_named_once(
+async def test_a_batch_with_a_broken_record_is_compacted_or_named_once(
     tmp_path: Path, said: LogLines
 ) -> None:
     """An earlier release stored such batches."""
 
-    async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            for number, middle in enumerate(broken_records.NAMED.values()):
-                topic = f"t{number}"
-                it.topic(topic, **COMPACT)
-                fill(it, topic, b"a", b"a")
-                sent = bytearray(broken_records.batch(middle, codec=number % 2))
-                it.log(topic).append(sent, now_ms=START_MS, origin=Origin.COORDINATOR)
-                fill(it, topic, b"a")
-            cleaner = it.cleaner()
-            for _ in range(2):
-                while await cleaner.clean_dirtiest():
-                    pass
-            errors = [fields for level, _, fields in said.lines if level == "error"]
-            named = [fields["topic"] for fields in errors]
-            clean = [name for name in map("t{}".format, range(number + 1)) if is_clean(it, name)]
-            assert sorted(named + clean) == sorted(f"t{each}" for each in range(number + 1))
-            assert named, "some cannot be read"
-            assert all("offset 2" in fields["reason"] for fields in errors)
-
-    asyncio.run(scene())
+    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        for number, middle in enumerate(broken_records.NAMED.values()):
+            topic = f"t{number}"
+            it.topic(topic, **COMPACT)
+            fill(it, topic, b"a", b"a")
+            sent = bytearray(broken_records.batch(middle, codec=number % 2))
+            it.log(topic).append(sent, now_ms=START_MS, origin=Origin.COORDINATOR)
+            fill(it, topic, b"a")
+        cleaner = it.cleaner()
+        for _ in range(2):
+            while await cleaner.clean_dirtiest():
+                pass
+        errors = [fields for level, _, fields in said.lines if level == "error"]
+        named = [fields["topic"] for fields in errors]
+        clean = [name for name in map("t{}".format, range(number + 1)) if is_clean(it, name)]
+        assert sorted(named + clean) == sorted(f"t{each}" for each in range(number + 1))
+        assert named, "some cannot be read"
+        assert all("offset 2" in fields["reason"] for fields in errors)
