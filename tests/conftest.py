@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +13,10 @@ from .chosen import is_listed, leave_out, mark_spark, shuffle
 from .kafka.node import running_kafka
 from .kept_memory import ForgottenReports, forget_output, freeze
 from .log_lines import log_lines as log_lines
+
+if TYPE_CHECKING:
+    from ottla.client.cluster_client import Client
+    from ottla.testing import Ottla
 
 # The first text of a fresh checkout costs Hypothesis seconds: it tabulates Unicode.
 settings.register_profile("ottla", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -101,6 +105,30 @@ def pytest_runtest_makereport(
             report.outcome = "failed"
             report.longrepr = f"{reason}\ntests/chosen.py does not list this reason for a skip"
     return report
+
+
+@pytest.fixture(scope="module")
+def broker(request: pytest.FixtureRequest) -> Iterator[Ottla]:
+    """A broker for all tests of a file, with the SETTINGS of the file if it has some."""
+    from ottla.testing import Ottla  # here, because most files need none
+
+    with Ottla(settings=getattr(request.module, "SETTINGS", None)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def bootstrap(broker: Ottla) -> str:
+    """HOST:PORT of the broker of the file."""
+    return broker.bootstrap
+
+
+@pytest.fixture(scope="module")
+def client(bootstrap: str) -> Iterator[Client]:
+    """A client of the broker of the file."""
+    from ottla.client.cluster_client import Client
+
+    with Client.to(bootstrap) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,18 +16,6 @@ from ottla.client.record_producer import produce
 from ottla.testing import Ottla
 
 from .viewers import Viewer, plain, transaction
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Ottla]:
-    with Ottla() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def client(broker: Ottla) -> Iterator[Client]:
-    with Client.to(broker.bootstrap_servers) as made:
-        yield made
 
 
 @pytest.fixture

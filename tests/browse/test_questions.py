@@ -26,12 +26,6 @@ def broker() -> Iterator[Ottla]:
 
 
 @pytest.fixture(scope="module")
-def client(broker: Ottla) -> Iterator[Client]:
-    with Client.to(broker.bootstrap_servers) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def viewer(broker: Ottla) -> Iterator[Viewer]:
     with Viewer(broker.bootstrap_servers) as made:
         yield made

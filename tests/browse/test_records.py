@@ -21,18 +21,6 @@ from .viewers import Viewer, content, plain, transaction
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Ottla]:
-    with Ottla() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def client(broker: Ottla) -> Iterator[Client]:
-    with Client.to(broker.bootstrap_servers) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def viewer(broker: Ottla) -> Iterator[Viewer]:
     with Viewer(broker.bootstrap_servers) as made:
         yield made

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from ottla.__main__ import main
 from ottla.testing import Ottla
 
-AUTHORIZER = {
+SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
 Run = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Ottla]:
-    with Ottla(settings=AUTHORIZER) as started:
-        yield started
-
-
-@pytest.fixture
-def run(broker: Ottla, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("OTTLA_BOOTSTRAP", broker.bootstrap)
-
-    def command(*words: str) -> str:
-        assert main(list(words)) == 0, capsys.readouterr().err
-        return capsys.readouterr().out
-
-    return command
 
 
 def test_rules_are_added_listed_and_removed(run: Run) -> None:

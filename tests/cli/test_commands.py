@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,17 +20,11 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.__main__ import main
-from ottla.testing import running_broker
 
 TIMEOUT_S = 10.0
-Ottla = Callable[..., str]
+SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+Run = Callable[..., str]
 """Runs a command; returns its standard output if the exit status is 0."""
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    with running_broker(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        yield broker.bootstrap
 
 
 @pytest.fixture
@@ -42,22 +36,6 @@ def topic(bootstrap: str) -> str:
     return name
 
 
-@pytest.fixture
-def ottla(
-    bootstrap: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Ottla:
-    monkeypatch.setenv("OTTLA_BOOTSTRAP", bootstrap)
-
-    def run(*words: str) -> str:
-        capsys.readouterr()
-        status = main(list(words))
-        printed = capsys.readouterr()
-        assert status == 0, printed.err
-        return printed.out
-
-    return run
-
-
 def plain(text: str) -> str:
     """A text with a mask instead of each time."""
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
@@ -67,55 +45,55 @@ def rows(text: str) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_produced_records_are_consumed_with_key_and_headers(ottla: Ottla, topic: str) -> None:
+def test_produced_records_are_consumed_with_key_and_headers(run: Run, topic: str) -> None:
     words = ["--key-separator", ":", "-H", "trace=7", "a:1", "b:two"]
-    assert ottla("produce", topic, *words) == f"2 records to {topic}: partition 0 at 0-1\n"
-    assert plain(ottla("consume", topic)).splitlines() == [
+    assert run("produce", topic, *words) == f"2 records to {topic}: partition 0 at 0-1\n"
+    assert plain(run("consume", topic)).splitlines() == [
         f"{topic}-0@0  TIME  plain      'a' = '1' {{trace: '7'}}",
         f"{topic}-0@1  TIME  plain      'b' = 'two' {{trace: '7'}}",
     ]
-    first, _ = rows(ottla("consume", topic, "--json"))
+    first, _ = rows(run("consume", topic, "--json"))
     assert first.pop("timestamp_ms") > 1_600_000_000_000
     assert first == {
         "topic": topic, "partition": 0, "offset": 0, "key": "a", "value": "1",
         "headers": [["trace", "7"]], "fate": "plain", "producer_id": -1, "producer_epoch": -1,
     }  # fmt: skip
-    assert ottla("consume", topic, "--values") == "1\ntwo\n"
+    assert run("consume", topic, "--values") == "1\ntwo\n"
 
 
-def test_the_fate_of_each_record_is_shown(ottla: Ottla, topic: str) -> None:
-    ottla("produce", topic, "kept", "--transactional-id", f"{topic}-a")
-    text = ottla("produce", topic, "dropped", "--transactional-id", f"{topic}-a", "--abort")
+def test_the_fate_of_each_record_is_shown(run: Run, topic: str) -> None:
+    run("produce", topic, "kept", "--transactional-id", f"{topic}-a")
+    text = run("produce", topic, "dropped", "--transactional-id", f"{topic}-a", "--abort")
     assert text.endswith(", aborted\n")
-    fates = {each["value"]: each["fate"] for each in rows(ottla("consume", topic, "--json"))}
+    fates = {each["value"]: each["fate"] for each in rows(run("consume", topic, "--json"))}
     assert fates == {"kept": "committed", "dropped": "aborted"}
-    committed = ottla("consume", topic, "--isolation", "read_committed", "--values")
+    committed = run("consume", topic, "--isolation", "read_committed", "--values")
     assert committed == "kept\n"
 
 
 def test_a_terminal_shows_fates_in_colour(
-    ottla: Ottla, topic: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ottla("produce", topic, "x", "--transactional-id", topic, "--abort")
+    run("produce", topic, "x", "--transactional-id", topic, "--abort")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert "\x1b[31maborted  \x1b[0m" in ottla("consume", topic)
+    assert "\x1b[31maborted  \x1b[0m" in run("consume", topic)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b" not in ottla("consume", topic)
+    assert "\x1b" not in run("consume", topic)
 
 
 def test_lines_of_standard_input_are_produced(
-    ottla: Ottla, topic: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n\nlast"))
-    assert [each["offset"] for each in rows(ottla("produce", topic, "--json"))] == [0, 1, 2, 3]
-    assert ottla("consume", topic, "--values") == "one\ntwo\n\nlast\n"
+    assert [each["offset"] for each in rows(run("produce", topic, "--json"))] == [0, 1, 2, 3]
+    assert run("consume", topic, "--values") == "one\ntwo\n\nlast\n"
 
 
-def test_a_number_of_records_is_made_up(ottla: Ottla, topic: str) -> None:
-    ottla("produce", topic, "--count", "1200", "--compression", "zstd")
-    assert ottla("consume", topic, "--values").split() == [str(n) for n in range(1200)]
-    ottla("produce", topic, "--count", "3", "x", "y")
-    assert ottla("consume", topic, "--values", "--from", "-3").split() == ["x", "y", "x"]
+def test_a_number_of_records_is_made_up(run: Run, topic: str) -> None:
+    run("produce", topic, "--count", "1200", "--compression", "zstd")
+    assert run("consume", topic, "--values").split() == [str(n) for n in range(1200)]
+    run("produce", topic, "--count", "3", "x", "y")
+    assert run("consume", topic, "--values", "--from", "-3").split() == ["x", "y", "x"]
 
 
 @pytest.mark.parametrize(
@@ -130,15 +108,13 @@ def test_a_number_of_records_is_made_up(ottla: Ottla, topic: str) -> None:
         ("--partition 0 --from 4", "4"),
     ],
 )
-def test_consume_starts_where_it_should(ottla: Ottla, topic: str, words: str, values: str) -> None:
-    ottla("produce", topic, "--count", "5")
-    assert ottla("consume", topic, "--values", *words.split()).split() == values.split()
+def test_consume_starts_where_it_should(run: Run, topic: str, words: str, values: str) -> None:
+    run("produce", topic, "--count", "5")
+    assert run("consume", topic, "--values", *words.split()).split() == values.split()
 
 
-def test_a_group_gives_the_start_and_stays_unchanged(
-    ottla: Ottla, topic: str, bootstrap: str
-) -> None:
-    ottla("produce", topic, "--count", "3")
+def test_a_group_gives_the_start_and_stays_unchanged(run: Run, topic: str, bootstrap: str) -> None:
+    run("produce", topic, "--count", "3")
     group = f"{topic}-group"
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
@@ -149,7 +125,7 @@ def test_a_group_gives_the_start_and_stays_unchanged(
     consumer.commit(message=message, asynchronous=False)
     consumer.close()
     for _ in range(2):
-        assert ottla("consume", topic, "--values", "--group", group).split() == ["1", "2"]
+        assert run("consume", topic, "--values", "--group", group).split() == ["1", "2"]
 
 
 def process(bootstrap: str, *words: str) -> subprocess.Popen[str]:
@@ -165,20 +141,20 @@ def process(bootstrap: str, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def test_followed_records_come_until_ctrl_c(ottla: Ottla, topic: str, bootstrap: str) -> None:
+def test_followed_records_come_until_ctrl_c(run: Run, topic: str, bootstrap: str) -> None:
     with process(bootstrap, "consume", topic, "--follow", "--values") as following:
         assert following.stdout is not None
         assert following.stderr is not None
         for value in ("one", "two"):
-            ottla("produce", topic, value)
+            run("produce", topic, value)
             assert following.stdout.readline() == f"{value}\n"
         following.send_signal(signal.SIGINT)
         assert following.wait(TIMEOUT_S) == 130
         assert following.stderr.read() == ""
 
 
-def test_a_closed_pipe_ends_a_command_quietly(ottla: Ottla, topic: str, bootstrap: str) -> None:
-    ottla("produce", topic, "--count", "20000")
+def test_a_closed_pipe_ends_a_command_quietly(run: Run, topic: str, bootstrap: str) -> None:
+    run("produce", topic, "--count", "20000")
     command = f"{sys.executable} -P -m ottla consume {topic} -b {bootstrap} | head -1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
@@ -186,120 +162,120 @@ def test_a_closed_pipe_ends_a_command_quietly(ottla: Ottla, topic: str, bootstra
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_transactions_are_printed_as_json(ottla: Ottla, topic: str) -> None:
-    ottla("produce", topic, "x", "--transactional-id", topic)
-    (listed,) = json.loads(ottla("txn", "list", "--pattern", topic, "--json"))
+def test_transactions_are_printed_as_json(run: Run, topic: str) -> None:
+    run("produce", topic, "x", "--transactional-id", topic)
+    (listed,) = json.loads(run("txn", "list", "--pattern", topic, "--json"))
     assert listed["transactional_id"] == topic
-    assert json.loads(ottla("txn", "describe", topic, "--json")) == listed
+    assert json.loads(run("txn", "describe", topic, "--json")) == listed
 
 
 def test_a_narrow_terminal_cuts_no_cell(
-    ottla: Ottla, topic: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ottla("produce", topic, "x", "--transactional-id", "narrow")
+    run("produce", topic, "x", "--transactional-id", "narrow")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
-    text = re.sub(r"\x1b\[\d*m", "", ottla("txn", "list", "--pattern", "^narrow$"))
+    text = re.sub(r"\x1b\[\d*m", "", run("txn", "list", "--pattern", "^narrow$"))
     assert "CompleteCommit" in text
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_health_says_which_cluster_answers(ottla: Ottla, topic: str, bootstrap: str) -> None:
-    text = ottla("health", f"127.0.0.1:1,{bootstrap}")
+def test_health_says_which_cluster_answers(run: Run, topic: str, bootstrap: str) -> None:
+    text = run("health", f"127.0.0.1:1,{bootstrap}")
     pattern = rf"{bootstrap} is healthy: cluster \S+, 1 node \(1 at {bootstrap}\), \d+ topics?, "
     assert re.match(pattern, text)
-    found = json.loads(ottla("health", "--json"))
+    found = json.loads(run("health", "--json"))
     assert found["healthy"] is True
     assert found["address"] == bootstrap
     assert found["topics"] >= 1
 
 
-def test_config_and_features_are_json(ottla: Ottla, bootstrap: str) -> None:
+def test_config_and_features_are_json(run: Run, bootstrap: str) -> None:
     words = ["--set", "num.partitions=3", "num.partitions", "log.segment.bytes", "--json"]
-    assert json.loads(ottla("config", *words)) == {
+    assert json.loads(run("config", *words)) == {
         "log.segment.bytes": {"value": "1073741824", "is_default": True},
         "num.partitions": {"value": "3", "is_default": False},
     }
-    found = json.loads(ottla("config", "--bootstrap", bootstrap, "--json"))
+    found = json.loads(run("config", "--bootstrap", bootstrap, "--json"))
     assert "transaction.version" in found["features"]
 
 
-def test_config_explains_its_number_sign(ottla: Ottla) -> None:
-    first = ottla("config").splitlines()[0]
+def test_config_explains_its_number_sign(run: Run) -> None:
+    first = run("config").splitlines()[0]
     assert first.startswith("# A line that begins with # is a default")
 
 
-def test_a_topic_is_created_described_changed_and_deleted(ottla: Ottla) -> None:
+def test_a_topic_is_created_described_changed_and_deleted(run: Run) -> None:
     name = f"made-{time.monotonic_ns()}"
     words = ["-p", "2", "--config", "retention.ms=60000"]
-    assert ottla("topics", "create", name, *words) == f"{name} is created: 2 partitions\n"
-    again = ottla("topics", "create", name, "--if-not-exists", "--json")
+    assert run("topics", "create", name, *words) == f"{name} is created: 2 partitions\n"
+    again = run("topics", "create", name, "--if-not-exists", "--json")
     assert json.loads(again) == {"topic": name, "partitions": 2, "is_new": False}
-    ottla("produce", name, "x", "--partition", "1")
-    found = json.loads(ottla("topics", "describe", name, "--json"))
+    run("produce", name, "x", "--partition", "1")
+    found = json.loads(run("topics", "describe", name, "--json"))
     assert found["configs"] == {"retention.ms": "60000"}
     assert found["partitions"][1] == {
         "partition": 1, "leader": 1, "replicas": [1], "isr": [1],
         "first_offset": 0, "last_stable_offset": 1, "end_offset": 1,
     }  # fmt: skip
-    assert "configs: retention.ms=60000" in ottla("topics", "describe", name)
+    assert "configs: retention.ms=60000" in run("topics", "describe", name)
     changes = ["--set", "segment.ms=1000", "--unset", "retention.ms"]
-    assert ottla("topics", "configs", name, *changes).splitlines() == [
+    assert run("topics", "configs", name, *changes).splitlines() == [
         "# retention.ms=604800000",
         "segment.ms=1000",
     ]
-    assert {"topic": name, "partitions": 2} in json.loads(ottla("topics", "list", "--json"))
-    assert ottla("topics", "delete", name) == f"{name} is deleted\n"
-    assert name not in ottla("topics", "list")
+    assert {"topic": name, "partitions": 2} in json.loads(run("topics", "list", "--json"))
+    assert run("topics", "delete", name) == f"{name} is deleted\n"
+    assert name not in run("topics", "list")
 
 
-def test_a_group_is_described_reset_and_deleted(ottla: Ottla, topic: str) -> None:
-    ottla("produce", topic, "--count", "5")
+def test_a_group_is_described_reset_and_deleted(run: Run, topic: str) -> None:
+    run("produce", topic, "--count", "5")
     group = f"{topic}-group"
     words = ["groups", "reset", group, topic, "--to", "2"]
-    assert "not changed" in ottla(*words)
-    assert group not in ottla("groups", "list")
-    ottla(*words, "--execute")
-    found = json.loads(ottla("groups", "describe", group, "--json"))
+    assert "not changed" in run(*words)
+    assert group not in run("groups", "list")
+    run(*words, "--execute")
+    found = json.loads(run("groups", "describe", group, "--json"))
     assert found["state"] == "Empty"
     assert found["partitions"] == [
         {"partition": f"{topic}-0", "committed": 2, "end": 5, "lag": 3, "member": None}
     ]
     for to, offset in {"beginning": 0, "end": 5, "-1": 4, "99": 5, "1h": 0}.items():
-        reset = json.loads(ottla("groups", "reset", group, topic, "--to", to, "--json"))
+        reset = json.loads(run("groups", "reset", group, topic, "--to", to, "--json"))
         assert reset["offsets"] == {f"{topic}-0": offset}
-    assert f"{topic}-0  2          5    3" in ottla("groups", "describe", group)
-    assert ottla("groups", "delete", group) == f"{group} is deleted\n"
-    assert group not in ottla("groups", "list", "--json")
+    assert f"{topic}-0  2          5    3" in run("groups", "describe", group)
+    assert run("groups", "delete", group) == f"{group} is deleted\n"
+    assert group not in run("groups", "list", "--json")
 
 
-def test_a_share_group_is_reset_described_and_deleted(ottla: Ottla, topic: str) -> None:
-    ottla("produce", topic, "--count", "5")
+def test_a_share_group_is_reset_described_and_deleted(run: Run, topic: str) -> None:
+    run("produce", topic, "--count", "5")
     group = f"{topic}-shares"
     words = ["groups", "reset", group, topic, "--to", "2"]
-    assert "not changed" in ottla(*words, "--share")
-    assert group not in ottla("groups", "list")
-    ottla(*words, "--share", "--execute")
+    assert "not changed" in run(*words, "--share")
+    assert group not in run("groups", "list")
+    run(*words, "--share", "--execute")
     listed = [
-        each for each in json.loads(ottla("groups", "list", "--json")) if each["group_id"] == group
+        each for each in json.loads(run("groups", "list", "--json")) if each["group_id"] == group
     ]
     assert [(each["type"], each["state"]) for each in listed] == [("Share", "Empty")]
     expected = {"partition": f"{topic}-0", "committed": 2, "end": 5, "lag": 3, "member": None}
-    found = json.loads(ottla("groups", "describe", group, "--json"))
+    found = json.loads(run("groups", "describe", group, "--json"))
     assert (found["type"], found["partitions"]) == ("Share", [expected])
-    assert json.loads(ottla("groups", "lag", group, "--json")) == [{"group_id": group, **expected}]
-    ottla("groups", "reset", group, topic, "--to", "end", "--execute")
-    assert f"{topic}-0  5          5    0" in ottla("groups", "describe", group)
-    assert ottla("groups", "delete", group) == f"{group} is deleted\n"
-    assert group not in ottla("groups", "list", "--json")
+    assert json.loads(run("groups", "lag", group, "--json")) == [{"group_id": group, **expected}]
+    run("groups", "reset", group, topic, "--to", "end", "--execute")
+    assert f"{topic}-0  5          5    0" in run("groups", "describe", group)
+    assert run("groups", "delete", group) == f"{group} is deleted\n"
+    assert group not in run("groups", "list", "--json")
 
 
-def test_a_bench_measures_three_loads_and_leaves_no_topic(ottla: Ottla) -> None:
-    found = json.loads(ottla("bench", "--seconds", "0.2", "--json"))
+def test_a_bench_measures_three_loads_and_leaves_no_topic(run: Run) -> None:
+    found = json.loads(run("bench", "--seconds", "0.2", "--json"))
     assert [each["load"] for each in found] == ["produce", "consume", "transactions"]
     assert all(each["records_per_s"] > 0 for each in found)
-    assert "ottla-bench" not in ottla("topics", "list")
+    assert "ottla-bench" not in run("topics", "list")
 
 
 @pytest.mark.parametrize(
@@ -331,7 +307,7 @@ def test_a_bench_measures_three_loads_and_leaves_no_topic(ottla: Ottla) -> None:
     ],
 )
 def test_a_failure_is_one_line_and_a_status(
-    ottla: Ottla,
+    run: Run,
     topic: str,
     capsys: pytest.CaptureFixture[str],
     words: str,

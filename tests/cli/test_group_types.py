@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -19,18 +19,6 @@ SETTINGS = {
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
 }
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Ottla]:
-    with Ottla(settings=SETTINGS) as started:
-        yield started
-
-
-@pytest.fixture
-def client(broker: Ottla) -> Iterator[Client]:
-    with Client.to(broker.bootstrap_servers) as made:
-        yield made
 
 
 @pytest.fixture

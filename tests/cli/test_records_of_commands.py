@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,28 +21,11 @@ from ottla.testing import Ottla
 Run = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Ottla]:
-    with Ottla() as started:
-        yield started
-
-
 @pytest.fixture
 def topic(broker: Ottla) -> str:
     name = f"orders-{time.monotonic_ns()}"
     broker.create_topic(name)
     return name
-
-
-@pytest.fixture
-def run(broker: Ottla, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("OTTLA_BOOTSTRAP", broker.bootstrap)
-
-    def command(*words: str) -> str:
-        assert main(list(words)) == 0, capsys.readouterr().err
-        return capsys.readouterr().out
-
-    return command
 
 
 def test_an_empty_value_is_a_tombstone_with_the_option(run: Run, broker: Ottla, topic: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -18,21 +17,8 @@ from ottla.client.record_producer import OpenTransaction, Stored, produce
 from ottla.client.record_reader import ReadRecord, RecordReader
 from ottla.protocol.addresses import read_addresses
 from ottla.protocol.batch import Compression
-from ottla.testing import running_broker
 
 TIMEOUT_S = 10.0
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    with running_broker() as broker:
-        yield broker.bootstrap
-
-
-@pytest.fixture
-def client(bootstrap: str) -> Iterator[Client]:
-    with Client.to(bootstrap) as client:
-        yield client
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 
 from ottla.client.cluster_client import Client
 from ottla.kafka_tools.__main__ import main
-from ottla.testing import running_broker
 
 from .group_scripts import (
     FILES,
@@ -48,13 +46,6 @@ WORDS = (
     (re.compile(r"\.?$"), ""),  # of a sentence
     (re.compile(r"^((joptsimple|java)\.[\w.]+: )+"), ""),
 )
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    """A broker for all scripts."""
-    with running_broker(settings=SETTINGS) as broker:
-        yield broker.bootstrap
 
 
 def play(

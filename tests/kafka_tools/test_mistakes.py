@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,8 @@ import pytest
 from ottla.kafka_tools import reassignment_plans
 from ottla.kafka_tools.__main__ import main
 from ottla.kafka_tools.session import Failure
-from ottla.testing import running_broker
 
 PERF = "kafka-producer-perf-test --topic t --num-records 2 --throughput -1"
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    """A broker for all tests."""
-    with running_broker() as broker:
-        yield broker.bootstrap
 
 
 @pytest.mark.parametrize(

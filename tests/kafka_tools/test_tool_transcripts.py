@@ -6,14 +6,12 @@ tool_transcripts.json has the results of tool_scripts.py; recording.py wrote it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla.kafka_tools.__main__ import main
-from ottla.testing import running_broker
 
 from .recording import TRANSCRIPTS, topic_of
 from .tool_outputs import filled, first_error, output_of, words_of
@@ -21,13 +19,6 @@ from .tool_scripts import SCRIPTS
 
 # Any: the values of JSON.
 RECORDED: dict[str, list[dict[str, Any]]] = json.loads(TRANSCRIPTS.read_text())
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    """A broker for all scripts."""
-    with running_broker() as broker:
-        yield broker.bootstrap
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -19,13 +18,6 @@ from ottla.testing import running_broker
 
 PAGE = Path(__file__).parents[2] / "docs/reference/kafka-tools.md"
 TOOL = Path(__file__).parents[2] / "docker" / "kafka-tool"
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    """A broker for all tests."""
-    with running_broker() as broker:
-        yield broker.bootstrap
 
 
 def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

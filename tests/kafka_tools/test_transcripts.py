@@ -10,14 +10,12 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla.kafka_tools.__main__ import main
-from ottla.testing import running_broker
 
 # Any: the values of JSON.
 SCRIPTS: dict[str, list[dict[str, Any]]] = json.loads(
@@ -38,13 +36,6 @@ WORDS = (
     (re.compile(r"TopicId: \S{22}"), "TopicId: ID"),
     (re.compile(r"127\.0\.0\.1:\d+"), "BROKER"),
 )
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    """A broker for all scripts."""
-    with running_broker(settings=SETTINGS) as broker:
-        yield broker.bootstrap
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

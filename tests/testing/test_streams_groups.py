@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from ottla.client import Client
 from ottla.testing import Ottla
 
 from ..group_members import StreamsMember, subtopology
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Ottla]:
-    with Ottla() as started:
-        yield started
-
-
-@pytest.fixture
-def client(broker: Ottla) -> Iterator[Client]:
-    with Client.to(broker.bootstrap_servers) as made:
-        yield made
 
 
 def test_a_streams_group_has_its_tasks_and_offsets(broker: Ottla, client: Client) -> None:

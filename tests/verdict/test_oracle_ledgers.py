@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,6 @@ from ottla.testing.oracle_clients import Ledger, RecordedConsumer, RecordedProdu
 pytestmark = pytest.mark.clients
 COPIES = 3
 TIMEOUT_S = 10.0
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Ottla]:
-    with Ottla() as started:
-        yield started
 
 
 @pytest.fixture
