@@ -27,6 +27,7 @@ from .group_scripts import (
     Members,
     Step,
 )
+from .tool_outputs import filled
 
 # Any: the values of JSON.
 TRANSCRIPTS: dict[str, list[dict[str, Any]]] = json.loads(
@@ -82,12 +83,6 @@ def play(
             differences.append((step, mine, his))
     client.close()
     return differences
-
-
-def filled(text: str, words: dict[str, str]) -> str:
-    for word, meant in words.items():
-        text = text.replace(word, meant)
-    return text
 
 
 def output_of(text: str, command: Command) -> list[str]:

@@ -17,6 +17,8 @@ import pytest
 
 from ottla.kafka_tools.__main__ import main
 
+from .tool_outputs import filled
+
 # Any: the values of JSON.
 SCRIPTS: dict[str, list[dict[str, Any]]] = json.loads(
     Path(__file__).with_name("transcripts.json").read_text()
@@ -62,12 +64,6 @@ def test_a_tool_has_the_output_of_kafkas(
         if ours != theirs:
             differences.append((command["tool"], command["arguments"], ours, theirs))
     assert differences == []
-
-
-def filled(text: str, words: dict[str, str]) -> str:
-    for word, meant in words.items():
-        text = text.replace(word, meant)
-    return text
 
 
 def first_error(lines: list[str]) -> list[str]:

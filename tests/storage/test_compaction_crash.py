@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ottla.protocol.batch import build
@@ -99,10 +101,13 @@ def test_the_workload_is_worth_it() -> None:
     assert len(OPERATIONS) > 60
 
 
-@pytest.mark.parametrize("recovery_point", [0, END])
+@pytest.mark.parametrize(
+    ("after", "recovery_point"),
+    [(Disk.after_power_cut, 0), (Disk.after_power_cut, END), (Disk.after_kill, END)],
+)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_loss_of_power_at_any_operation_loses_nothing(
-    operation: int, recovery_point: int
+def test_a_stop_at_any_operation_loses_nothing(
+    operation: int, after: Callable[[Disk], Disk], recovery_point: int
 ) -> None:
     disk = Disk()
     log = some_history(disk)
@@ -110,18 +115,7 @@ def test_a_loss_of_power_at_any_operation_loses_nothing(
     disk.cut_at = operation
     with pytest.raises(PowerCut):
         rounds(log, disk)
-    check(disk.after_power_cut(), expected, recovery_point)
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_kill_at_any_operation_loses_nothing(operation: int) -> None:
-    disk = Disk()
-    log = some_history(disk)
-    expected = expected_of(log)
-    disk.cut_at = operation
-    with pytest.raises(PowerCut):
-        rounds(log, disk)
-    check(disk.after_kill(), expected, END)
+    check(after(disk), expected, recovery_point)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

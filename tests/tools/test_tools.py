@@ -19,6 +19,7 @@ import pytest
 from ottla.testing import running_broker
 
 from ..kafka.node import running_kafka
+from ..kafka_tools.tool_outputs import filled
 from .scripts import FILES, GUARDED_SCRIPTS, SCRIPTS, Command
 from .tool_runner import Ran, ToolRunner
 
@@ -97,12 +98,6 @@ def play(
         out, err = (output_of(text, command, words) for text in (ran.out, ran.err))
         answers.append(Ran(ran.code, out, err))
     return answers
-
-
-def filled(text: str, words: dict[str, str]) -> str:
-    for word, meant in words.items():
-        text = text.replace(word, meant)
-    return text
 
 
 def output_of(text: str, command: Command, words: dict[str, str]) -> str:

@@ -157,29 +157,33 @@ async def test_nothing_is_compacted_away_from_under_a_load(tmp_path: Path) -> No
         assert cleaner._is_there(log)
 
 
+class _LongLog:
+    log_end_offset = 1
+    size_bytes = WORK_LIMITS.load_at_once_bytes + 1
+    topic = CONSUMER_OFFSETS
+
+
+class SlowShard:
+    """Loads in a slice of its own."""
+
+    log = _LongLog()
+    is_closed = False
+
+    def begin_loading(self) -> None: ...
+
+    def load_in_slices(self, slice_s: float) -> Any:
+        yield
+
+
 async def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
     loaded: list[Any] = []
-
-    class Log:
-        log_end_offset = 1
-        size_bytes = WORK_LIMITS.load_at_once_bytes + 1
-        topic = CONSUMER_OFFSETS
-
-    class Slow:
-        log = Log()
-        is_closed = False
-
-        def begin_loading(self) -> None: ...
-
-        def load_in_slices(self, slice_s: float) -> Any:
-            yield
 
     def done(given: Shard[Any], failed: object) -> None:
         loaded.append(given)
         if len(loaded) == 1:
             raise RuntimeError("a fault")
 
-    several: Any = [Slow(), Slow()]
+    several: Any = [SlowShard(), SlowShard()]
     work = loading.Loading()
     for each in several:
         work.add(each, partial(done, each))
@@ -191,23 +195,9 @@ async def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
 async def test_a_load_requested_after_all_others_ended_runs() -> None:
     loaded: list[Any] = []
 
-    class Log:
-        log_end_offset = 1
-        size_bytes = WORK_LIMITS.load_at_once_bytes + 1
-        topic = CONSUMER_OFFSETS
-
-    class Slow:
-        log = Log()
-        is_closed = False
-
-        def begin_loading(self) -> None: ...
-
-        def load_in_slices(self, slice_s: float) -> Any:
-            yield
-
     work = loading.Loading()
     for number in range(1, 4):
-        shard: Any = Slow()
+        shard: Any = SlowShard()
         work.add(shard, lambda failed: loaded.append(failed))
         await until(lambda: not work.left)
         await asyncio.sleep(0)  # the task that loaded it ends
