@@ -111,45 +111,22 @@ class GroupQuestions:
     def _consumer(self, names: Sequence[str], node_id: int) -> list[GroupFacts]:
         body = {"group_ids": names}
         answer = self._client.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, body, node_id=node_id)
-        return [
-            _refused(each, "Consumer")
-            if each.error_code
-            else GroupFacts(
-                each.group_id,
-                "Consumer",
-                each.group_state,
-                tuple(map(_consumer_member, each.members)),
-                each.group_epoch,
-                each.assignment_epoch,
-            )
-            for each in answer.groups
-        ]
+        return [_with_epochs(each, "Consumer") for each in answer.groups]
 
     def _share(self, names: Sequence[str], node_id: int) -> list[GroupFacts]:
         body = {"group_ids": names}
         answer = self._client.ask(ApiKey.SHARE_GROUP_DESCRIBE, body, node_id=node_id)
         found = []
         for number, each in enumerate(answer.groups):
-            if each.error_code:
-                found.append(_refused(each, "Share"))
-                continue
-            at = {}
-            if number < _MOST_ONE_BY_ONE:
+            facts = _with_epochs(each, "Share")
+            if number < _MOST_ONE_BY_ONE and not facts.error:
                 with suppress(ErrorAnswer):  # deleted meanwhile, or a coordinator that moves
                     known = share_offsets(self._client, each.group_id)
                     at = {place: one for place, one in known.items() if one is not None}
-            found.append(
-                GroupFacts(
-                    each.group_id,
-                    "Share",
-                    each.group_state,
-                    tuple(map(_share_member, each.members)),
-                    each.group_epoch,
-                    each.assignment_epoch,
-                    committed={place: one.start for place, one in at.items()},
-                    lags={place: one.lag for place, one in at.items() if one.lag is not None},
-                )
-            )
+                    lags = {place: one.lag for place, one in at.items() if one.lag is not None}
+                    starts = {place: one.start for place, one in at.items()}
+                    facts = replace(facts, committed=starts, lags=lags)
+            found.append(facts)
         return found
 
     def _streams(self, names: Sequence[str], node_id: int) -> list[GroupFacts]:
@@ -280,25 +257,22 @@ def _places(assignment: Any) -> tuple[Place, ...]:  # Any: part of an answer
     )
 
 
-def _consumer_member(each: Any) -> MemberFacts:  # Any: part of an answer
-    return MemberFacts(
-        each.member_id,
-        each.client_id,
-        each.instance_id,
-        _places(each.assignment),
-        _places(each.target_assignment),
-        each.member_epoch,
-        tuple(each.subscribed_topic_names or ()),
+def _with_epochs(each: Any, kind: str) -> GroupFacts:  # Any: part of an answer
+    """A consumer group or a share group; the latter has neither instances nor targets."""
+    if each.error_code:
+        return _refused(each, kind)
+    members = tuple(
+        MemberFacts(
+            member.member_id,
+            member.client_id,
+            getattr(member, "instance_id", None),
+            _places(member.assignment),
+            _places(member.target_assignment) if hasattr(member, "target_assignment") else None,
+            member.member_epoch,
+            tuple(member.subscribed_topic_names or ()),
+        )
+        for member in each.members
     )
-
-
-def _share_member(each: Any) -> MemberFacts:  # Any: part of an answer
-    return MemberFacts(
-        each.member_id,
-        each.client_id,
-        None,
-        _places(each.assignment),
-        None,
-        each.member_epoch,
-        tuple(each.subscribed_topic_names or ()),
+    return GroupFacts(
+        each.group_id, kind, each.group_state, members, each.group_epoch, each.assignment_epoch
     )
