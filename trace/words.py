@@ -6,7 +6,7 @@ required.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from . import group_words, phrases
@@ -59,7 +59,47 @@ def _subject(request: Fields, names: Names) -> Iterator[str]:
         )
 
 
+# What many APIs have.
+
+
+def _names_of(field: str) -> Words:
+    def words(request: Fields, names: Names) -> Iterator[str]:
+        yield phrases.few(map(str, request.get(field) or ()))
+
+    return words
+
+
+def _about_partitions(about: Callable[[Fields], str]) -> Words:
+    """What each partition says, behind its name."""
+
+    def words(fields: Fields, names: Names) -> Iterator[str]:
+        yield phrases.few(phrases.parts(fields.get("topics"), names, about))
+
+    return words
+
+
+def _about_each(field: str, about: Callable[[Fields], str]) -> Words:
+    """What each struct of a field says."""
+
+    def words(fields: Fields, names: Names) -> Iterator[str]:
+        yield phrases.few(about(each) for each in phrases.structs_in(fields.get(field)))
+
+    return words
+
+
+def _count_of(field: str, what: str) -> Words:
+    def words(fields: Fields, names: Names) -> Iterator[str]:
+        yield phrases.count(len(fields.get(field) or ()), what)
+
+    return words
+
+
 # Requests, in the order of their keys.
+
+
+def _listed_offset(partition: Fields) -> str:
+    timestamp = partition.get("timestamp")
+    return f" {_WHEN.get(timestamp, f'at {timestamp}')}"  # type: ignore[arg-type]  # a number
 
 
 def _produce(request: Fields, names: Names) -> Iterator[str]:
@@ -92,14 +132,6 @@ def _fetch(request: Fields, names: Names) -> Iterator[str]:
     if request.get("session_id"):
         yield f"session {request['session_id']}"
     yield "committed" if request.get("isolation_level") == 1 else ""
-
-
-def _list_offsets(request: Fields, names: Names) -> Iterator[str]:
-    def when(each: Fields) -> str:
-        timestamp = each.get("timestamp")
-        return f" {_WHEN.get(timestamp, f'at {timestamp}')}"  # type: ignore[arg-type]  # a number
-
-    yield phrases.few(phrases.parts(request.get("topics"), names, when))
 
 
 def _metadata(request: Fields, names: Names) -> Iterator[str]:
@@ -156,13 +188,6 @@ def _leave_group(request: Fields, names: Names) -> Iterator[str]:
     ) or phrases.member(request)
 
 
-def _names_of(field: str) -> Words:
-    def words(request: Fields, names: Names) -> Iterator[str]:
-        yield phrases.few(map(str, request.get(field) or ()))
-
-    return words
-
-
 def _api_versions(request: Fields, names: Names) -> Iterator[str]:
     yield str(request.get("client_software_name") or "")
     yield str(request.get("client_software_version") or "")
@@ -185,6 +210,12 @@ def _create_topics(request: Fields, names: Names) -> Iterator[str]:
     yield "validate only" if request.get("validate_only") else ""
 
 
+def _resource(resource: Fields) -> str:
+    kind = _RESOURCES.get(resource.get("resource_type") or 0, "resource")
+    settings = phrases.few(_settings(resource))
+    return f"{kind} {resource.get('resource_name')}".rstrip() + (f" {settings}" if settings else "")
+
+
 def _settings(fields: Fields) -> list[str]:
     return [
         f"{each.get('name')}={each.get('value')}"
@@ -199,29 +230,9 @@ def _delete_topics(request: Fields, names: Names) -> Iterator[str]:
     )
 
 
-def _create_partitions(request: Fields, names: Names) -> Iterator[str]:
-    yield phrases.few(
-        f"{each.get('name')} to {each.get('count')}"
-        for each in phrases.structs_in(request["topics"])
-    )
-
-
-def _delete_records(request: Fields, names: Names) -> Iterator[str]:
-    yield phrases.few(
-        phrases.parts(request.get("topics"), names, lambda each: f" before {each.get('offset')}")
-    )
-
-
 def _init_producer_id(request: Fields, names: Names) -> Iterator[str]:
     yield str(request.get("transactional_id") or "")
     yield phrases.producer(request)
-
-
-def _leader_epochs(request: Fields, names: Names) -> Iterator[str]:
-    epochs = phrases.parts(
-        request.get("topics"), names, lambda each: f" epoch {each.get('leader_epoch')}"
-    )
-    yield phrases.few(epochs)
 
 
 def _add_partitions(request: Fields, names: Names) -> Iterator[str]:
@@ -253,15 +264,6 @@ def _write_markers(request: Fields, names: Names) -> Iterator[str]:
         yield phrases.few(phrases.indexes(each.get("topics"), names, "partition_indexes"))
 
 
-def _configs(request: Fields, names: Names) -> Iterator[str]:
-    def about(each: Fields) -> str:
-        kind = _RESOURCES.get(each.get("resource_type") or 0, "resource")
-        settings = phrases.few(_settings(each))
-        return f"{kind} {each.get('resource_name')}".rstrip() + (f" {settings}" if settings else "")
-
-    yield phrases.few(about(each) for each in phrases.structs_in(request.get("resources")))
-
-
 def _sasl_handshake(request: Fields, names: Names) -> Iterator[str]:
     yield str(request.get("mechanism"))
 
@@ -276,6 +278,17 @@ def _consumer_heartbeat(request: Fields, names: Names) -> Iterator[str]:
 
 
 # Answers.
+
+
+def _offset(partition: Fields) -> str:
+    old = partition.get("old_style_offsets") or [partition.get("offset")]
+    return "" if partition.get("error_code") else f" {old[0]}"
+
+
+def _group(group: Fields) -> str:
+    members = group.get("members")
+    count = f" {phrases.count(len(members), 'member')}" if members is not None else ""
+    return f"{group.get('group_id')} {group.get('group_state') or ''}{count}".rstrip()
 
 
 def _produced(response: Fields, names: Names) -> Iterator[str]:
@@ -311,14 +324,6 @@ def _of_fetched(partition: Fields) -> str:
     aborted = len(partition.get("aborted_transactions") or ())
     text = f" {phrases.in_bytes(size)}" if size else ""
     return text + (f" {aborted} aborted" if aborted else "")
-
-
-def _offsets(response: Fields, names: Names) -> Iterator[str]:
-    def offset(each: Fields) -> str:
-        old = each.get("old_style_offsets") or [each.get("offset")]
-        return "" if each.get("error_code") else f" {old[0]}"
-
-    yield phrases.few(phrases.parts(response.get("topics"), names, offset))
 
 
 def _told_metadata(response: Fields, names: Names) -> Iterator[str]:
@@ -359,36 +364,8 @@ def _synced(response: Fields, names: Names) -> Iterator[str]:
     yield f"assignment of {phrases.in_bytes(size)}" if size else ""
 
 
-def _told_groups(response: Fields, names: Names) -> Iterator[str]:
-    def about(each: Fields) -> str:
-        members = each.get("members")
-        count = f" {phrases.count(len(members), 'member')}" if members is not None else ""
-        return f"{each.get('group_id')} {each.get('group_state') or ''}{count}".rstrip()
-
-    yield phrases.few(about(each) for each in phrases.structs_in(response.get("groups")))
-
-
-def _told_apis(response: Fields, names: Names) -> Iterator[str]:
-    yield phrases.count(len(response.get("api_keys") or ()), "API")
-
-
 def _initialized(response: Fields, names: Names) -> Iterator[str]:
     yield phrases.producer(response)
-
-
-def _low_watermarks(response: Fields, names: Names) -> Iterator[str]:
-    yield phrases.few(
-        phrases.parts(
-            response.get("topics"), names, lambda each: f" begins at {each.get('low_watermark')}"
-        )
-    )
-
-
-def _ends_of_epochs(response: Fields, names: Names) -> Iterator[str]:
-    def end(each: Fields) -> str:
-        return f" epoch {each.get('leader_epoch')} ends at {each.get('end_offset')}"
-
-    yield phrases.few(phrases.parts(response.get("topics"), names, end))
 
 
 def _told_configs(response: Fields, names: Names) -> Iterator[str]:
@@ -396,13 +373,6 @@ def _told_configs(response: Fields, names: Names) -> Iterator[str]:
         len(each.get("configs") or ()) for each in phrases.structs_in(response.get("results"))
     )
     yield phrases.count(count, "setting") if count else ""
-
-
-def _told_transactions(response: Fields, names: Names) -> Iterator[str]:
-    yield phrases.few(
-        f"{each.get('transactional_id')} {each.get('transaction_state')}"
-        for each in phrases.structs_in(response.get("transaction_states"))
-    )
 
 
 def _consumer_assignment(response: Fields, names: Names) -> Iterator[str]:
@@ -417,35 +387,46 @@ def _consumer_assignment(response: Fields, names: Names) -> Iterator[str]:
         )
 
 
-def _told_cluster(response: Fields, names: Names) -> Iterator[str]:
-    yield phrases.count(len(response.get("brokers") or ()), "broker")
-
-
+_TOLD_GROUPS: Final = _about_each("groups", _group)
+_TOLD_TRANSACTIONS: Final = _about_each(
+    "transaction_states",
+    lambda each: f"{each.get('transactional_id')} {each.get('transaction_state')}",
+)
+_CONFIGS: Final = _about_each("resources", _resource)
 _ASKED: Final[dict[str, Words]] = {
-    "Produce": _produce, "Fetch": _fetch, "ListOffsets": _list_offsets, "Metadata": _metadata,
+    "Produce": _produce, "Fetch": _fetch, "Metadata": _metadata,
+    "ListOffsets": _about_partitions(_listed_offset),
     "OffsetCommit": _offset_commit, "OffsetFetch": _offset_fetch,
     "FindCoordinator": _find_coordinator, "JoinGroup": _join_group, "Heartbeat": _of_generation,
     "LeaveGroup": _leave_group, "SyncGroup": _of_generation, "DescribeGroups": _names_of("groups"),
     "ListGroups": _names_of("states_filter"), "SaslHandshake": _sasl_handshake,
     "ApiVersions": _api_versions, "CreateTopics": _create_topics, "DeleteTopics": _delete_topics,
-    "DeleteRecords": _delete_records, "InitProducerId": _init_producer_id,
-    "OffsetForLeaderEpoch": _leader_epochs, "AddPartitionsToTxn": _add_partitions,
+    "DeleteRecords": _about_partitions(lambda each: f" before {each.get('offset')}"),
+    "OffsetForLeaderEpoch": _about_partitions(lambda each: f" epoch {each.get('leader_epoch')}"),
+    "InitProducerId": _init_producer_id, "AddPartitionsToTxn": _add_partitions,
     "AddOffsetsToTxn": _add_offsets, "EndTxn": _end_txn, "WriteTxnMarkers": _write_markers,
-    "TxnOffsetCommit": _offset_commit, "DescribeConfigs": _configs, "AlterConfigs": _configs,
-    "IncrementalAlterConfigs": _configs, "CreatePartitions": _create_partitions,
-    "DeleteGroups": _names_of("groups_names"),
+    "TxnOffsetCommit": _offset_commit, "DescribeConfigs": _CONFIGS, "AlterConfigs": _CONFIGS,
+    "CreatePartitions": _about_each(
+        "topics", lambda each: f"{each.get('name')} to {each.get('count')}"
+    ),
+    "IncrementalAlterConfigs": _CONFIGS, "DeleteGroups": _names_of("groups_names"),
     "DescribeTransactions": _names_of("transactional_ids"),
     "ConsumerGroupHeartbeat": _consumer_heartbeat,
     "ConsumerGroupDescribe": _names_of("group_ids"), **group_words.ASKED,
 }  # fmt: skip
 _GOT: Final[dict[str, Words]] = {
-    "Produce": _produced, "Fetch": _fetched, "ListOffsets": _offsets, "Metadata": _told_metadata,
+    "Produce": _produced, "Fetch": _fetched, "Metadata": _told_metadata,
+    "ListOffsets": _about_partitions(_offset),
     "OffsetFetch": _fetched_offsets, "FindCoordinator": _coordinators, "JoinGroup": _joined_group,
-    "SyncGroup": _synced, "DescribeGroups": _told_groups, "ListGroups": _told_groups,
-    "ApiVersions": _told_apis, "DeleteRecords": _low_watermarks, "InitProducerId": _initialized,
-    "OffsetForLeaderEpoch": _ends_of_epochs, "EndTxn": _initialized,
-    "DescribeConfigs": _told_configs, "DescribeTransactions": _told_transactions,
-    "ListTransactions": _told_transactions, "ConsumerGroupHeartbeat": _consumer_assignment,
-    "ConsumerGroupDescribe": _told_groups, "DescribeCluster": _told_cluster,
+    "SyncGroup": _synced, "DescribeGroups": _TOLD_GROUPS, "ListGroups": _TOLD_GROUPS,
+    "ApiVersions": _count_of("api_keys", "API"), "InitProducerId": _initialized,
+    "DeleteRecords": _about_partitions(lambda each: f" begins at {each.get('low_watermark')}"),
+    "OffsetForLeaderEpoch": _about_partitions(
+        lambda each: f" epoch {each.get('leader_epoch')} ends at {each.get('end_offset')}"
+    ),
+    "EndTxn": _initialized,
+    "DescribeConfigs": _told_configs, "DescribeTransactions": _TOLD_TRANSACTIONS,
+    "ListTransactions": _TOLD_TRANSACTIONS, "ConsumerGroupHeartbeat": _consumer_assignment,
+    "ConsumerGroupDescribe": _TOLD_GROUPS, "DescribeCluster": _count_of("brokers", "broker"),
     **group_words.GOT,
 }  # fmt: skip
