@@ -1,4 +1,4 @@
-"""Words for the APIs of share groups (KIP-932) and of Streams groups (KIP-1071)."""
+"""Words for the APIs of consumer, share and Streams groups (KIP-848, KIP-932, KIP-1071)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _heartbeat(request: Fields, names: Names) -> Iterator[str]:
     yield phrases.member(request)
     epoch = request.get("member_epoch")
     yield _LEAVING_EPOCHS.get(epoch, "") or ("joins" if epoch == 0 else f"epoch {epoch}")  # type: ignore[arg-type]  # a number
-    yield phrases.few(request.get("subscribed_topic_names") or ())
+    yield phrases.few(map(str, request.get("subscribed_topic_names") or ()))
+    yield str(request.get("subscribed_topic_regex") or "")
     topology = request.get("topology")
     if isinstance(topology, Mapping):
         count = len(topology.get("subtopologies") or ())
@@ -103,10 +104,13 @@ def _groups(request: Fields, names: Names) -> Iterator[str]:
     yield phrases.few(str(each) for each in request.get("group_ids") or ())
 
 
-def _told_groups(response: Fields, names: Names) -> Iterator[str]:
+def told_groups(response: Fields, names: Names) -> Iterator[str]:
+    """The groups of an answer that describes or lists them."""
+
     def about(each: Fields) -> str:
-        members = phrases.count(len(each.get("members") or ()), "member")
-        return f"{each.get('group_id')} {each.get('group_state') or ''} {members}"
+        members = each.get("members")
+        count = f" {phrases.count(len(members), 'member')}" if members is not None else ""
+        return f"{each.get('group_id')} {each.get('group_state') or ''}{count}".rstrip()
 
     yield phrases.few(map(about, phrases.structs_in(response.get("groups"))))
 
@@ -125,15 +129,6 @@ def _told_offsets(response: Fields, names: Names) -> Iterator[str]:
         yield phrases.few(phrases.parts(group.get("topics"), names, offset)) or "no offsets"
 
 
-def _alter(request: Fields, names: Names) -> Iterator[str]:
-    yield request.get("group_id") or ""
-    yield phrases.few(
-        phrases.parts(
-            request.get("topics"), names, lambda each: f" from {each.get('start_offset')}"
-        )
-    )
-
-
 def _delete(request: Fields, names: Names) -> Iterator[str]:
     yield request.get("group_id") or ""
     topics = phrases.structs_in(request.get("topics"))
@@ -150,16 +145,18 @@ def _state(request: Fields, names: Names) -> Iterator[str]:
 
 
 ASKED: Final[dict[str, Words]] = {
+    "ConsumerGroupHeartbeat": _heartbeat, "ConsumerGroupDescribe": _groups,
     "ShareGroupHeartbeat": _heartbeat, "ShareGroupDescribe": _groups,
     "ShareFetch": _share_session, "ShareAcknowledge": _share_session,
     "InitializeShareGroupState": _state, "ReadShareGroupState": _state,
     "WriteShareGroupState": _state, "DeleteShareGroupState": _state,
     "ReadShareGroupStateSummary": _state, "StreamsGroupHeartbeat": _heartbeat,
     "StreamsGroupDescribe": _groups, "DescribeShareGroupOffsets": _offsets_of,
-    "AlterShareGroupOffsets": _alter, "DeleteShareGroupOffsets": _delete,
+    "AlterShareGroupOffsets": _state, "DeleteShareGroupOffsets": _delete,
 }  # fmt: skip
 GOT: Final[dict[str, Words]] = {
-    "ShareGroupHeartbeat": _assignment, "ShareGroupDescribe": _told_groups,
+    "ConsumerGroupHeartbeat": _assignment, "ConsumerGroupDescribe": told_groups,
+    "ShareGroupHeartbeat": _assignment, "ShareGroupDescribe": told_groups,
     "ShareFetch": _acquired, "StreamsGroupHeartbeat": _tasks,
-    "StreamsGroupDescribe": _told_groups, "DescribeShareGroupOffsets": _told_offsets,
+    "StreamsGroupDescribe": told_groups, "DescribeShareGroupOffsets": _told_offsets,
 }  # fmt: skip

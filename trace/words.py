@@ -268,27 +268,12 @@ def _sasl_handshake(request: Fields, names: Names) -> Iterator[str]:
     yield str(request.get("mechanism"))
 
 
-def _consumer_heartbeat(request: Fields, names: Names) -> Iterator[str]:
-    yield request.get("group_id") or ""
-    yield phrases.member(request)
-    epoch = request.get("member_epoch")
-    yield {0: "joins", -1: "leaves", -2: "leaves for a while"}.get(epoch, f"epoch {epoch}")  # type: ignore[arg-type]  # a number
-    yield phrases.few(map(str, request.get("subscribed_topic_names") or ()))
-    yield str(request.get("subscribed_topic_regex") or "")
-
-
 # Answers.
 
 
 def _offset(partition: Fields) -> str:
     old = partition.get("old_style_offsets") or [partition.get("offset")]
     return "" if partition.get("error_code") else f" {old[0]}"
-
-
-def _group(group: Fields) -> str:
-    members = group.get("members")
-    count = f" {phrases.count(len(members), 'member')}" if members is not None else ""
-    return f"{group.get('group_id')} {group.get('group_state') or ''}{count}".rstrip()
 
 
 def _produced(response: Fields, names: Names) -> Iterator[str]:
@@ -375,19 +360,6 @@ def _told_configs(response: Fields, names: Names) -> Iterator[str]:
     yield phrases.count(count, "setting") if count else ""
 
 
-def _consumer_assignment(response: Fields, names: Names) -> Iterator[str]:
-    if response.get("error_code"):
-        return
-    yield f"epoch {response.get('member_epoch')}"
-    assignment = response.get("assignment")
-    if isinstance(assignment, Mapping):
-        yield (
-            phrases.few(phrases.indexes(assignment.get("topic_partitions"), names))
-            or "no partitions"
-        )
-
-
-_TOLD_GROUPS: Final = _about_each("groups", _group)
 _TOLD_TRANSACTIONS: Final = _about_each(
     "transaction_states",
     lambda each: f"{each.get('transactional_id')} {each.get('transaction_state')}",
@@ -411,14 +383,14 @@ _ASKED: Final[dict[str, Words]] = {
     ),
     "IncrementalAlterConfigs": _CONFIGS, "DeleteGroups": _names_of("groups_names"),
     "DescribeTransactions": _names_of("transactional_ids"),
-    "ConsumerGroupHeartbeat": _consumer_heartbeat,
-    "ConsumerGroupDescribe": _names_of("group_ids"), **group_words.ASKED,
+    **group_words.ASKED,
 }  # fmt: skip
 _GOT: Final[dict[str, Words]] = {
     "Produce": _produced, "Fetch": _fetched, "Metadata": _told_metadata,
     "ListOffsets": _about_partitions(_offset),
     "OffsetFetch": _fetched_offsets, "FindCoordinator": _coordinators, "JoinGroup": _joined_group,
-    "SyncGroup": _synced, "DescribeGroups": _TOLD_GROUPS, "ListGroups": _TOLD_GROUPS,
+    "SyncGroup": _synced,
+    "DescribeGroups": group_words.told_groups, "ListGroups": group_words.told_groups,
     "ApiVersions": _count_of("api_keys", "API"), "InitProducerId": _initialized,
     "DeleteRecords": _about_partitions(lambda each: f" begins at {each.get('low_watermark')}"),
     "OffsetForLeaderEpoch": _about_partitions(
@@ -426,7 +398,6 @@ _GOT: Final[dict[str, Words]] = {
     ),
     "EndTxn": _initialized,
     "DescribeConfigs": _told_configs, "DescribeTransactions": _TOLD_TRANSACTIONS,
-    "ListTransactions": _TOLD_TRANSACTIONS, "ConsumerGroupHeartbeat": _consumer_assignment,
-    "ConsumerGroupDescribe": _TOLD_GROUPS, "DescribeCluster": _count_of("brokers", "broker"),
+    "ListTransactions": _TOLD_TRANSACTIONS, "DescribeCluster": _count_of("brokers", "broker"),
     **group_words.GOT,
 }  # fmt: skip

@@ -8,12 +8,35 @@ from typing import Final
 
 from ...client.admin.groups import delete_group
 from ...client.cluster_client import Client, ErrorAnswer
-from ..options import WrongOptions, has
+from ..options import Options, WrongOptions, has
 from ..session import Failure, failure_of, properties_in
 from ..texts import line
 
 ALL: Final = ""
 """The value of --state without a text."""
+
+
+def add_reset_options(
+    made: Options, effect: str, *, is_share: bool = False, dry_run: str = ""
+) -> None:
+    """Add the options that say how --reset-offsets resets.
+
+    Args:
+        effect: what --execute does.
+        is_share: without those that share groups have not.
+        dry_run: more about --dry-run.
+    """
+    made.flag("--execute", f"with --reset-offsets: {effect}")
+    made.flag("--dry-run", f"with --reset-offsets: print them only{dry_run}")
+    made.flag("--export", "with --reset-offsets: print CSV")
+    for name in ("to-earliest", "to-latest", "to-current"):
+        made.flag(f"--{name}", "reset to this offset")
+    made.value("--to-offset", "reset to an offset", number=True)
+    made.value("--to-datetime", "reset to the time YYYY-MM-DDThh:mm:ss.sss")
+    if not is_share:
+        made.value("--by-duration", "reset to so long ago, as P1DT2H3M4S")
+        made.value("--shift-by", "reset by a number of records, back if negative", number=True)
+    made.value("--from-file", "reset to the offsets in a CSV file")
 
 
 def settings_of(given: argparse.Namespace) -> dict[str, str]:

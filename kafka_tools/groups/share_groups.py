@@ -18,6 +18,7 @@ from ..tool import Tool
 from . import share_group_tables as tables
 from .group_options import (
     ALL,
+    add_reset_options,
     bracketed,
     check_available,
     check_describe,
@@ -89,14 +90,7 @@ def options() -> Options:
     made.value("--state", "states with commas", nargs="?", const=ALL)
     made.flag("--verbose", "with --describe: further columns")
     made.value("--timeout", "milliseconds to wait for a broker", number=True, default=_TIMEOUT_MS)
-    made.flag("--execute", "with --reset-offsets: set them")
-    made.flag("--dry-run", "with --reset-offsets: print them only")
-    made.flag("--export", "with --reset-offsets: print CSV")
-    for name in ("to-earliest", "to-latest", "to-current"):
-        made.flag(f"--{name}", "reset to this offset")
-    made.value("--to-offset", "reset to an offset", number=True)
-    made.value("--to-datetime", "reset to the time YYYY-MM-DDThh:mm:ss.sss")
-    made.value("--from-file", "reset to the offsets in a CSV file")
+    add_reset_options(made, "set them", is_share=True)
     return made
 
 

@@ -21,6 +21,7 @@ from ..tool import Tool
 from . import streams_group_tables as tables
 from .group_options import (
     ALL,
+    add_reset_options,
     bracketed,
     check_available,
     check_describe,
@@ -92,16 +93,7 @@ def options() -> Options:
     made.value("--state", "states with commas", nargs="?", const=ALL)
     made.flag("--verbose", "with --describe: further columns")
     made.value("--timeout", "milliseconds to wait for a broker", number=True, default=_TIMEOUT_MS)
-    made.flag("--execute", "with --reset-offsets: commit them")
-    made.flag("--dry-run", "with --reset-offsets: print them only")
-    made.flag("--export", "with --reset-offsets: print CSV")
-    for name in ("to-earliest", "to-latest", "to-current"):
-        made.flag(f"--{name}", "reset to this offset")
-    made.value("--to-offset", "reset to an offset", number=True)
-    made.value("--to-datetime", "reset to the time YYYY-MM-DDThh:mm:ss.sss")
-    made.value("--by-duration", "reset to so long ago, as P1DT2H3M4S")
-    made.value("--shift-by", "reset by a number of records, back if negative", number=True)
-    made.value("--from-file", "reset to the offsets in a CSV file")
+    add_reset_options(made, "commit them")
     made.values("--delete-internal-topic", "with --reset-offsets: delete this topic too")
     made.flag("--delete-all-internal-topics", "with --reset-offsets or --delete: delete them too")
     return made
