@@ -7,7 +7,7 @@ assigns. Requests of the classic protocol are refused unless a kind serves them.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ..protocol.errors import Code, Refused
 from .group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .group_waits import GroupWaits
 
 
+Group = TypeVar("Group", bound="ModernGroup")
+Record = TypeVar("Record", contravariant=True)
+
+
 class ModernGroup(Protocol):
     """A group of one of these kinds."""
 
@@ -32,24 +36,23 @@ class ModernGroup(Protocol):
     def state(self) -> Enum: ...
     @property
     def members(self) -> Mapping[str, object]: ...
-    def removal(self) -> Sequence[Any]:  # Any: the records of its kind
+    def removal(self) -> Sequence[GroupRecord]:
         """Tombstones for the whole group."""
 
 
-class ModernGroups(Protocol):
+class ModernGroups(Protocol[Group, Record]):
     """The state machine of the groups of one kind."""
 
-    # Any: the groups and the records of its kind.
     @property
-    def groups(self) -> Mapping[str, Any]: ...
-    def replay(self, record: Any) -> None: ...
+    def groups(self) -> Mapping[str, Group]: ...
+    def replay(self, record: Record) -> None: ...
     def forget(self, group_id: str) -> None: ...
     def next_deadline(self) -> int | None: ...
     def tick(self, now: Moment) -> Generator[Outcome[None]]: ...
-    def waits_of(self, group: Any) -> GroupWaits: ...
+    def waits_of(self, group: Group) -> GroupWaits: ...
 
 
-class ModernKind(GroupKind):
+class ModernKind(GroupKind, Generic[Group, Record]):
     """The groups of one of these kinds in one partition of `__consumer_offsets`.
 
     Args:
@@ -57,9 +60,9 @@ class ModernKind(GroupKind):
         classic: the classic groups of the same partition.
     """
 
-    groups: Mapping[str, ModernGroup]
+    groups: Mapping[str, Group]
 
-    def __init__(self, groups: ModernGroups, classic: ClassicGroups) -> None:
+    def __init__(self, groups: ModernGroups[Group, Record], classic: ClassicGroups) -> None:
         self.groups = groups.groups
         self._machine = groups
         self._classic = classic
@@ -121,7 +124,7 @@ class ModernKind(GroupKind):
 
     # ---- the log and time
 
-    def replay(self, record: Any) -> None:  # Any: of the kind's own records
+    def replay(self, record: Record) -> None:
         self._machine.replay(record)
 
     def forget(self, group_id: str) -> None:

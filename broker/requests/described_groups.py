@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import UUID
 
 from ...protocol.errors import Code, Refused
@@ -24,41 +24,50 @@ if TYPE_CHECKING:
     )
 
 
+Described = TypeVar("Described")
+"""A described group in the answer of one of the APIs."""
+
+
 async def describe_each(
     node: Node,
     context: Context,
     request: DescribeRequest,
     check_enabled: Callable[[Node], None],
-    describe: Callable[[Node, Context, str], Awaitable[Any]],
-) -> list[Any]:
+    describe: Callable[[Node, Context, str], Awaitable[Described]],
+) -> list[Described]:
     """Describe the groups of a request, in its order.
 
     Args:
         check_enabled: raises Refused if the broker has no groups of this kind.
         describe: describes a group; raises Refused, which becomes its answer.
     """
-    groups: list[Any] = []  # Any: each API has a type of its own
+    groups: list[Described] = []
     async for group_id in context.turns.each(request.group_ids):
         try:
             check_enabled(node)
             must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
             answer = await describe(node, context, group_id)
         except Refused as refused:
-            answer = {
-                "group_id": group_id,
-                "error_code": refused.code,
-                "error_message": refused.why or None,
-                "group_state": "",
-                "group_epoch": 0,
-                "assignment_epoch": 0,
-                "assignor_name": "",
-                "members": [],
-            }
+            answer = cast("Described", _refusal(group_id, refused))
         else:
             if request.include_authorized_operations:
-                answer["authorized_operations"] = operation_bits(node, context, group_id)
+                bits = operation_bits(node, context, group_id)
+                cast("dict[str, object]", answer)["authorized_operations"] = bits
         groups.append(answer)
     return groups
+
+
+def _refusal(group_id: str, refused: Refused) -> dict[str, object]:
+    return {
+        "group_id": group_id,
+        "error_code": refused.code,
+        "error_message": refused.why or None,
+        "group_state": "",
+        "group_epoch": 0,
+        "assignment_epoch": 0,
+        "assignor_name": "",
+        "members": [],
+    }
 
 
 def named_partitions(

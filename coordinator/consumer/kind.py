@@ -7,7 +7,7 @@ JoinGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Code, Refused
@@ -28,6 +28,7 @@ from .classic_members import ClassicMembers
 from .group import ConsumerGroup
 from .groups import ConsumerGroups, ConsumerSetup
 from .member import ConsumerMember
+from .records import ConsumerRecord
 from .requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def make_kind(
     return ConsumerKind(groups, classic)
 
 
-class ConsumerKind(ModernKind):
+class ConsumerKind(ModernKind[ConsumerGroup, ConsumerRecord]):
     """The consumer groups of one partition of `__consumer_offsets`.
 
     Args:
@@ -56,7 +57,6 @@ class ConsumerKind(ModernKind):
     """
 
     name = CONSUMER
-    groups: Mapping[str, ConsumerGroup]
 
     def __init__(self, groups: ConsumerGroups, classic: ClassicGroups) -> None:
         super().__init__(groups, classic)

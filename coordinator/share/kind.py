@@ -6,7 +6,7 @@ protocol are refused, as Kafka refuses them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 from uuid import UUID
 
@@ -54,7 +54,7 @@ def make_kind(
     return ShareKind(ShareGroups(setup or ShareSetup()), classic)
 
 
-class ShareKind(ModernKind):
+class ShareKind(ModernKind[ShareGroup, ShareRecord]):
     """The share groups of one partition of `__consumer_offsets`.
 
     Args:
@@ -64,7 +64,6 @@ class ShareKind(ModernKind):
 
     name = SHARE
     is_removed_when_empty = False
-    groups: Mapping[str, ShareGroup]
 
     def __init__(self, groups: ShareGroups, classic: ClassicGroups) -> None:
         super().__init__(groups, classic)

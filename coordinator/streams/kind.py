@@ -6,7 +6,7 @@ group when a member joins by JoinGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Code, Refused
@@ -18,6 +18,7 @@ from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .group import StreamsGroup
 from .groups import StreamsGroups, StreamsSetup
+from .records import StreamsRecord
 from .requests import DescribedStreamsGroup, HeartbeatReply, HeartbeatRequest
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def make_kind(
     return StreamsKind(StreamsGroups(setup or StreamsSetup()), classic)
 
 
-class StreamsKind(ModernKind):
+class StreamsKind(ModernKind[StreamsGroup, StreamsRecord]):
     """The streams groups of one partition of `__consumer_offsets`.
 
     Args:
@@ -42,7 +43,6 @@ class StreamsKind(ModernKind):
     """
 
     name = STREAMS
-    groups: Mapping[str, StreamsGroup]
 
     def __init__(self, groups: StreamsGroups, classic: ClassicGroups) -> None:
         super().__init__(groups, classic)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -30,26 +31,23 @@ BOTH = [("orders", 0), ("orders", 1)]
 AT_ONCE = WorkLimits(marker_retry_ms=0, marker_retry_max_ms=0)
 
 
-def on_a_node(
-    directory: Path, talk: Callable[[Node], Awaitable[None]], limits: WorkLimits = AT_ONCE
-) -> None:
-    """Start a node, talk to it, and kill it."""
-    config = BrokerConfig.from_settings(
-        {
-            "transaction.state.log.num.partitions": "1",
-            "offsets.topic.num.partitions": "1",
-        }
-    )
+@asynccontextmanager
+async def running_node(directory: Path, limits: WorkLimits = AT_ONCE) -> AsyncIterator[Node]:
+    """A node, which is killed at the end."""
+    settings = {"transaction.state.log.num.partitions": "1", "offsets.topic.num.partitions": "1"}
+    config = BrokerConfig.from_settings(settings)
+    node = Node(config, directory, StillClock(), limits=limits)
+    node.start([Listener("PLAINTEXT", "localhost", 9092)])
+    try:
+        yield node
+    finally:
+        node.close(clean=False)
 
-    async def run() -> None:
-        node = Node(config, directory, StillClock(), limits=limits)
-        node.start([Listener("PLAINTEXT", "localhost", 9092)])
-        try:
-            await talk(node)
-        finally:
-            node.close(clean=False)
 
-    asyncio.run(run())
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Node]:
+    async with running_node(tmp_path) as started:
+        yield started
 
 
 def prepare(node: Node, *, writes: bool = True) -> Producer:
@@ -116,51 +114,45 @@ async def turns_of_the_loop() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_markers_are_written_before_the_answer(tmp_path: Path, commit: bool) -> None:
-    async def talk(node: Node) -> None:
-        producer = prepare(node)
-        waiting = node.fetch_waits.wait(BOTH[:1])
-        end(node, producer, commit=commit)
-        assert known(node).state is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
-        for place in BOTH:
-            log = node.open_log_of(*place)
-            assert log is not None
-            assert markers_of(node, place) == [(commit, 1)]
-            assert log.last_stable_offset == log.log_end_offset == 2
-        assert waiting.done(), "who waits for committed records looks again"
-
-    on_a_node(tmp_path, talk)
+async def test_markers_are_written_before_the_answer(node: Node, commit: bool) -> None:
+    producer = prepare(node)
+    waiting = node.fetch_waits.wait(BOTH[:1])
+    end(node, producer, commit=commit)
+    assert known(node).state is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
+    for place in BOTH:
+        log = node.open_log_of(*place)
+        assert log is not None
+        assert markers_of(node, place) == [(commit, 1)]
+        assert log.last_stable_offset == log.log_end_offset == 2
+    assert waiting.done(), "who waits for committed records looks again"
 
 
-def test_only_markers_that_failed_are_retried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_only_markers_that_failed_are_retried(
+    node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def talk(node: Node) -> None:
-        producer = prepare(node)
-        with broken_markers(monkeypatch, BOTH[1]):
-            end(node, producer)
-            await turns_of_the_loop()
-            assert known(node).state is State.PREPARE_COMMIT
-            with pytest.raises(Refused, match="CONCURRENT_TRANSACTIONS"):
-                join(node, known(node).producer, BOTH)
+    producer = prepare(node)
+    with broken_markers(monkeypatch, BOTH[1]):
+        end(node, producer)
         await turns_of_the_loop()
-        assert known(node).state is State.COMPLETE_COMMIT
-        assert [markers_of(node, place) for place in BOTH] == [[(True, 1)], [(True, 1)]]
-
-    on_a_node(tmp_path, talk)
+        assert known(node).state is State.PREPARE_COMMIT
+        with pytest.raises(Refused, match="CONCURRENT_TRANSACTIONS"):
+            join(node, known(node).producer, BOTH)
+    await turns_of_the_loop()
+    assert known(node).state is State.COMPLETE_COMMIT
+    assert [markers_of(node, place) for place in BOTH] == [[(True, 1)], [(True, 1)]]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_markers_that_failed_before_a_crash_are_written_after_it(
+async def test_markers_that_failed_before_a_crash_are_written_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
     limits = AT_ONCE if at_once else AT_ONCE._replace(load_at_once_bytes=0)
 
-    async def before(node: Node) -> None:
-        end(node, prepare(node), commit=False)
-        assert known(node).state is State.PREPARE_ABORT
-
-    async def after(node: Node) -> None:
+    with broken_markers(monkeypatch, BOTH[1]):
+        async with running_node(tmp_path, limits) as node:
+            end(node, prepare(node), commit=False)
+            assert known(node).state is State.PREPARE_ABORT
+    async with running_node(tmp_path, limits) as node:
         if not at_once:
             with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
                 known(node)
@@ -169,109 +161,88 @@ def test_markers_that_failed_before_a_crash_are_written_after_it(
         assert markers_of(node, BOTH[1]) == [(False, 1)]
         assert set(markers_of(node, BOTH[0])) == {(False, 1)}
 
-    with broken_markers(monkeypatch, BOTH[1]):
-        on_a_node(tmp_path, before, limits)
-    on_a_node(tmp_path, after, limits)
 
+async def test_an_open_transaction_stays_open_through_a_crash(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
+        producer = prepare(node)
 
-def test_an_open_transaction_stays_open_through_a_crash(tmp_path: Path) -> None:
-    producers = []
-
-    async def before(node: Node) -> None:
-        producers.append(prepare(node))
-
-    async def after(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         assert known(node).state is State.ONGOING
-        end(node, producers[0])
+        end(node, producer)
         assert [markers_of(node, place) for place in BOTH] == [[(True, 1)], [(True, 1)]]
 
-    on_a_node(tmp_path, before)
-    on_a_node(tmp_path, after)
+
+async def test_a_topic_that_is_gone_gets_no_marker(node: Node) -> None:
+    producer = prepare(node)
+    node.controller.delete_topic("orders")
+    end(node, producer)
+    assert known(node).state is State.COMPLETE_COMMIT
 
 
-def test_a_topic_that_is_gone_gets_no_marker(tmp_path: Path) -> None:
-    async def talk(node: Node) -> None:
-        producer = prepare(node)
-        node.controller.delete_topic("orders")
-        end(node, producer)
-        assert known(node).state is State.COMPLETE_COMMIT
-
-    on_a_node(tmp_path, talk)
-
-
-def test_a_completion_that_the_log_refuses_is_retried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_completion_that_the_log_refuses_is_retried(
+    node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     working = Transactions.markers_written
 
     def refused(self: Transactions, prepared: Transaction, *, now_ms: int) -> Outcome[None]:
         raise Refused(Code.KAFKA_STORAGE_ERROR)
 
-    async def talk(node: Node) -> None:
-        producer = prepare(node)
-        monkeypatch.setattr(Transactions, "markers_written", refused)
-        end(node, producer)
-        assert known(node).state is State.PREPARE_COMMIT
-        monkeypatch.setattr(Transactions, "markers_written", working)
-        await turns_of_the_loop()
-        assert known(node).state is State.COMPLETE_COMMIT
-        assert markers_of(node, BOTH[0]) == [(True, 1)]
-
-    on_a_node(tmp_path, talk)
+    producer = prepare(node)
+    monkeypatch.setattr(Transactions, "markers_written", refused)
+    end(node, producer)
+    assert known(node).state is State.PREPARE_COMMIT
+    monkeypatch.setattr(Transactions, "markers_written", working)
+    await turns_of_the_loop()
+    assert known(node).state is State.COMPLETE_COMMIT
+    assert markers_of(node, BOTH[0]) == [(True, 1)]
 
 
-def test_unloading_a_coordinator_ends_its_retries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_unloading_a_coordinator_ends_its_retries(
+    node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def talk(node: Node) -> None:
-        producer = prepare(node)
-        with broken_markers(monkeypatch, BOTH[1]):
-            end(node, producer)
-        node.transactions.unload()
-        await turns_of_the_loop()
-        assert markers_of(node, BOTH[0]) == [(True, 1)]
-        assert markers_of(node, BOTH[1]) == [], "its partition would take it again"
-
-    on_a_node(tmp_path, talk)
-
-
-def test_a_marker_settles_the_offsets_of_a_group(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def talk(node: Node) -> None:
-        producer = prepare(node, writes=False)
-        node.controller.create_internal_topic(CONSUMER_OFFSETS)
-        join(node, producer, [(CONSUMER_OFFSETS, 0)])
-        settled = []
-        machine = node.groups.shard_at(0).machine
-        replay = machine.replay_marker
-
-        def replay_marker(producer: Producer, *, commit: bool) -> None:
-            settled.append((producer, commit))
-            replay(producer, commit=commit)
-
-        monkeypatch.setattr(type(machine), "replay_marker", staticmethod(replay_marker))
+    producer = prepare(node)
+    with broken_markers(monkeypatch, BOTH[1]):
         end(node, producer)
-        assert settled == [(Producer(producer.producer_id, 1), True)]
-        assert markers_of(node, (CONSUMER_OFFSETS, 0)) == [(True, 1)]
+    node.transactions.unload()
+    await turns_of_the_loop()
+    assert markers_of(node, BOTH[0]) == [(True, 1)]
+    assert markers_of(node, BOTH[1]) == [], "its partition would take it again"
 
-    on_a_node(tmp_path, talk)
+
+async def test_a_marker_settles_the_offsets_of_a_group(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = prepare(node, writes=False)
+    node.controller.create_internal_topic(CONSUMER_OFFSETS)
+    join(node, producer, [(CONSUMER_OFFSETS, 0)])
+    settled = []
+    machine = node.groups.shard_at(0).machine
+    replay = machine.replay_marker
+
+    def replay_marker(producer: Producer, *, commit: bool) -> None:
+        settled.append((producer, commit))
+        replay(producer, commit=commit)
+
+    monkeypatch.setattr(type(machine), "replay_marker", staticmethod(replay_marker))
+    end(node, producer)
+    assert settled == [(Producer(producer.producer_id, 1), True)]
+    assert markers_of(node, (CONSUMER_OFFSETS, 0)) == [(True, 1)]
 
 
-def test_a_log_that_cannot_be_opened_gets_its_marker_when_it_can_be(
+async def test_a_log_that_cannot_be_opened_gets_its_marker_when_it_can_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is there, and its records are undecided: that is no topic that was deleted."""
 
-    async def before(node: Node) -> None:
-        producers.append(prepare(node))
+    async with running_node(tmp_path) as node:
+        producer = prepare(node)
 
-    async def after(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.log_directory.failed[BOTH[1]] = "too many open files"
         closed = node.log_directory._logs.pop(BOTH[1])
         with monkeypatch.context() as patch:
             patch.setattr(node.controller.topic_logs, "open_of", lambda topic: None)
-            end(node, producers[0])
+            end(node, producer)
             await turns_of_the_loop()
             assert known(node).state is State.PREPARE_COMMIT
             assert len(node.marker_channel.destinations[node.node_id]) == 1
@@ -281,16 +252,9 @@ def test_a_log_that_cannot_be_opened_gets_its_marker_when_it_can_be(
         assert known(node).state is State.COMPLETE_COMMIT
         assert markers_of(node, BOTH[1]) == [(True, 1)]
 
-    producers: list[Producer] = []
-    on_a_node(tmp_path, before)
-    on_a_node(tmp_path, after)
-
 
 @pytest.mark.parametrize("place", [("nowhere", 0), ("orders", 2)])
-def test_a_marker_needs_a_partition(tmp_path: Path, place: tuple[str, int]) -> None:
-    async def talk(node: Node) -> None:
-        prepare(node)
-        with pytest.raises(Refused, match="UNKNOWN_TOPIC_OR_PARTITION"):
-            markers.append(node, place, Producer(1, 0), commit=True, coordinator_epoch=0)
-
-    on_a_node(tmp_path, talk)
+async def test_a_marker_needs_a_partition(node: Node, place: tuple[str, int]) -> None:
+    prepare(node)
+    with pytest.raises(Refused, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        markers.append(node, place, Producer(1, 0), commit=True, coordinator_epoch=0)
