@@ -254,12 +254,12 @@ class Transactions:
         check_owner(known, producer)
         check_not_prepared(known)
         if known.state is ONGOING:
-            if known.is_kept:
+            if known.next_producer_epoch == NO_EPOCH:
+                prepared = known.prepared(commit=commit, now_ms=now_ms)
+            else:  # it was kept
                 prepared = known.prepared_of_kept(
                     producer, commit=commit, client_version=ADDS_EXPLICITLY, now_ms=now_ms
                 )
-            else:
-                prepared = known.prepared(commit=commit, now_ms=now_ms)
             return Outcome(producer, (prepared,), self._markers(prepared))
         match known.state, commit:
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):

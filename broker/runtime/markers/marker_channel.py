@@ -465,23 +465,19 @@ class MarkerChannel:
                 self._flushes.when_flushed(log, partial(self._flushed, ending))
                 return
             ending.logs.pop()
-        self._complete(ending)
+        try:
+            ending.shard.run_now(_complete, ending.effect.transaction)
+        except Refused as refused:
+            if refused.code != Code.NOT_COORDINATOR:  # else its new coordinator continues
+                self._complete_later(ending)
+                return
+        self._forget(ending)
 
     def _flushed(self, ending: Ending, refused: Refused | None = None) -> None:
         if refused is None:
             self._complete_if_written(ending)
         else:
             self._complete_later(ending)
-
-    def _complete(self, ending: Ending) -> None:
-        prepared = ending.effect.transaction
-        try:
-            ending.shard.run_now(_complete, prepared)
-        except Refused as refused:
-            if refused.code != Code.NOT_COORDINATOR:  # else its new coordinator continues
-                self._complete_later(ending)
-                return
-        self._forget(ending)
 
     def _forget(self, ending: Ending) -> None:
         transactional_id = ending.effect.transaction.transactional_id

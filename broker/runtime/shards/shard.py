@@ -138,7 +138,7 @@ class Shard(Generic[M]):
         self._timer_deadline_ms: int | None = None
         self._was_tick_refused = False
         self._ticks = False
-        self._commits = False
+        self._committing: Moment | None = None  # the time of the decision that is carried out now
         self.failing_timer: Refused | None = None
         self._was_too_large = False  # a decision that is due now
         self._state = State.OPEN
@@ -183,8 +183,8 @@ class Shard(Generic[M]):
         """
         if self._state is not _OPEN or self.log.leader_epoch != self.leader_epoch:
             self._check_open()
-        clock = self._clock
-        now = Moment(clock.now_ms(), clock.monotonic_ms())
+        clock, outer = self._clock, self._committing
+        now = outer or Moment(clock.now_ms(), clock.monotonic_ms())
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
             self.tick()  # due timers come first, however late the event loop is
@@ -193,14 +193,14 @@ class Shard(Generic[M]):
         except Refused as refused:
             self._tell_refusal(refused)
             raise
-        is_nested, self._commits = self._commits, True
+        self._committing = now
         try:
             if outcome.records or outcome.effects:
                 return self._commit(outcome, now.wall_ms)
             return outcome.reply  # as for most heartbeats
         finally:
-            self._commits = is_nested
-            if not is_nested:
+            self._committing = outer
+            if outer is None:
                 self._set_timer(now)
 
     async def run_parked(
