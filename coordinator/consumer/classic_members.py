@@ -90,7 +90,7 @@ class ClassicMembers:
         """
         old, new = members
         bump = self._steps.subscribe(group, old, new, turn)
-        if bump or self._steps.is_stale(group):
+        if bump or group.is_stale(self._topics.version):
             self._steps.refresh_metadata(group, members, turn, bump=bump)
         if not bump:
             target = (group.target_epoch, group.target_of(new))

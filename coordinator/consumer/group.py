@@ -153,6 +153,26 @@ class ConsumerGroup:
             for index in indexes
         )
 
+    def is_stale(self, topics_version: int) -> bool:
+        """Whether topics may have changed since `metadata_hash` was compared."""
+        checked = self.checked
+        return checked is None or checked[0] != topics_version or self.epoch < checked[1]
+
+    def is_settled(self, member: ConsumerMember, topics_version: int) -> bool:
+        """Whether a heartbeat that changes nothing of a member needs no step.
+
+        It needs none if the target is of the group's epoch and of the current topics, the member
+        has all of it, and no regular expression or assignor makes the group look again.
+        """
+        return (
+            self.epoch <= self.target_epoch
+            and member.is_reconciled_to(self.target_epoch)
+            and member.member_id in self.members
+            and not self.regexes
+            and len(self._assignors) <= 1
+            and not self.is_stale(topics_version)
+        )
+
     @property
     def has_many_assignors(self) -> bool:
         """Whether members name different assignors."""

@@ -137,7 +137,7 @@ class ConsumerGroups:
             old = group.check_member(request.member_id, request.instance_id)
             check_epoch(old, request.member_epoch, request.owned)
         new = _updated(old, request)
-        if new is not old or not self.steps.is_settled(group, old):
+        if new is not old or not group.is_settled(old, self._topics.version):
             new = self._advance(group, old, new, request, turn)
         limits = self._limits_of(group.group_id)
         due_ms = turn.now_ms + limits.session_timeout_ms

@@ -206,26 +206,6 @@ class Steps:
 
     # ---- its assignment
 
-    def is_settled(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
-        """Whether a heartbeat that changes nothing of a member of the group needs no step.
-
-        It needs none if the target is of the group's epoch and of the current topics, the member
-        has all of it, and no regular expression or assignor makes the group look again.
-        """
-        return (
-            group.epoch <= group.target_epoch
-            and member.is_reconciled_to(group.target_epoch)
-            and member.member_id in group.members
-            and not group.regexes
-            and not group.has_many_assignors
-            and not self.is_stale(group)
-        )
-
-    def is_stale(self, group: ConsumerGroup) -> bool:
-        """Whether topics may have changed since `metadata_hash` was compared."""
-        checked = group.checked
-        return checked is None or checked[0] != self.topics.version or group.epoch < checked[1]
-
     def advance(
         self,
         group: ConsumerGroup,
@@ -245,7 +225,7 @@ class Steps:
         """
         old, new = members
         epoch = group.epoch
-        if bump or self.is_stale(group):
+        if bump or group.is_stale(self.topics.version):
             epoch = self.refresh_metadata(group, members, turn, bump=bump)
         if epoch <= group.target_epoch or self._must_wait(group, turn.now.wall_ms):
             return group.target_epoch, group.target_of(new)

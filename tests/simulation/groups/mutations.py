@@ -170,12 +170,12 @@ def _a_session_ends_once() -> list[Patch]:
 
 @_bug(within=50)
 def _changes_of_topics_are_not_seen() -> list[Patch]:
-    right = Steps.is_stale
+    right = ConsumerGroup.is_stale
 
-    def is_stale(self: Steps, group: ConsumerGroup) -> bool:
-        return right(self, group) and group.checked is None and group.epoch == 0
+    def is_stale(self: ConsumerGroup, topics_version: int) -> bool:
+        return right(self, topics_version) and self.checked is None and self.epoch == 0
 
-    return [(Steps, "is_stale", is_stale)]
+    return [(ConsumerGroup, "is_stale", is_stale)]
 
 
 @_bug(within=50)
