@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ..coordinator.outcome import Effect
     from ..coordinator.share_state.coordinator import ShareStates
     from ..coordinator.transactions.coordinator import Transactions
-    from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
     from .runtime.controller.creation_errors import CreationErrors
     from .runtime.controller.delegation_tokens import DelegationTokenExpiry, DelegationTokenSecrets
@@ -461,15 +460,11 @@ class Node:
             self._share_partitions.topic_deleted(topic.topic_id)
 
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
-        from ..coordinator.transactions.records import encode
+        from ..coordinator.transactions.records import FEATURE, Encoder
         from .runtime.shards.append_errors import of_transactions
         from .runtime.shards.shard import Shard
 
-        features = self.catalog.features  # the level of transaction.version may change (KIP-890)
-
-        def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
-            return encode(record, features.get("transaction.version", 0))
-
+        features = self.catalog.features
         log = self._internal_log(TRANSACTION_STATE, partition)
         variants = self.cluster.variants
         machine = variants.transactions()(
@@ -477,7 +472,7 @@ class Node:
             transaction_max_timeout_ms=self.config["transaction.max.timeout.ms"],
             transactional_id_expiration_ms=self.config["transactional.id.expiration.ms"],
             coordinator_epoch=log.leader_epoch,
-            transaction_version=lambda: features.get("transaction.version", 0),
+            transaction_version=lambda: features.get(FEATURE, 0),
             timeout_check_interval_ms=self._check_interval_ms(
                 "transaction.abort.timed.out.transaction.cleanup.interval.ms"
             ),
@@ -486,7 +481,8 @@ class Node:
             ),
         )
         return Shard(
-            log, machine, (encode_now, variants.decode_transaction()), self._shard_services,
+            log, machine, (Encoder(features).encode, variants.decode_transaction()),
+            self._shard_services,
             carry_out=self.marker_channel.write, code_for_clients=of_transactions,
         )  # fmt: skip
 

@@ -8,6 +8,7 @@ NextProducerEpoch is written for a kept transaction (KIP-939), which Kafka 4.1 d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ...protocol.api_types.records import TransactionLogValue
 
 _KEY_VERSION: Final = (0).to_bytes(2, "big")
+FEATURE: Final = "transaction.version"
 TAGGED_VERSION: Final = 1
 """The version of a value that can hold what came after Kafka 0.11 (KIP-890)."""
 
@@ -52,43 +54,55 @@ _TAGGED_SHORT: Final = Struct(">BBh")
 _CLIENT_VERSION_ALONE: Final = (b"\x00", *(b"\x01" + _TAGGED_SHORT.pack(2, 2, n) for n in (1, 2)))
 
 
-def encode(
-    record: TransactionRecord, transaction_version: int = BUMPS_EPOCHS
-) -> tuple[bytes, bytes | None]:
-    """The key and value of a record; no value for a transactional id that has expired.
+class Encoder:
+    """Encodes records as the level of the feature transaction.version asks (KIP-890).
 
     Written by hand, because each transaction needs three; a test holds it to what the codec makes
     of the schemas. Keys and partitions are kept: a producer names the same ones again and again,
     and they take two thirds of the time.
 
     Args:
-        transaction_version: the level of the feature (KIP-890). Under 0 the value has version 0,
-            except that of a kept transaction: its next producer must not be lost.
+        features: the finalized levels of features by name, as a live view. Under level 0 values
+            have version 0, except those of kept transactions: their next producers must not be
+            lost.
     """
-    transactional_id = record.transactional_id
-    key = (_kept_key if len(transactional_id) <= _SHORT else _encoded_key)(transactional_id)
-    if isinstance(record, Expired):
-        return key, None
-    is_tagged = transaction_version >= 1 or record.next_producer_epoch != NO_EPOCH
-    partitions = record.partitions
-    value_version = TAGGED_VERSION if is_tagged else 0
-    head = _HEAD.pack(
-        value_version, record.producer_id, record.producer_epoch, record.timeout_ms, record.state
-    )
-    times = _TIMES.pack(record.updated_ms, record.started_ms)
-    if not is_tagged:
-        return key, head + _partitions(record) + times
-    if not partitions:
-        listed = b"\x00" if record.state is EMPTY else b"\x01"
-    elif len(partitions) <= _FEW:
-        listed = _kept_partitions(partitions)
-    else:
-        listed = _compact_partitions(partitions)
-    if record.previous_producer_id == NO_PRODUCER_ID == record.next_producer_id:
-        tagged = _CLIENT_VERSION_ALONE[record.client_version]
-    else:
-        tagged = _tagged(record)
-    return key, head + listed + times + tagged
+
+    __slots__ = ("_features",)
+
+    def __init__(self, features: Mapping[str, int]) -> None:
+        self._features = features
+
+    def encode(self, record: TransactionRecord) -> tuple[bytes, bytes | None]:
+        """The key and value; no value for a transactional id that has expired."""
+        transactional_id = record.transactional_id
+        key = (_kept_key if len(transactional_id) <= _SHORT else _encoded_key)(transactional_id)
+        if isinstance(record, Expired):
+            return key, None
+        is_tagged = self._features.get(FEATURE, 0) >= 1 or record.next_producer_epoch != NO_EPOCH
+        partitions = record.partitions
+        value_version = TAGGED_VERSION if is_tagged else 0
+        head = _HEAD.pack(
+            value_version, record.producer_id, record.producer_epoch, record.timeout_ms,
+            record.state,
+        )  # fmt: skip
+        times = _TIMES.pack(record.updated_ms, record.started_ms)
+        if not is_tagged:
+            return key, head + _partitions(record) + times
+        if not partitions:
+            listed = b"\x00" if record.state is EMPTY else b"\x01"
+        elif len(partitions) <= _FEW:
+            listed = _kept_partitions(partitions)
+        else:
+            listed = _compact_partitions(partitions)
+        if record.previous_producer_id == NO_PRODUCER_ID == record.next_producer_id:
+            tagged = _CLIENT_VERSION_ALONE[record.client_version]
+        else:
+            tagged = _tagged(record)
+        return key, head + listed + times + tagged
+
+
+encode: Final = Encoder({FEATURE: BUMPS_EPOCHS}).encode
+"""Encodes a record at the highest level."""
 
 
 def _encoded_key(transactional_id: str) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordinator.transactions.records import decode, encode
+from ottla.coordinator.transactions.records import FEATURE, Encoder, decode, encode
 from ottla.coordinator.transactions.states import Expired, State, Transaction
 from ottla.protocol.errors import Malformed
 from ottla.protocol.messages import encode_data
@@ -196,14 +196,14 @@ RECORDS = st.sampled_from([state for state in State if state is not State.DEAD])
 
 @given(RECORDS, st.sampled_from([0, 1, 2]))
 def test_the_bytes_are_those_of_the_schemas(record: Transaction, level: int) -> None:
-    key, value = encode(record, level)
+    key, value = Encoder({FEATURE: level}).encode(record)
     assert key == encode_data("TransactionLogKey", 0, {"transactional_id": record.transactional_id})
     assert value == by_the_schema(record, 0 if level == 0 and not record.is_kept else 1)
 
 
 def test_below_level_1_values_are_of_version_0() -> None:
     ended = transaction(State.ONGOING, started_ms=1).prepared_and_bumped(commit=True, now_ms=2)
-    key, value = encode(ended, 0)
+    key, value = Encoder({}).encode(ended)
     assert value is not None
     assert value[:2] == b"\x00\x00"
     again = decode(key, value)
