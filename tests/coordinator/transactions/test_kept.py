@@ -6,7 +6,7 @@ import pytest
 
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.coordinator import Transactions
-from ottla.coordinator.transactions.records import decode, encode
+from ottla.coordinator.transactions.records import Encoder, decode, encode
 from ottla.coordinator.transactions.states import LAST_EPOCH, Kept, State, Transaction
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transactions.conversation import (
@@ -304,4 +304,4 @@ def test_a_kept_transaction_survives_a_lower_transaction_version() -> None:
     machine, _ = open_at(3)
     keep(machine)
     kept = machine.describe(SHOP)
-    assert decode(*encode(kept, 0)) == kept
+    assert decode(*Encoder({}).encode(kept)) == kept
