@@ -49,12 +49,14 @@ def combine(
     ]
     if not fresh:
         return kept
+    if not kept:
+        return tuple(_swept(fresh))
     # Only neighbours of the new batches can change; one more on each side may become a part.
     first = min(map(_first_offset, fresh)) - 1
     last = max(map(_last_offset, fresh)) + 1
     begin = bisect_left(kept, first, key=_last_offset)
     end = bisect_left(kept, last + 1, key=_first_offset)
-    return (*kept[:begin], *_swept((*kept[begin:end], *fresh)), *kept[end:])
+    return (*kept[:begin], *_merged(kept[begin:end], _swept(fresh)), *kept[end:])
 
 
 def _from(batches: tuple[StateBatch, ...], start_offset: int) -> tuple[StateBatch, ...]:
@@ -99,6 +101,47 @@ def _swept(batches: Iterable[StateBatch]) -> list[StateBatch]:
     return out
 
 
+def _merged(older: Sequence[StateBatch], newer: Sequence[StateBatch]) -> list[StateBatch]:
+    """Two sequences, each in order, as one: at each offset the stronger of both."""
+    out: list[StateBatch] = []
+    left, right = iter(older), iter(newer)
+    one, other = next(left, None), next(right, None)
+    while one is not None and other is not None:
+        if one[0] == other[0] and one[1] == other[1]:
+            _add(out, _stronger(one, other))
+            one, other = next(left, None), next(right, None)
+        elif one[1] < other[0]:
+            _add(out, one)
+            one = next(left, None)
+        elif other[1] < one[0]:
+            _add(out, other)
+            other = next(right, None)
+        elif one[0] < other[0]:
+            _add(out, one._replace(last_offset=other[0] - 1))
+            one = one._replace(first_offset=other[0])
+        elif other[0] < one[0]:
+            _add(out, other._replace(last_offset=one[0] - 1))
+            other = other._replace(first_offset=one[0])
+        else:
+            last = min(one[1], other[1])
+            _add(out, _stronger(one, other)._replace(last_offset=last))
+            one = one._replace(first_offset=last + 1) if last < one[1] else next(left, None)
+            other = other._replace(first_offset=last + 1) if last < other[1] else next(right, None)
+    for rest, more in ((one, left), (other, right)):
+        if rest is not None:
+            _add(out, rest)
+            for each in more:
+                _add(out, each)
+    return out
+
+
+def _stronger(one: StateBatch, other: StateBatch) -> StateBatch:
+    """The batch with more deliveries, or with the higher state if these are as many."""
+    if (one[3], one[2]) > (other[3], other[2]):
+        return one
+    return other
+
+
 def _joined(batches: Sequence[StateBatch]) -> list[StateBatch]:
     """Batches in order, the same neighbours as one."""
     out: list[StateBatch] = []
@@ -116,7 +159,7 @@ def _add(out: list[StateBatch], batch: StateBatch) -> None:
     """Append a batch, or lengthen the last one if it is the same and ends there."""
     if out:
         tail = out[-1]
-        if tail.last_offset + 1 == batch.first_offset and tail[2:] == batch[2:]:
-            out[-1] = tail._replace(last_offset=batch.last_offset)
+        if tail[1] + 1 == batch[0] and tail[2] == batch[2] and tail[3] == batch[3]:
+            out[-1] = tail._replace(last_offset=batch[1])
             return
     out.append(batch)

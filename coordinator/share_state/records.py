@@ -7,6 +7,7 @@ values are those of Kafka 4.4, byte for byte.
 from __future__ import annotations
 
 import struct
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -40,7 +41,9 @@ _SNAPSHOT_HEAD: Final = struct.Struct(
 )  # version, snapshot, state, leader epoch, start offset
 _TIMES: Final = struct.Struct(">qq")
 _UPDATE_HEAD: Final = struct.Struct(">hiiq")  # version, snapshot epoch, leader epoch, start offset
-_BATCH: Final = struct.Struct(">qqbhB")  # the last byte: no tagged fields
+_BATCH: Final = struct.Struct(">qqbhx")  # the last byte, 0: no tagged fields
+_TOGETHER: Final = 64
+_RUN: Final = struct.Struct(">" + "qqbhx" * _TOGETHER)
 _COUNT: Final = struct.Struct(">BBBi")  # one tagged field: 0, of 4 bytes
 
 
@@ -78,7 +81,12 @@ def _key(kind: int, partition: SharePartition) -> bytes:
 
 
 def _batches(batches: tuple[StateBatch, ...], delivery_complete_count: int) -> bytes:
-    listed = b"".join([_BATCH.pack(*each, 0) for each in batches])
+    many = len(batches) // _TOGETHER * _TOGETHER
+    runs = [batches[at : at + _TOGETHER] for at in range(0, many, _TOGETHER)]
+    listed = b"".join(
+        [_RUN.pack(*chain.from_iterable(run)) for run in runs]
+        + [_BATCH.pack(*each) for each in batches[many:]]
+    )
     tagged = b"\x00"
     if delivery_complete_count != NO_COUNT:
         tagged = _COUNT.pack(1, 0, 4, delivery_complete_count)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -12,26 +11,9 @@ import pytest
 from ottla.coordinator.consumer.group import ConsumerGroup
 from ottla.coordinator.consumer.member import ConsumerMember
 from ottla.coordinator.consumer.records import current, subscription
+from tests.counted_lines import lines_of
 
 from .conversation import Consumer, ConsumerTalk, FakeTopics, stable
-
-
-def lines_of(work: Callable[[], object]) -> int:
-    """The number of lines of Python that some work runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def names(count: int) -> list[str]:

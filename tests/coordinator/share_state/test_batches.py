@@ -17,6 +17,7 @@ from tests.coordinator.share_state.any_batches import (
     by_offset,
     runs,
 )
+from tests.counted_lines import lines_of
 
 
 @given(st.lists(any_batches, max_size=4), st.lists(st.integers(-1, LAST), min_size=4, max_size=4))
@@ -95,3 +96,17 @@ def test_one_more_write_to_many_batches_looks_at_few_of_them() -> None:
     many = tuple(Counted(2 * each, 2 * each, ACKNOWLEDGED, 1) for each in range(10_000))
     assert len(combine(many, [batch(5001, 5001, ACKNOWLEDGED)], 0)) == 9_999
     assert Counted.seen < 20
+
+
+def test_a_write_of_many_states_takes_a_few_steps_for_each() -> None:
+    """A write of 50,000 alternating states over as many others held all clients up for 0.5 s."""
+    few, many = 500, 2000
+    assert lines_of_a_write(many) - lines_of_a_write(few) < 25 * (many - few)
+
+
+def lines_of_a_write(count: int) -> int:
+    """The lines of Python that run to write states that alternate over as many others."""
+    so_far = tuple(batch(at, at, (AVAILABLE, ARCHIVED)[at % 2]) for at in range(count))
+    new = [batch(at, at, (ACKNOWLEDGED, AVAILABLE)[at % 2], 2) for at in range(count)]
+    assert combine(so_far, new, 0) == tuple(new)
+    return lines_of(lambda: combine(so_far, new, 0))
