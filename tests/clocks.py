@@ -20,17 +20,21 @@ class StillClock(SystemClock):
 
     Args:
         wall_ms: the wall time.
+
+    Attributes:
+        passed_ms: the monotonic time.
     """
 
     def __init__(self, wall_ms: int = START_MS) -> None:
         super().__init__()
         self.wall_ms = wall_ms
+        self.passed_ms = 0
 
     def now_ms(self) -> int:
         return self.wall_ms
 
     def monotonic_ms(self) -> int:
-        return 0
+        return self.passed_ms
 
 
 class LoopClock(SystemClock):

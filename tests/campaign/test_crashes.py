@@ -191,6 +191,7 @@ def test_the_script_uses_every_kind_of_operation() -> None:
     assert len(views) == len(SCRIPT) + 1
     assert views[-1]["orders-0"]["start"] > 0
     assert views[-1]["table-0"]["table"] == {b"k1": b"v7", b"k2": b"v8"}
+    assert views[-1]["__share_group_state-0"]["start"] > 0, "the log of share states is pruned"
 
 
 def test_the_workload_replaces_the_start_of_the_metadata_log_with_a_snapshot() -> None:

@@ -7,10 +7,10 @@ but the disk.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -21,16 +21,24 @@ from ottla.broker.runtime.controller.controller import Controller
 from ottla.broker.runtime.groups.group_settings import group_machine
 from ottla.broker.runtime.markers import markers
 from ottla.broker.runtime.shards.shard import Shard, ShardServices
+from ottla.broker.runtime.share.share_persister import share_state_shard
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator import group_records
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.requests import HeartbeatRequest
 from ottla.coordinator.groups import ClaimedMember, Groups
 from ottla.coordinator.offsets import OffsetToCommit
-from ottla.coordinator.outcome import Producer
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.share_state.coordinator import ShareStates
+from ottla.coordinator.share_state.states import SharePartition, StateBatch
 from ottla.coordinator.transactions import records as transaction_records
 from ottla.coordinator.transactions.coordinator import Transactions
-from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
+from ottla.metadata.catalog import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    Catalog,
+)
 from ottla.metadata.records import EndPoint
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.disk.damage import Damage
@@ -45,6 +53,8 @@ from tests.storage.logs import batch, everything, in_transaction, sent_by
 SETTINGS = {
     "log.flush.interval.messages": "1",
     "offsets.topic.num.partitions": "1",
+    "share.coordinator.snapshot.update.records.per.snapshot": "2",
+    "share.coordinator.state.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
 CONFIG = BrokerConfig.from_settings(SETTINGS)
@@ -68,13 +78,18 @@ class World:
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(self.directory, now_ms=now_ms, config=METADATA)
         metadata_log.replay_into(self.catalog)
-        ids = count(len(self.catalog.topics) + 1)
+        made: Counter[int] = Counter()
+
+        def new_id() -> UUID:
+            """An id of this time, so that a step has the same one after a restart."""
+            made[self.time_ms] += 1
+            return UUID(bytes=Random(f"{self.time_ms} {made[self.time_ms]}").randbytes(16))
+
         self.metadata_log = metadata_log
         self.events = Events()
         self.controller = Controller(
             self.catalog, metadata_log, self.directory, config=CONFIG, clock=self.clock,
-            events=self.events,
-            new_id=lambda: UUID(bytes=Random(f"{self.time_ms} {next(ids)}").randbytes(16)),
+            events=self.events, new_id=new_id,
         )  # fmt: skip
         self.controller.bootstrap()
         self.controller.topic_logs.open_all()
@@ -83,11 +98,12 @@ class World:
         self.events.on_change = self._update_observers
         self.groups: Shard[Groups] | None = None
         self.transactions: Shard[Transactions] | None = None
+        self.share_states: Shard[ShareStates] | None = None
         self.refresh()
 
     @property
     def time_ms(self) -> int:
-        """The time of both clocks."""
+        """The wall time."""
         return self.clock.wall_ms
 
     @time_ms.setter
@@ -108,12 +124,19 @@ class World:
             transactions = Transactions(next_producer_id=lambda: 1000)
             self.transactions = self._shard(TRANSACTION_STATE, transactions)
             self.transactions.load()
+        if self.share_states is None and SHARE_GROUP_STATE in self.catalog.topics:
+            log = self.log(SHARE_GROUP_STATE)
+            self.share_states = share_state_shard(CONFIG, self.catalog, log, self._services())
+            self.share_states.load()
+            self.share_states.run_now(lambda machine, now: machine.forget_missing_topics())
+
+    def _services(self) -> ShardServices:
+        return ShardServices(self.clock, wake_fetches=_nothing, events=self.events)
 
     def _shard(self, topic: str, machine: Any) -> Shard[Any]:
         records = group_records if topic == CONSUMER_OFFSETS else transaction_records
         codec: Any = (records.encode, records.decode)
-        services = ShardServices(self.clock, wake_fetches=_nothing, events=self.events)
-        return Shard(self.log(topic), machine, codec, services, carry_out=_nothing)
+        return Shard(self.log(topic), machine, codec, self._services(), carry_out=_nothing)
 
     def _update_observers(self) -> None:
         self.disk.on_event = self.events.tell
@@ -227,6 +250,53 @@ class World:
             lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(request, now=now)
         )
 
+    def share(
+        self, decide: Callable[[ShareStates, SharePartition, int], Outcome[Any]], topic: str
+    ) -> None:
+        """Decide on the state of the share group `s` for a topic, with the wall time."""
+        assert self.share_states is not None
+        key = SharePartition("s", self.catalog.topics[topic].topic_id, 0)
+        self.share_states.run_now(lambda machine, now: decide(machine, key, now.wall_ms))
+
+    def initialize_share(self, topic: str, epoch: int) -> None:
+        self.share(
+            lambda machine, key, now_ms: machine.initialize(
+                key, state_epoch=epoch, start_offset=0, now_ms=now_ms
+            ),
+            topic,
+        )
+
+    def write_share(self, topic: str, start_offset: int, *batches: StateBatch) -> None:
+        """Write what has changed: an update, or after two of them a snapshot."""
+        self.share(
+            lambda machine, key, now_ms: machine.write(
+                key, state_epoch=1, leader_epoch=0, start_offset=start_offset,
+                delivery_complete_count=0, batches=batches, now_ms=now_ms,
+            ),
+            topic,
+        )  # fmt: skip
+
+    def delete_share(self, topic: str) -> None:
+        self.share(lambda machine, key, _: machine.delete(key), topic)
+
+    def age_share(self) -> None:
+        """Let the time for snapshots of unchanged states pass; then the log is pruned."""
+        assert self.share_states is not None
+        self.share_states.tick()
+        interval_ms = CONFIG["share.coordinator.cold.partition.snapshot.interval.ms"]
+        self.time_ms += interval_ms
+        self.clock.passed_ms += interval_ms
+        self.share_states.tick()
+        self.directory.checkpoint()
+
+    def delete_shared(self, name: str) -> None:
+        """Delete a topic, and then the states of it."""
+        gone = self.catalog.topics.get(name)
+        if gone is not None:
+            self.controller.delete_topic(name)
+        assert self.share_states is not None
+        self.share_states.run_now(lambda machine, now: machine.forget_missing_topics())
+
     def end(self, *, commit: bool) -> None:
         self.coordinator.run_now(
             lambda machine, now: machine.end("shop", self.shop, commit=commit, now_ms=now.wall_ms)
@@ -330,6 +400,10 @@ def _append(data: bytearray, **place: Any) -> Callable[[World], None]:
     return lambda world: world.append(data, **place)
 
 
+def _share(start_offset: int, batch: StateBatch) -> Callable[[World], None]:
+    return lambda world: world.write_share("orders", start_offset, batch)
+
+
 def steps() -> list[Step]:
     """The script."""
     table = {"cleanup.policy": "compact"}
@@ -337,6 +411,7 @@ def steps() -> list[Step]:
         Step("create orders", lambda world: world.create("orders", 2)),
         Step("internal topics", lambda world: world.internal(CONSUMER_OFFSETS)),
         Step("internal topics 2", lambda world: world.internal(TRANSACTION_STATE)),
+        Step("internal topics 3", lambda world: world.internal(SHARE_GROUP_STATE)),
         Step("create table", lambda world: world.create("table", 1, **table)),
         Step("first", _append(sent_by(1, 0, 2)), again=True),
         Step("plain", _append(batch(b"plain" * 9))),
@@ -344,16 +419,19 @@ def steps() -> list[Step]:
         Step("commit offset", partial(World.commit_offset, partition=1, offset=1)),
         Step("join a", partial(World.join_group, member_id="a"), again=True),
         Step("join b", partial(World.join_group, member_id="b")),
+        Step("share orders", partial(World.initialize_share, topic="orders", epoch=1)),
         *_transaction(0, commit=True, offset=4),
+        *(Step(f"share {n}", _share(n, StateBatch(n, n + 1, n % 2 * 2, 1))) for n in range(3)),
         *(Step(f"key {n}", _append(batch(b"v%d" % n, key=b"k%d" % (n % 3)), topic="table"))
           for n in range(9)),
         Step("snapshot", World.snapshot, again=True),
         Step("checkpoint", lambda world: world.directory.checkpoint()),
         Step("create gone", lambda world: world.create("gone", 1)),
         Step("into gone", _append(batch(b"x", b"y", b"z"), topic="gone")),
+        Step("share gone", partial(World.initialize_share, topic="gone", epoch=1)),
         Step("gone begins late", partial(World.delete_records, before_offset=2, topic="gone")),
         *_transaction(1, commit=False, offset=9),
-        Step("delete gone", lambda world: world.delete("gone")),
+        Step("delete gone", lambda world: world.delete_shared("gone"), again=True),
         Step("compact table", partial(World.compact, topic="table")),
         Step("create gone again", lambda world: world.create("gone", 1)),
         Step("into gone again", _append(batch(b"x"), topic="gone")),
@@ -364,6 +442,11 @@ def steps() -> list[Step]:
         Step("snapshot at last", World.snapshot, again=True),
         *(Step(f"commit offset {n}", partial(World.commit_offset, partition=1, offset=n))
           for n in range(2, 6)),
+        Step("share late", partial(World.initialize_share, topic="late", epoch=1)),
+        Step("share grows old", World.age_share),
+        Step("share late no more", partial(World.delete_share, topic="late"), again=True),
+        *(Step(f"share {n}", _share(n, StateBatch(n, n + 3, 4, 1))) for n in range(3, 7)),
+        Step("share orders anew", partial(World.initialize_share, topic="orders", epoch=2)),
         Step("delete records", partial(World.delete_records, before_offset=6)),
         *(Step(f"filler {n}", _append(batch(b"f" * 60), partition=0)) for n in range(5)),
         Step("key last", _append(batch(None, key=b"k0"), topic="table")),
@@ -392,6 +475,8 @@ def seen(world: World) -> Seen:
     for log in world.directory.logs():
         if log.topic != "__cluster_metadata":
             found[f"{log.topic}-{log.partition}"] = _log_seen(log)
+    if world.share_states is not None:
+        found[SHARE_GROUP_STATE] = world.share_states.ask(partial(_shares_seen, world))
     for shard in (world.groups, world.transactions):
         if shard is not None:
             found[shard.log.topic] = shard.ask(_machine_seen)
@@ -420,6 +505,15 @@ def _log_seen(log: PartitionLog) -> Seen:
     found["batches"] = [(header.base_offset, data[17:]) for header, data in everything(log)]
     found["committed"] = [(record.offset, record.value) for record in committed(log)]
     return found
+
+
+def _shares_seen(world: World, machine: ShareStates) -> Any:
+    """The states of the share group `s` by topic, and their number."""
+    states = {
+        name: machine.state_of(SharePartition("s", topic.topic_id, 0))
+        for name, topic in world.catalog.topics.items()
+    }
+    return (states, len(machine))
 
 
 def _machine_seen(machine: Any) -> Any:
