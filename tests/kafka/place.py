@@ -29,6 +29,11 @@ KAFKA = SHARED | {
     "broker.heartbeat.interval.ms": "500",
     "log.initial.task.delay.ms": "100",
     "log.flush.start.offset.checkpoint.interval.ms": "200",
+    # As Ottla has them in tests: a target is made with the epoch that it is for, so that no
+    # heartbeat moves partitions only because time has passed.
+    "group.consumer.assignment.interval.ms": "0",
+    "group.share.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
 }
 HEAP_MB = 384
 
