@@ -114,7 +114,8 @@ def configure(topology: Topology, metadata_hash: int, topics: Topics) -> Configu
             counts.decided |= _enforced(names, counts)
         for subtopology in topology.by_id.values():
             largest = _task_count(subtopology, counts)
-            counts.decided |= {each.name: largest for each in subtopology.state_changelog_topics}
+            for changelog in subtopology.state_changelog_topics:
+                counts.decided[changelog.name] = largest
         subtopologies = {
             subtopology_id: _configured(topology.by_id[subtopology_id], counts)
             for subtopology_id in sorted(topology.by_id)
@@ -202,10 +203,8 @@ def _same(counts: Mapping[str, int], told: Mapping[str, int]) -> int:
 
 
 def _task_count(subtopology: Subtopology, counts: PartitionCounts) -> int:
-    sources = [
-        *subtopology.source_topics,
-        *(topic.name for topic in subtopology.repartition_source_topics),
-    ]
+    sources = [*subtopology.source_topics]
+    sources += [topic.name for topic in subtopology.repartition_source_topics]
     if not sources:
         raise Refused(
             Code.STREAMS_INVALID_TOPOLOGY,
@@ -231,6 +230,8 @@ def _internal(infos: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[Inte
         Refused: UNKNOWN_SERVER_ERROR: a name or the key of a setting comes twice, or a number of
             partitions is negative; Kafka's coordinator fails there.
     """
+    if not infos:
+        return ()
     made = tuple(
         InternalTopic(
             each.name,

@@ -85,10 +85,15 @@ class GroupEpoch(_StreamsRecord):
 
 @dataclass(frozen=True, slots=True)
 class GroupTopology(_StreamsRecord):
-    """The topology of the group."""
+    """The topology of the group.
+
+    Attributes:
+        value: its encoding (`encode_topology`), if that was made before.
+    """
 
     group_id: str
     topology: Topology
+    value: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +207,8 @@ def encode(record: StreamsRecord) -> tuple[bytes, bytes | None]:
         case GroupEpoch():
             return _encoded(Kind.GROUP, record.group_id, "", _group_fields(record))
         case GroupTopology():
-            fields = _topology_fields(record.topology)
-            return _encoded(Kind.TOPOLOGY, record.group_id, "", fields)
+            key, _ = _encoded(Kind.TOPOLOGY, record.group_id, "", None)
+            return key, record.value or encode_topology(record.topology)
         case MemberMetadata():
             member = record.member
             fields = _member_fields(member)
@@ -277,6 +282,11 @@ def _member_fields(member: StreamsMember) -> Mapping[str, object]:
         "user_endpoint": None if endpoint is None else endpoint._asdict(),
         "client_tags": _pairs(member.client_tags),
     }
+
+
+def encode_topology(topology: Topology) -> bytes:
+    """The value of the record of a topology."""
+    return encode_data(_SCHEMAS[Kind.TOPOLOGY] + "Value", 0, _topology_fields(topology))
 
 
 def _topology_fields(topology: Topology) -> Mapping[str, object]:

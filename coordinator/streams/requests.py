@@ -70,6 +70,7 @@ class HeartbeatRequest:
         member_epoch: 0 to join, -1 to leave, -2 for a static member that will be back.
         endpoint_epoch: of the endpoints that the member knows.
         rebalance_timeout_ms: -1 when it has not changed.
+        topology_value: the encoded topology, if it was made before the decision.
         active, standby, warmup: the tasks that the member has now.
         client_tags: pairs of key and value, in the order of keys.
         task_offsets, task_end_offsets: of subtopology id, partition and offset.
@@ -96,6 +97,7 @@ class HeartbeatRequest:
     client_id: str = ""
     client_host: str = ""
     knows_tags: bool = True
+    topology_value: bytes | None = None
 
     @property
     def owned(self) -> TasksTuple | None:

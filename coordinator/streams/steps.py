@@ -183,7 +183,7 @@ class Steps:
         if sent is not None:
             sent.check()
             if known is None:
-                turn.records.append(GroupTopology(group.group_id, sent))
+                turn.records.append(GroupTopology(group.group_id, sent, request.topology_value))
                 return sent
             if known.epoch <= sent.epoch and known != sent:
                 why = "Topology updates are not supported yet."

@@ -11,11 +11,13 @@ Skipped: descriptions of topologies are never required, as in Kafka without a pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ....coordinator.streams.configured import Status
 from ....coordinator.streams.kind import StreamsKind
 from ....coordinator.streams.member import Endpoint, Tasks
+from ....coordinator.streams.records import encode_topology
 from ....coordinator.streams.requests import EndpointPartitions, HeartbeatReply, HeartbeatRequest
 from ....coordinator.streams.topology import Subtopology, Topology, read_subtopology
 from ....metadata.catalog import INTERNAL_TOPICS
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from ...node import Node
 
 _TAGS_SINCE: Final = 1
+_FEW: Final = 100
 
 
 @serves(ApiKey.STREAMS_GROUP_HEARTBEAT, versions=(0, 1), guard=CHECKED_BY_HANDLER)
@@ -56,11 +59,11 @@ async def streams_group_heartbeat(
 ) -> StreamsGroupHeartbeatResponse:
     check_enabled(node)
     must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
-    topology = None
+    topology, value = None, None
     if request.topology is not None:
-        topology = await _topology(context, request.topology)
+        topology, value = await _topology(node, context, request.topology)
         await _check_topics(node, context, topology)
-    heartbeat = _heartbeat(context, request, topology)
+    heartbeat = replace(_heartbeat(context, request, topology), topology_value=value)
     shard = node.groups.shard_of(request.group_id)
     end_before = shard.log.log_end_offset
     try:
@@ -109,11 +112,22 @@ def check_enabled(node: Node) -> None:
 # ---- the request
 
 
-async def _topology(context: Context, sent: SentTopology) -> Topology:
+async def _topology(
+    node: Node, context: Context, sent: SentTopology
+) -> tuple[Topology, bytes | None]:
+    """The topology; a large one is put in order and encoded in a thread, before the decision."""
     subtopologies: list[Subtopology] = [
         read_subtopology(each) async for each in context.turns.each(sent.subtopologies)
     ]
-    return Topology(sent.epoch, tuple(subtopologies))
+    if len(subtopologies) <= _FEW:
+        return Topology(sent.epoch, tuple(subtopologies)), None
+
+    def made() -> tuple[Topology, bytes]:
+        topology = Topology(sent.epoch, tuple(subtopologies))
+        assert topology.required_topics is not None  # it is kept
+        return topology, encode_topology(topology)
+
+    return await node.workers.run(made)
 
 
 async def _check_topics(node: Node, context: Context, topology: Topology) -> None:
@@ -174,11 +188,10 @@ def _heartbeat(
 def _tasks(tasks: Iterable[StreamsGroupHeartbeatRequestTaskIds] | None) -> Tasks | None:
     if tasks is None:
         return None
-    found: dict[str, frozenset[int]] = {}
+    found: dict[str, set[int]] = {}
     for each in tasks:
-        partitions = found.get(each.subtopology_id, frozenset()) | frozenset(each.partitions)
-        found[each.subtopology_id] = partitions
-    return found
+        found.setdefault(each.subtopology_id, set()).update(each.partitions)
+    return {each: frozenset(partitions) for each, partitions in found.items()}
 
 
 def _offsets(offsets: Iterable[TaskOffset] | None) -> list[tuple[str, int, int]] | None:

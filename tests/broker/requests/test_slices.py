@@ -318,6 +318,23 @@ def _quota(number: int) -> dict[str, Any]:
     }
 
 
+def _joins(count: int) -> dict[str, Any]:
+    """The first heartbeat of a member of a Streams group."""
+    topics = [{"name": f"store-{number}", "partitions": 0, "replication_factor": 0,
+               "topic_configs": []} for number in range(500 + count)]  # fmt: skip
+    subtopologies = [
+        {"subtopology_id": f"{number}", "source_topics": [ORDERS], "source_topic_regex": [],
+         "state_changelog_topics": [topic], "repartition_sink_topics": [],
+         "repartition_source_topics": [], "copartition_groups": []}
+        for number, topic in enumerate(topics)
+    ]  # fmt: skip
+    return {
+        "group_id": "g", "member_id": "m", "member_epoch": 0, "endpoint_information_epoch": 0,
+        "rebalance_timeout_ms": 1000, "process_id": "p", "active_tasks": [], "standby_tasks": [],
+        "warmup_tasks": [], "topology": {"epoch": 0, "subtopologies": subtopologies},
+    }  # fmt: skip
+
+
 DECIDED: Final[dict[str, tuple[ApiKey, int, Fields, float]]] = {
     # The lines that the longest turn may run for each element: its part in the one append.
     "ACLs": (ApiKey.CREATE_ACLS, 3, _structs("creations", _acl), 20),
@@ -341,6 +358,7 @@ DECIDED: Final[dict[str, tuple[ApiKey, int, Fields, float]]] = {
     "offsets to delete": (ApiKey.OFFSET_DELETE, 0, lambda count: {
         "group_id": "g", **_topics(
             lambda index: {"partition_index": index}, field="partitions")(500 + count)}, 16),
+    "subtopologies of a member that joins": (ApiKey.STREAMS_GROUP_HEARTBEAT, 1, _joins, 45),
     "a group with offsets": (ApiKey.DELETE_GROUPS, 2, lambda count: {"groups_names": ["g"]}, 16),
 }  # fmt: skip
 
