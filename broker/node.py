@@ -508,7 +508,7 @@ class Node:
         from .runtime.shards.shard import Shard
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
-        machine = group_machine(self.config, self.catalog)
+        machine = group_machine(self.config, self.catalog, self.cluster.variants.first_group_epoch)
         state_log = self.cluster.state_log
         transitions = GroupTransitions(machine.kinds, self.events, self.node_id, state_log)
 

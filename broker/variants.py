@@ -25,6 +25,11 @@ class Variants:
     names: tuple[str, ...] = ()
     release: Release | None = None
 
+    @property
+    def first_group_epoch(self) -> int:
+        """The epoch of a consumer or share group before its first member."""
+        return 1 if self.release is None else self.release.first_group_epoch
+
     def transactions(self) -> type[Transactions]:
         """The state machine of transactional ids."""
         from ..coordinator.transactions.coordinator import Transactions

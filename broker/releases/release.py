@@ -60,6 +60,16 @@ class Release(NamedTuple):
         """Whether the release is older than another one, given by its name."""
         return COLUMNS.index(self.name) < COLUMNS.index(name)
 
+    @property
+    def first_group_epoch(self) -> int:
+        """The epoch of a consumer or share group before its first member."""
+        return 0 if self.is_before("4.3") else 1
+
+    @property
+    def describes_revoked(self) -> bool:
+        """Whether a described consumer has the partitions that it still has to give up."""
+        return not self.is_before("4.3")
+
     def offered(self) -> tuple[Offered, ...]:
         """All APIs of the release, as its ApiVersions has them."""
         return _offered()[self.name]

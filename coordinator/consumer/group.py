@@ -51,7 +51,8 @@ class ConsumerGroup:
     """The state of one group.
 
     Attributes:
-        epoch: raised whenever members, subscriptions or topics change; 1 before the first.
+        epoch: raised whenever members, subscriptions or topics change; it begins with that of the
+            argument, which is the one before the first member.
         target_epoch: the group's epoch that the target was made for.
         target_timestamp_ms: when, by the wall time; 0 if the next one may be made at once.
         targets: the target assignment of each member, by member id.
@@ -65,9 +66,9 @@ class ConsumerGroup:
 
     VOLATILE: ClassVar = frozenset({"checked"})
 
-    def __init__(self, group_id: str) -> None:
+    def __init__(self, group_id: str, epoch: int = 1) -> None:
         self.group_id = group_id
-        self.epoch = 1
+        self.epoch = epoch
         self.metadata_hash = 0
         self.target_epoch = 0
         self.target_timestamp_ms = 0

@@ -64,11 +64,13 @@ class ConsumerSetup:
     Attributes:
         topics: the topics of the cluster, as a live view.
         own_limits_of: the limits of a group, by its id; None: `settings` applies to all groups.
+        first_epoch: of a group before its first member; 0 before Kafka 4.3.
     """
 
     settings: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
     topics: Topics = field(default_factory=NoTopics)
     own_limits_of: Callable[[str], GroupLimits] | None = None
+    first_epoch: int = 1
 
     @property
     def limits_of(self) -> Callable[[str], GroupLimits]:
@@ -99,6 +101,7 @@ class ConsumerGroups:
         self._settings = setup.settings
         self._topics = setup.topics
         self._limits_of = setup.limits_of
+        self._first_epoch = setup.first_epoch
         self._adopt = adopt
         self._max_classic_size = max_classic_size
         self.groups: dict[str, ConsumerGroup] = {}
@@ -177,7 +180,7 @@ class ConsumerGroups:
                 why = f"Consumer group {request.group_id} not found."
                 raise Refused(Code.GROUP_ID_NOT_FOUND, why)
             raise _not_found(request.group_id, is_classic=True)
-        group = ConsumerGroup(request.group_id)
+        group = ConsumerGroup(request.group_id, self._first_epoch)
         if classic is None:
             return group
         if not classic.members:  # its record may still have members

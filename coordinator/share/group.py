@@ -27,7 +27,7 @@ from .records import (
     TargetMember,
 )
 
-_FIRST_EPOCH: Final = 1
+FIRST_EPOCH: Final = 1
 """Of a group without a record of its epoch (ModernGroup)."""
 
 
@@ -42,7 +42,8 @@ class ShareGroup:
     """The state of one group.
 
     Attributes:
-        epoch: raised whenever members, subscriptions, topics or their share state change.
+        epoch: raised whenever members, subscriptions, topics or their share state change; it begins
+            with that of the argument.
         target_epoch: the group's epoch that the target was made for.
         target_timestamp_ms: the wall time when it was made; 0 for none.
         targets: the target assignment of each member, by member id.
@@ -57,9 +58,9 @@ class ShareGroup:
 
     VOLATILE: ClassVar = frozenset({"checked", "settled"})
 
-    def __init__(self, group_id: str) -> None:
+    def __init__(self, group_id: str, epoch: int = FIRST_EPOCH) -> None:
         self.group_id = group_id
-        self.epoch = _FIRST_EPOCH
+        self.epoch = epoch
         self.metadata_hash = 0
         self.target_epoch = 0
         self.target_timestamp_ms = 0

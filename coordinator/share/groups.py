@@ -20,7 +20,7 @@ from ..consumer.topics import NoTopics, Topics, metadata_hash
 from ..deadlines import Deadlines
 from ..moment import Moment
 from ..outcome import Notice, Outcome
-from .group import ShareGroup
+from .group import FIRST_EPOCH, ShareGroup
 from .member import ShareMember
 from .records import Kind, ShareRecord, ShareRemoved, StateTopics, TargetEpoch, subscription
 from .requests import (
@@ -53,12 +53,14 @@ class ShareSetup:
         limits_of: the limits of a group, by its id.
         max_size: the most members of a group.
         retry_interval_ms: see `ShareSteps`.
+        first_epoch: of a group before its first member; 0 before Kafka 4.3.
     """
 
     topics: Topics = field(default_factory=NoTopics)
     limits_of: LimitsOf = _usual_limits
     max_size: int = 200
     retry_interval_ms: int = 30_000
+    first_epoch: int = FIRST_EPOCH
 
 
 class SessionKey(NamedTuple):
@@ -77,6 +79,7 @@ class ShareGroups:
         self.topics = setup.topics
         self._steps = ShareSteps(setup.topics, setup.retry_interval_ms)
         self._limits_of = setup.limits_of
+        self.first_epoch = setup.first_epoch
         self._max_size = setup.max_size
         self.groups: dict[str, ShareGroup] = {}
         self.deadlines: Deadlines[SessionKey] = Deadlines()
@@ -140,7 +143,7 @@ class ShareGroups:
         if request.member_epoch != JOINING_EPOCH:
             why = f"Share group {request.group_id} not found."
             raise Refused(Code.GROUP_ID_NOT_FOUND, why)
-        return ShareGroup(request.group_id)
+        return ShareGroup(request.group_id, self.first_epoch)
 
     def _check_room(self, group: ShareGroup, member_id: str) -> None:
         if len(group.members) >= self._max_size and member_id not in group.members:

@@ -120,7 +120,7 @@ class ShareKind(ModernKind[ShareGroup, ShareRecord]):
         group = self.groups.get(group_id)
         if group is None and self._is_other(group_id):
             raise Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
-        group = group or ShareGroup(group_id)
+        group = group or ShareGroup(group_id, self.share_groups.first_epoch)
         group.check_empty()
         codes: list[Code] = []
         starts: dict[tuple[UUID, int], int] = {}

@@ -62,6 +62,8 @@ async def _describe(node: Node, context: Context, group_id: str) -> DescribedGro
 
 
 def _member(node: Node, member: ConsumerMember, target: Assignment) -> Member:
+    release = node.release
+    assigned = member.held if release is None or release.describes_revoked else member.assigned
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -71,7 +73,7 @@ def _member(node: Node, member: ConsumerMember, target: Assignment) -> Member:
         "client_host": member.client_host,
         "subscribed_topic_names": sorted(member.subscribed_topic_names),
         "subscribed_topic_regex": member.subscribed_topic_regex,
-        "assignment": {"topic_partitions": named_partitions(node, member.held)},
+        "assignment": {"topic_partitions": named_partitions(node, assigned)},
         "target_assignment": {"topic_partitions": named_partitions(node, target)},
         "member_type": _CONSUMER if member.classic is None else _CLASSIC,
     }

@@ -35,8 +35,12 @@ _OF_SHARE_GROUPS = (
 )
 
 
-def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
-    """A new coordinator for a partition of `__consumer_offsets`."""
+def group_machine(config: BrokerConfig, catalog: Catalog, first_epoch: int = 1) -> Groups:
+    """A new coordinator for a partition of `__consumer_offsets`.
+
+    Args:
+        first_epoch: of consumer and share groups before their first member.
+    """
 
     def topic_id_of(name: str) -> UUID | None:
         topic = catalog.topics.get(name)
@@ -45,8 +49,8 @@ def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
     return Groups(
         group_settings(config),
         {
-            CONSUMER: lambda: consumer_setup(config, catalog),
-            SHARE: lambda: share_setup(config, catalog),
+            CONSUMER: lambda: consumer_setup(config, catalog, first_epoch),
+            SHARE: lambda: share_setup(config, catalog, first_epoch),
             STREAMS: lambda: _streams_setup(config, catalog),
         },
         topic_id_of=topic_id_of,
@@ -73,13 +77,16 @@ async def linger(clock: Clock, config: BrokerConfig) -> None:
         await clock.live.sleep_ms(linger_ms)
 
 
-def consumer_setup(config: BrokerConfig, catalog: Catalog) -> ConsumerSetup:
+def consumer_setup(config: BrokerConfig, catalog: Catalog, first_epoch: int = 1) -> ConsumerSetup:
     """The objects that consumer groups need; created for the first one."""
     from ....coordinator.consumer.groups import ConsumerSetup
     from .group_topics import CatalogTopics
 
     return ConsumerSetup(
-        consumer_group_settings(config), CatalogTopics(catalog), limits_by_group(config, catalog)
+        consumer_group_settings(config),
+        CatalogTopics(catalog),
+        limits_by_group(config, catalog),
+        first_epoch,
     )
 
 
@@ -142,7 +149,7 @@ def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], G
     return limits_of
 
 
-def share_setup(config: BrokerConfig, catalog: Catalog) -> ShareSetup:
+def share_setup(config: BrokerConfig, catalog: Catalog, first_epoch: int = 1) -> ShareSetup:
     """The objects that share groups need; created for the first one."""
     from ....coordinator.share.groups import ShareSetup
     from ....coordinator.share.requests import ShareGroupLimits
@@ -162,4 +169,5 @@ def share_setup(config: BrokerConfig, catalog: Catalog) -> ShareSetup:
         limits_of,
         max_size=config["group.share.max.size"],
         retry_interval_ms=config["group.share.initialize.retry.interval.ms"],
+        first_epoch=first_epoch,
     )
