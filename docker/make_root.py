@@ -30,7 +30,8 @@ TOOLS = (
     *("console-producer", "console-share-consumer", "consumer-groups", "consumer-perf-test"),
     *("delegation-tokens", "delete-records", "dump-log", "e2e-latency", "features"),
     *("get-offsets", "groups", "leader-election", "log-dirs", "metadata-quorum"),
-    *("producer-perf-test", "ready", "reassign-partitions", "run-class", "share-groups"),
+    *("producer-perf-test", "ready", "reassign-partitions", "run-class"),
+    *("share-consumer-perf-test", "share-groups"),
     *("storage", "streams-application-reset", "streams-groups", "topics", "transactions"),
     *("verifiable-consumer", "verifiable-producer"),
 )

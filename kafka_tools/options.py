@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
+from .texts import deprecated
+
 VERSION: Final = "4.4.0"
 """The version of Kafka whose tools these ones stand for."""
 
@@ -200,10 +202,27 @@ def forbid(given: argparse.Namespace, name: str, *others: str) -> None:
             raise WrongOptions(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
 
+def forbid_both(given: argparse.Namespace, one: str, other: str) -> None:
+    """Raise WrongOptions if two names of one option were given, as the console tools do."""
+    if has(given, one) and has(given, other):
+        raise WrongOptions(f"Options --{one} and --{other} cannot be specified together.")
+
+
 def has(given: argparse.Namespace, name: str) -> bool:
     """Whether an option was given; its value may be 0."""
-    value = getattr(given, name.replace("-", "_").replace(".", "_"))
+    value = getattr(given, _attribute(name))
     return value is not None and value is not False and value != []
+
+
+def take_new_name(given: argparse.Namespace, old: str, new: str, *, kind: str = "Option") -> None:
+    """Take the value of an option's old name for its new one, and say that the old one will go."""
+    if has(given, old):
+        deprecated(f"{kind} --{old}", f"--{new}")
+        setattr(given, _attribute(new), getattr(given, _attribute(old)))
+
+
+def _attribute(name: str) -> str:
+    return name.replace("-", "_").replace(".", "_")
 
 
 def pairs(texts: Sequence[str]) -> dict[str, str]:

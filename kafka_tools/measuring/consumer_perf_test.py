@@ -7,32 +7,25 @@ gets those where it ends.
 from __future__ import annotations
 
 import argparse
-import re
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
 from ...client.admin import groups as admin_groups
 from ...client.admin import offsets as admin_offsets
 from ...client.cluster_client import Client
 from ...client.record_reader import ReadRecord, RecordReader
-from ..options import Options, WrongOptions, has, pairs, require
+from ..options import Options, WrongOptions, forbid, has, pairs, require
 from ..session import Failure, properties_in
 from ..texts import INTERNAL_TOPICS, error_lines, line, out, topic_pattern
 from ..tool import Tool
+from .rates import MB, USUAL_DATE, date_pattern, print_metrics, rate, shown_date
 
 _POLL_RECORDS: Final = 500  # max.poll.records
-_MB: Final = 1024 * 1024
 _HEADS: Final = (
     *("data.consumed.in.MB", "MB.sec", "data.consumed.in.nMsg", "nMsg.sec", "rebalance.time.ms"),
     *("fetch.time.ms", "fetch.MB.sec", "fetch.nMsg.sec"),
 )
-# Letters of java.text.SimpleDateFormat; of milliseconds the first digits are left out.
-_DATE_LETTERS: Final = {
-    "y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "S": "%f", "a": "%p",
-    "h": "%I", "E": "%a", "D": "%j", "Z": "%z", "z": "%Z",
-}  # fmt: skip
 
 
 def options() -> Options:
@@ -43,7 +36,7 @@ def options() -> Options:
         needs_words=True,
     )
     made.server()
-    made.value("--consumer.config", "as --command-config", dest="old_config")
+    made.value("--consumer.config", "as --command-config", dest="consumer_config")
     made.values("--command-property", "NAME=VALUE of the client")
     made.value("--topic", "the topic")
     made.value("--include", "regular expression of topics")
@@ -58,7 +51,7 @@ def options() -> Options:
     made.flag("--show-detailed-stats", "a line for each interval instead of one at the end")
     made.flag("--hide-header", "no line with the names of columns")
     made.flag("--print-metrics", "print counts at the end")
-    made.value("--date-format", "as SimpleDateFormat's", default="yyyy-MM-dd HH:mm:ss:SSS")
+    made.value("--date-format", "as SimpleDateFormat's", default=USUAL_DATE)
     return made
 
 
@@ -69,30 +62,22 @@ def _check(given: argparse.Namespace) -> None:
         if sum(has(given, name) for name in names) != 1:
             listed = ", ".join(f"[{name}]" for name in names)
             raise WrongOptions(f"Exactly one of the following arguments is required: {listed}")
+    forbid(given, "consumer.config", "command-config")
+    for old, new in (("messages", "num-records"), ("consumer.config", "command-config")):
+        if has(given, old):
+            line(f"Warning: --{old} is deprecated. Use --{new} instead.")
     if given.messages is not None:
-        line("Warning: --messages is deprecated. Use --num-records instead.")
         given.num_records = given.messages
     if not given.hide_header:
         first = ("time", "threadId") if given.show_detailed_stats else ("start.time", "end.time")
         line(", ".join((*first, *_HEADS)))
     if given.reporting_interval <= 0:
         raise ValueError("Reporting interval must be greater than 0.")
-    given.date_format = _translated(given.date_format)
-
-
-def _translated(pattern: str) -> str:
-    """A pattern of SimpleDateFormat for strftime. Raises ValueError for an unknown letter."""
-    found = ""
-    for run in re.findall(r"([A-Za-z])\1*|('[^']*'|[^A-Za-z'])", pattern):
-        letter, text = run
-        if letter and letter not in _DATE_LETTERS:
-            raise ValueError(f"Illegal pattern character '{letter}'")
-        found += _DATE_LETTERS[letter] if letter else text.strip("'").replace("%", "%%")
-    return found
+    given.date_format = date_pattern(given.date_format)
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    settings = properties_in(given.command_config or given.old_config)
+    settings = properties_in(given.command_config or given.consumer_config)
     return settings | pairs(given.command_property)
 
 
@@ -110,9 +95,10 @@ class _Counts:
         """The line of --show-detailed-stats."""
         took_s = now_s - self.since_s
         size_bytes, records = self.bytes - self._before[0], self.records - self._before[1]
-        rates = _rate(size_bytes / _MB, took_s), _rate(records, took_s)
+        rates = rate(size_bytes / MB, took_s), rate(records, took_s)
+        date = shown_date(time.time(), self.given.date_format)
         out(
-            f"{_date(time.time(), self.given.date_format)}, 0, {self.bytes / _MB:.4f}, {rates[0]},"
+            f"{date}, 0, {self.bytes / MB:.4f}, {rates[0]},"
             f" {self.records}, {rates[1]}, 0, {round(took_s * 1000)}, {rates[0]}, {rates[1]}\n"
         )
         self.since_s, self._before = now_s, (self.bytes, self.records)
@@ -121,28 +107,15 @@ class _Counts:
         """The line at the end; `started_s` is of the clock on the wall."""
         took_s = now_s - self.start_s
         fetch_s = took_s - self.joined_s
-        megabytes = self.bytes / _MB
-        dates = (_date(each, self.given.date_format) for each in (started_s, time.time()))
+        megabytes = self.bytes / MB
+        dates = (shown_date(each, self.given.date_format) for each in (started_s, time.time()))
         cells = (
             *dates,
-            *(f"{megabytes:.4f}", _rate(megabytes, took_s), str(self.records)),
-            *(_rate(self.records, took_s), str(round(self.joined_s * 1000))),
-            *(str(round(fetch_s * 1000)), _rate(megabytes, fetch_s), _rate(self.records, fetch_s)),
+            *(f"{megabytes:.4f}", rate(megabytes, took_s), str(self.records)),
+            *(rate(self.records, took_s), str(round(self.joined_s * 1000))),
+            *(str(round(fetch_s * 1000)), rate(megabytes, fetch_s), rate(self.records, fetch_s)),
         )
         line(", ".join(cells))
-
-
-def _rate(amount: float, took_s: float) -> str:
-    """An amount a second, with four digits, as Java prints it."""
-    if took_s <= 0:
-        return "Infinity" if amount else "NaN"
-    return f"{amount / took_s:.4f}"
-
-
-def _date(unix_s: float, pattern: str) -> str:
-    """A time in the zone of this machine; `%f` are milliseconds."""
-    when = datetime.fromtimestamp(unix_s).astimezone()
-    return when.strftime(pattern.replace("%f", f"{when.microsecond // 1000:03}"))
 
 
 def _consume(client: Client, given: argparse.Namespace) -> None:
@@ -170,7 +143,8 @@ def _consume(client: Client, given: argparse.Namespace) -> None:
     if not given.show_detailed_stats:
         counts.print_total(started_s, time.monotonic())
     if given.print_metrics:
-        _print_metrics(counts)
+        group, client_id = "consumer-fetch-manager-metrics", "perf-consumer-client"
+        print_metrics(group, client_id, counts.bytes, counts.records)
 
 
 def _polls(
@@ -214,17 +188,6 @@ def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, 
         committed = admin_groups.committed_offsets(client, given.group)
         starts |= {index: at[0] for (name, index), at in committed.items() if name == topic}
     return starts
-
-
-def _print_metrics(counts: _Counts) -> None:
-    """The metrics of Kafka's consumer that this client has too."""
-    names = "bytes-consumed-total", "records-consumed-total"
-    rows = [f"consumer-fetch-manager-metrics:{name}:{{client-id=perf-consumer-client}}"
-            for name in names]  # fmt: skip
-    width = max(map(len, rows))
-    line(f"\n{'Metric Name'.ljust(width)}   Value")
-    for name, value in zip(rows, (counts.bytes, counts.records), strict=True):
-        line(f"{name.ljust(width)} : {value:.3f}")
 
 
 def _print_failure(failure: Failure, _: argparse.Namespace) -> None:

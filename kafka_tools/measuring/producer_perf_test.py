@@ -81,7 +81,7 @@ def _check(given: argparse.Namespace) -> None:
     for old, new in (("producer_props", "command_property"), ("old_config", "command_config")):
         if getattr(given, old) and getattr(given, new):
             shown = "producer.config" if old == "old_config" else "producer-props"
-            error(f"Only one of --{shown} and --{new.replace('_', '-')} may be specified.")
+            error(f"--{new.replace('_', '-')} and --{shown} cannot be specified together.")
     if given.warmup_records >= given.num_records:
         error(
             "The value for --warmup-records must be strictly fewer than the number of records in"

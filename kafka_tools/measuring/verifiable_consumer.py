@@ -19,7 +19,7 @@ from ...client.group_member import Change, GroupMember
 from ...client.record_reader import ReadRecord, RecordReader
 from ..options import CommandParser
 from ..session import Failure, failure_of, properties_in
-from ..texts import error_line
+from ..texts import line
 from ..tool import Tool, print_exception
 from .verifiable_events import end_asked_for, print_event
 
@@ -228,8 +228,10 @@ def _consume(client: Client, given: argparse.Namespace) -> None:
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
+    if given.old_config is not None and given.command_config is not None:
+        options().error("Options --consumer.config and --command-config are mutually exclusive.")
     if given.old_config is not None:
-        error_line(
+        line(
             "Option --consumer.config has been deprecated and will be removed in a future version."
             " Use --command-config instead."
         )

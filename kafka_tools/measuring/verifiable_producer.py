@@ -15,7 +15,7 @@ from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
 from ..options import CommandParser
 from ..session import failure_of, properties_in
-from ..texts import error_line
+from ..texts import line
 from ..tool import Tool, print_exception
 from .verifiable_events import end_asked_for, print_event
 
@@ -119,8 +119,10 @@ def _texts(record: OutgoingRecord) -> dict[str, str | None]:
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
+    if given.old_config is not None and given.command_config is not None:
+        options().error("Options --producer.config and --command-config are mutually exclusive.")
     if given.old_config is not None:
-        error_line(
+        line(
             "Option --producer.config has been deprecated and will be removed in a future version."
             " Use --command-config instead."
         )

@@ -16,11 +16,11 @@ from ...client.admin import offsets as admin_offsets
 from ...client.admin.offsets import Isolation
 from ...client.cluster_client import Client
 from ...client.record_reader import RecordReader
-from ..options import Options, WrongOptions, has, pairs
+from ..options import Options, WrongOptions, forbid_both, has, pairs, take_new_name
 from ..session import properties_in
-from ..texts import INTERNAL_TOPICS, deprecated, error_line, topic_pattern
+from ..texts import INTERNAL_TOPICS, error_line, line, topic_pattern
 from ..tool import Tool, print_with_cause
-from .record_printer import RecordPrinter, check_formatter
+from .record_printer import RecordPrinter, check_formatter, formatter_settings
 
 _USED: Final = frozenset(
     {
@@ -38,9 +38,8 @@ def options() -> Options:
         "This tool helps to read data from Kafka topics and outputs it to standard output.",
         needs_words=True,
     )
-    made.server(config="--consumer-config")
-    for name in ("--consumer.config", "--command-config"):
-        made.value(name, "as --consumer-config", dest="consumer_config")
+    made.server()
+    made.value("--consumer.config", "as --command-config", dest="consumer_config")
     made.value("--topic", "the topic")
     made.value("--include", "regular expression of topics")
     made.value("--whitelist", "as --include")
@@ -51,21 +50,25 @@ def options() -> Options:
     made.value("--max-messages", "end after so many records", number=True)
     made.value("--timeout-ms", "end if no record comes for so long", number=True)
     made.value("--isolation-level", "read_committed or read_uncommitted")
-    made.values("--property", "NAME=VALUE of the formatter: print.key, key.separator, ...")
-    made.values("--formatter-property", "as --property")
-    made.values("--consumer-property", "NAME=VALUE of the client")
-    made.values("--command-property", "as --consumer-property")
+    made.values("--property", "as --formatter-property")
+    made.values(
+        "--formatter-property", "NAME=VALUE of the formatter: print.key, key.separator, ..."
+    )
+    made.value("--formatter-config", "file with properties of the formatter")
+    made.values("--consumer-property", "as --command-property")
+    made.values("--command-property", "NAME=VALUE of the client")
     made.value(
         "--formatter", "a class of Kafka: DefaultMessageFormatter, OffsetsMessageFormatter, ..."
     )
     made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
     made.value("--value-deserializer", "as --key-deserializer")
     made.flag("--skip-message-on-error", "accepted: printing a record does not fail")
+    made.flag("--enable-systest-events", "print shutdown_complete at the end")
     return made
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    settings: dict[str, str] = properties_in(given.consumer_config) | given.client_settings
+    settings: dict[str, str] = properties_in(given.command_config) | given.client_settings
     given.group = given.group or settings.get("group.id")
     is_early = given.offset is None and settings.get("auto.offset.reset") == "earliest"
     given.from_beginning |= is_early
@@ -90,6 +93,8 @@ def _print_count(given: argparse.Namespace) -> None:
     if "printer" in given:
         sys.stdout.flush()
         error_line(f"Processed a total of {given.printer.count} messages")
+        if given.enable_systest_events:
+            line("shutdown_complete")
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -111,15 +116,15 @@ def _check(given: argparse.Namespace) -> None:
             )
         if given.from_beginning:
             raise WrongOptions("Options from-beginning and offset cannot be specified together.")
+    forbid_both(given, "consumer-property", "command-property")
+    forbid_both(given, "consumer.config", "command-config")
+    take_new_name(given, "consumer-property", "command-property")
+    take_new_name(given, "consumer.config", "command-config")
     if has(given, "group") and given.partition is not None:
         raise WrongOptions("Options group and partition cannot be specified together.")
-    if given.consumer_property:
-        deprecated("Option --consumer-property", "--command-property")
-    if given.property:
-        deprecated("Option --property", "--formatter-property")
-    shown = pairs([*given.property, *given.formatter_property])
+    shown = formatter_settings(given)
     check_formatter(given, shown)
-    given.client_settings = pairs([*given.consumer_property, *given.command_property])
+    given.client_settings = pairs(given.command_property)
     given.printer = RecordPrinter(shown, given.formatter)
 
 

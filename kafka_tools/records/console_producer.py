@@ -11,9 +11,8 @@ from ...client.cluster_client import Client
 from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
 from ...protocol.batch import Compression
-from ..options import Options, WrongOptions, pairs, require
+from ..options import Options, WrongOptions, forbid_both, pairs, require, take_new_name
 from ..session import Failure, properties_in
-from ..texts import deprecated
 from ..tool import Tool, print_with_cause
 
 if TYPE_CHECKING:
@@ -42,15 +41,14 @@ def options() -> Options:
         "This tool helps to read data from standard input and publish it to Kafka.",
         needs_words=True,
     )
-    made.server(config="--producer-config")
-    for name in ("--producer.config", "--command-config"):
-        made.value(name, "as --producer-config", dest="producer_config")
+    made.server()
+    made.value("--producer.config", "as --command-config", dest="producer_config")
     made.value("--broker-list", "as --bootstrap-server")
     made.value("--topic", "the topic")
-    made.values("--property", "NAME=VALUE of the reader: parse.key, key.separator, ...")
-    made.values("--reader-property", "as --property")
-    made.values("--producer-property", "NAME=VALUE of the client")
-    made.values("--command-property", "as --producer-property")
+    made.values("--property", "as --reader-property")
+    made.values("--reader-property", "NAME=VALUE of the reader: parse.key, key.separator, ...")
+    made.values("--producer-property", "as --command-property")
+    made.values("--command-property", "NAME=VALUE of the client")
     made.value("--reader-config", "file with properties of the reader")
     made.value("--line-reader", "accepted for Kafka's own reader")
     made.value("--compression-codec", "none, gzip, snappy, lz4 or zstd", nargs="?", const="gzip")
@@ -64,19 +62,24 @@ def options() -> Options:
 def _check(given: argparse.Namespace) -> None:
     given.bootstrap_server = given.bootstrap_server or given.broker_list
     require(given, "bootstrap-server", "topic")
-    if given.producer_property:
-        deprecated("Warning: --producer-property", "--command-property")
-    if given.property:
-        deprecated("Warning: --property", "--reader-property")
-    given.reader = pairs([*given.property, *given.reader_property])
+    names = (
+        ("producer.config", "command-config"),
+        ("producer-property", "command-property"),
+        ("property", "reader-property"),
+    )
+    for old, new in names:
+        forbid_both(given, new, old)
+    for old, new in (names[1], names[0], names[2]):
+        take_new_name(given, old, new, kind="Warning:")
+    given.reader = pairs(given.reader_property)
     unknown = sorted(set(given.reader) - _PROPERTIES)
     if unknown:
         raise WrongOptions(f"{unknown[0]} is not a known property of the reader")
-    given.client_settings = pairs([*given.producer_property, *given.command_property])
+    given.client_settings = pairs(given.command_property)
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    settings = properties_in(given.producer_config) | given.client_settings
+    settings = properties_in(given.command_config) | given.client_settings
     given.reader = properties_in(given.reader_config) | given.reader
     given.compression = compression_of(given.compression_codec, settings)
     acks = settings.get("acks", given.request_required_acks)

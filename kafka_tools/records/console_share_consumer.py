@@ -13,11 +13,11 @@ from typing import Final
 
 from ...client.cluster_client import Client
 from ...client.share_reader import Acknowledge, ShareReader
-from ..options import Options, WrongOptions, pairs
+from ..options import Options, WrongOptions, forbid_both, pairs, take_new_name
 from ..session import properties_in
-from ..texts import deprecated, error_line, line
+from ..texts import error_line, line
 from ..tool import Tool, print_with_cause
-from .record_printer import RecordPrinter, check_formatter
+from .record_printer import RecordPrinter, check_formatter, formatter_settings
 
 _CLIENT_ID: Final = "console-share-consumer"
 _USED: Final = frozenset(
@@ -70,27 +70,15 @@ def _check(given: argparse.Namespace) -> None:
     if given.reject and given.release:
         raise WrongOptions("At most one of --reject and --release may be specified.")
     for kind in ("property", "config"):
-        old, new = getattr(given, f"consumer_{kind}"), getattr(given, f"command_{kind}")
-        if old and new:
-            raise WrongOptions(
-                f"Options --consumer-{kind} and --command-{kind} cannot be specified together."
-            )
-        if old:
-            deprecated(f"Option --consumer-{kind}", f"--command-{kind}")
-            setattr(given, f"command_{kind}", old)
+        forbid_both(given, f"consumer-{kind}", f"command-{kind}")
+    for kind in ("property", "config"):
+        take_new_name(given, f"consumer-{kind}", f"command-{kind}")
     given.client_settings = properties_in(given.command_config)
     given_groups = {given.group, given.client_settings.get("group.id")}
     added = pairs(given.command_property)
     given.client_settings |= added
     _find_group(given, {*given_groups, added.get("group.id")} - {None})
-    if given.property and given.formatter_property:
-        raise WrongOptions(
-            "Options --property and --formatter-property cannot be specified together."
-        )
-    if given.property:
-        deprecated("Option --property", "--formatter-property")
-    shown = properties_in(given.formatter_config)
-    shown |= pairs([*given.property, *given.formatter_property])
+    shown = formatter_settings(given)
     check_formatter(given, shown)
     given.printer = RecordPrinter(shown, given.formatter)
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from ...protocol.records import Header
-from ..options import WrongOptions
+from ..options import WrongOptions, forbid_both, pairs, take_new_name
+from ..session import properties_in
 from ..texts import out
 
 _PROPERTIES: Final = frozenset(
@@ -64,6 +65,17 @@ class PrintedRecord(Protocol):
     @property
     def headers(self) -> tuple[Header, ...]:
         """Its headers."""
+
+
+def formatter_settings(given: argparse.Namespace) -> dict[str, str]:
+    """The properties of the formatter: those of its file, and those on the command line.
+
+    Raises:
+        WrongOptions: both names of the option are given, or a property has no `=`.
+    """
+    forbid_both(given, "property", "formatter-property")
+    take_new_name(given, "property", "formatter-property")
+    return properties_in(given.formatter_config) | pairs(given.formatter_property)
 
 
 def check_formatter(given: argparse.Namespace, shown: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """Writes tool_transcripts.json: `python -m tests.kafka_tools.recording HOST:PORT` of a Kafka.
 
-It needs Java and Kafka's jars, as tests/tools.
+With names of scripts behind the address it records only those. It needs Java and Kafka's jars, as
+tests/tools.
 """
 
 from __future__ import annotations
@@ -25,10 +26,16 @@ PAUSE_S = 0.3
 
 
 def main() -> None:
-    recorded: dict[str, list[dict[str, Any]]] = {}  # Any: values of JSON
+    address, *chosen = sys.argv[1:]
+    # Any: values of JSON.
+    recorded: dict[str, list[dict[str, Any]]] = (
+        json.loads(TRANSCRIPTS.read_text()) if chosen else {}
+    )
     with tool_runner() as runner, TemporaryDirectory() as directory:
         for number, (name, script) in enumerate(SCRIPTS.items()):
-            words = words_of(sys.argv[1], topic_of(number), Path(directory))
+            if chosen and name not in chosen:
+                continue
+            words = words_of(address, topic_of(number), Path(directory))
             recorded[name] = []
             for command in script:
                 arguments = [filled(each, words) for each in command.arguments]

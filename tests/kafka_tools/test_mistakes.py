@@ -11,6 +11,7 @@ from ottla.kafka_tools import reassignment_plans
 from ottla.kafka_tools.__main__ import main
 from ottla.kafka_tools.session import Failure
 
+VERIFIABLE = "kafka-verifiable-{0} --topic t {1} --{0}.config x --command-config y"
 PERF = "kafka-producer-perf-test --topic t --num-records 2 --throughput -1"
 
 
@@ -30,6 +31,10 @@ PERF = "kafka-producer-perf-test --topic t --num-records 2 --throughput -1"
         ),
         ("kafka-consumer-perf-test --topic t --num-records 0 --messages 1", "Exactly one"),
         ("kafka-topics --list --partitions 0", "used with"),
+        (VERIFIABLE.format("consumer", "--group-id g"), "mutually exclusive"),
+        (VERIFIABLE.format("producer", ""), "mutually exclusive"),
+        (f"{PERF} --record-size 1 --producer.config x --command-config y", "specified together"),
+        (f"{PERF} --record-size 1 --producer-props a=b --command-property c=d", "together"),
         ("kafka-reassign-partitions --verify --reassignment-json-file {far}", "'i' format"),
         ("kafka-reassign-partitions --verify --reassignment-json-file {deep}", "not a valid JSON"),
     ],

@@ -86,7 +86,7 @@ def test_the_console_consumer_ignores_nothing_in_silence(
         (("--formatter", "my.Formatter"), "Unable to find the formatter my.Formatter"),
         (("--key-deserializer", "my.Avro"), "my.Avro is not a known key.deserializer"),
         (("--property", "value.deserializer=my.Avro"), "my.Avro is not a known value.deserial"),
-        (("--enable-systest-events",), "enable-systest-events is not a recognized option"),
+        (("--consumer-config", "x"), "consumer-config is not a recognized option"),
     ):
         assert main([*reading, *words]) == 1
         assert expected in capsys.readouterr().err

@@ -19,6 +19,8 @@ WORDS = [
         (r"(?<=, )\d+ ms (\S+th)", r"N ms \1"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}", "TIME"),
         (r"^\d{4}, \d{4}, ", "TIME, TIME, "),  # by --date-format yyyy
+        (r"(?<=metrics- )\d{4}, \d{4}, ", "TIME, TIME, "),
+        (r"(?<=TIME, )(\d+\.\d+)(, \d+\.\d+){2}, (\d+), \d+$", r"\1, R, R, \3, N"),
         (r"(?<=TIME, )([\d.]+), \S+, (\d+), .*", r"\1, R, \2, ..."),
         (r"(?<=^0\t)[\d.]+", "R"),
         (r"= \d+(?=,|$)", "= N"),

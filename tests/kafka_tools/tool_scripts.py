@@ -29,6 +29,7 @@ FILES: Final = {
     "second.json": '{"version":2,"partitions":[]}',
     "text.json": "x",
     "client.properties": "",
+    "formatter.properties": "print.offset=true",
 }
 
 
@@ -57,6 +58,10 @@ def producer(line: str) -> Command:
 
 def consumer(line: str) -> Command:
     return run("consumer-perf-test", f"{AT} {line}")
+
+
+def sharer(line: str, **how: Any) -> Command:
+    return run("share-consumer-perf-test", f"{AT} {line}", **how)
 
 
 def metrics(line: str, **how: Any) -> Command:
@@ -296,5 +301,50 @@ SCRIPTS: Final[dict[str, list[Command]]] = {
         run("transactions", f"{AT} li", only="TransactionalId"),
         run("cluster", "cluster-id --bootstrap-s {bootstrap}"),
         run("metadata-quorum", f"{AT} describe --stat", only="LeaderId"),
+    ],
+    "rates of share consumers": [
+        topics("--create --topic {t} --partitions 1"),
+        run("configs", f"{AT} --alter --group {{t}}.s --add-config"
+            " share.auto.offset.reset=earliest"),
+        sharer("--topic {t} --group {t}.s --num-records 9 --timeout 500"),
+        producer(f"{AT} --num-records 300 --record-size 10"),
+        sharer("--topic {t} --group {t}.s --num-records 300"),
+        producer(f"{AT} --num-records 5 --record-size 10"),
+        sharer("--topic {t} --group {t}.s --messages 5 --hide-header --show-consumer-stats"),
+        producer(f"{AT} --num-records 5 --record-size 10"),
+        sharer("-topic {t} -group {t}.s -num-records=5 --date-format yyyy --show-detailed-stats"
+               " --consumer.config {client.properties} --command-property client.id=me"
+               " --show-consumer-stats"),
+        sharer("--topic {t} --group {t}.s --num-records 0 --print-metrics --threads 2",
+               only="TIME"),
+    ],
+    "wrong options of share consumers": [
+        sharer("--num-records 9"),
+        sharer("--topic {t}"),
+        sharer("--topic {t} --num-records 9 --messages 9"),
+        sharer("--topic {t} --num-records 9 --date-format foo"),
+        sharer("--topic {t} --num-records 9 --consumer.config x --command-config y"),
+        sharer("--top {t} --num-records 9"),
+        run("share-consumer-perf-test", "--topic {t} --num-records 9"),
+        run("console-share-consumer", f"{AT} --topic {{t}} --consumer.config x"),
+    ],
+    "old and new names of files": [
+        topics("--create --topic {t} --partitions 1"),
+        producer(f"{AT} --num-records 1 --payload-monotonic"),
+        run("console-consumer", f"{AT} --topic {{t}} --from-beginning --max-messages 1"
+            " --consumer.config {client.properties} --consumer-property client.id=me"
+            " --formatter-config {formatter.properties} --enable-systest-events"),
+        run("console-consumer", f"{AT} --topic {{t}} --consumer.config x --command-config y"),
+        run("console-consumer", f"{AT} --topic {{t}} --consumer-property a=b"
+            " --command-property c=d"),
+        run("console-consumer", f"{AT} --topic {{t}} --property a=b --formatter-property c=d"),
+        run("console-consumer", f"{AT} --topic {{t}} --consumer-config x"),
+        run("console-producer", f"{AT} --topic {{t}} --producer.config x --command-config y"),
+        run("console-producer", f"{AT} --topic {{t}} --producer-property a=b"
+            " --command-property c=d"),
+        run("console-producer", f"{AT} --topic {{t}} --property a=b --reader-property c=d"),
+        run("console-producer", f"{AT} --topic {{t}} --producer-config x"),
+        consumer("--topic {t} --num-records 1 --consumer.config {client.properties}"),
+        consumer("--topic {t} --num-records 1 --consumer.config x --command-config y"),
     ],
 }  # fmt: skip
