@@ -65,6 +65,9 @@ async def streams_group_heartbeat(
         await _check_topics(node, context, topology)
     heartbeat = replace(_heartbeat(context, request, topology), topology_value=value)
     shard = node.groups.shard_of(request.group_id)
+    if value is not None and len(value) > shard.log.config.max_message_bytes:
+        # The log would refuse its record, but only after a long decision.
+        raise Refused(Code.UNKNOWN_SERVER_ERROR)
     end_before = shard.log.log_end_offset
     try:
         reply = await shard.run(

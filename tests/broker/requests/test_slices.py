@@ -28,6 +28,7 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
+from ottla.protocol.errors import Code, Refused
 from ottla.protocol.messages import read_request, read_request_header
 from tests.broker.one_node import OneNode, one_node
 
@@ -263,18 +264,24 @@ async def longest_run(one: OneNode, key: ApiKey, count: int) -> int:
     return await longest(one, key, version, fields(count))
 
 
-async def longest(one: OneNode, key: ApiKey, version: int, fields: dict[str, Any]) -> int:
-    """The most lines of a request that run in one turn."""
+async def longest(
+    one: OneNode, key: ApiKey, version: int, fields: dict[str, Any], refused: Code | None = None
+) -> int:
+    """The most lines of a request that run in one turn, with an answer or a refusal."""
     data = memoryview(one.frame(key, version, **fields))
     header = read_request_header(data)
     request = read_request(header, data)
     context = Context(key, version, 0, None, one.connection)
     steps = Steps()
     handler = guarded(api_of(key))
+    code: Code | None = None
     try:
         assert await steps.of(handler(one.node, context, request)) is not None
+    except Refused as why:
+        code = why.code
     finally:
         context.turns.leave()
+    assert code == refused
     return steps.most
 
 
@@ -375,6 +382,18 @@ async def test_a_decision_is_made_and_encoded_in_slices(tmp_path: Path, name: st
             await prepared(one, name, key, count)
             found.append(await longest(one, key, version, fields(count)))
     assert found[2] - found[1] < most * 4 * few, found
+
+
+async def test_a_topology_that_the_log_would_refuse_is_not_decided_on(tmp_path: Path) -> None:
+    set_slice_s(0.0)
+    key, version, fields, _ = DECIDED["subtopologies of a member that joins"]
+    found: list[int] = []
+    for count in (30, 30, 150):  # the first time some things are made for later
+        settings = {**AUTHORIZED, "message_max_bytes": "10000"}
+        async with one_node(tmp_path / f"{len(found)}", **settings) as one:
+            one.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+            found.append(await longest(one, key, version, fields(count), Code.UNKNOWN_SERVER_ERROR))
+    assert found[2] - found[1] < 5 * 120, found
 
 
 async def prepared(one: OneNode, name: str, key: ApiKey, count: int) -> None:
