@@ -24,8 +24,8 @@ public class DelegationTokens {
             Map.of(
                 "bootstrap.servers", address,
                 "security.protocol", "SASL_PLAINTEXT",
-                "request.timeout.ms", "4000",
-                "default.api.timeout.ms", "5000",
+                "request.timeout.ms", "20000",
+                "default.api.timeout.ms", "20000",
                 "sasl.mechanism", mechanism,
                 "sasl.jaas.config", line + more + ";"));
     }

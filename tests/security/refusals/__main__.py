@@ -1,6 +1,6 @@
 """`python -m tests.security.refusals record`: writes Apache Kafka's answers to kafka-4.4.0.json.
 
-`record-clients` writes what stock clients tell of Apache Kafka to clients-4.1.1.json.
+`record-clients` writes what stock clients tell of Apache Kafka to clients-4.4.0.json.
 `compare` prints where Ottla's answers differ from them, and `show` all of one broker. Both take
 `--only TEXT`, and `--broker kafka`.
 """
@@ -21,7 +21,7 @@ from .listeners import Listeners
 from .reloads import reloads
 
 RECORDED: Final = Path(__file__).with_name("kafka-4.4.0.json")
-CLIENTS: Final = Path(__file__).with_name("clients-4.1.1.json")
+CLIENTS: Final = Path(__file__).with_name("clients-4.4.0.json")
 
 
 def main() -> int:

@@ -26,7 +26,8 @@ from .listeners import AUDIENCE, FOREIGN, SIGNED, Listeners
 
 _SOURCE: Final = Path(__file__).with_name("Refusals.java")
 _TOKENS: Final = Path(__file__).with_name("DelegationTokens.java")
-_ANSWER_S: Final = 6
+_LIMIT_S: Final = 20
+"""How long a client waits for an answer; those that never get one wait beside each other."""
 _REFUSED_BY_ALERT: Final = "certificate by TLS|on TLS1.$|another suite"
 _AFTER_AN_ALERT: Final = (
     "SslAuthenticationException < SSLHandshakeException",
@@ -167,7 +168,7 @@ def _of_librdkafka(settings: dict[str, Any]) -> str:
     complete: dict[str, Any] = {**settings, "error_cb": on_error, "log_level": 0}
     admin = AdminClient(complete)
     try:
-        admin.list_topics(timeout=_ANSWER_S)
+        admin.list_topics(timeout=_LIMIT_S)
     except KafkaException:
         admin.poll(0.1)
         return told[0] if told else "no answer"
@@ -215,8 +216,8 @@ def _java(settings: Settings, listeners: Listeners, scratch: Path, number: int) 
     found = {
         "bootstrap.servers": f"127.0.0.1:{listeners.ports[settings.listener]}",
         "security.protocol": settings.protocol,
-        "request.timeout.ms": "4000",
-        "default.api.timeout.ms": "5000",
+        "request.timeout.ms": str(_LIMIT_S * 1000),
+        "default.api.timeout.ms": str(_LIMIT_S * 1000),
     }
     if settings.protocol.endswith("SSL"):
         trusted = scratch / f"{number}-ca.pem"

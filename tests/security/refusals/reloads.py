@@ -23,7 +23,7 @@ from tests.wire.client import LENGTH, Connection, error_name, until
 from .listeners import FOREIGN, Listeners
 from .tls_scenarios import context
 
-_APPLIED_S: Final = 3.0  # Apache Kafka answers before new settings hold
+_APPLIED_S: Final = 20.0  # Apache Kafka answers before new settings hold
 
 
 def reloads(listeners: Listeners) -> dict[str, list[str]]:

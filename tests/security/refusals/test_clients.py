@@ -16,7 +16,7 @@ from .listeners import Listeners
 
 pytestmark = [pytest.mark.clients, pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 RECORDED: Final[dict[str, Any]] = json.loads(
-    Path(__file__).with_name("clients-4.1.1.json").read_text()
+    Path(__file__).with_name("clients-4.4.0.json").read_text()
 )
 
 

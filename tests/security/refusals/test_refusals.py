@@ -1,4 +1,4 @@
-"""Clients of a secured Ottla see what those of Apache Kafka 4.1.1 see, right and wrong."""
+"""Clients of a secured Ottla see what those of Apache Kafka 4.4.0 see, right and wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reloads import reloads
 
 RECORDED: Final = json.loads(Path(__file__).with_name("kafka-4.4.0.json").read_text())
 
-CLIENTS: Final = json.loads(Path(__file__).with_name("clients-4.1.1.json").read_text())
+CLIENTS: Final = json.loads(Path(__file__).with_name("clients-4.4.0.json").read_text())
 
 
 def differing(
