@@ -41,8 +41,8 @@ MUTANTS: Final = (
     Mutant(
         "share-offsets-are-altered-under-members",
         "coordinator/share/kind.py",
-        "group = group or ShareGroup(group_id)\n        group.check_empty()",
-        "group = group or ShareGroup(group_id)",
+        "self.share_groups.first_epoch)\n        group.check_empty()",
+        "self.share_groups.first_epoch)",
         "records that members have acquired are delivered again",
         (*_STATE, *_HANDLERS),
     ),

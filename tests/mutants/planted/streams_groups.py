@@ -63,8 +63,8 @@ MUTANTS: Final = (
     Mutant(
         "a-changelog-has-one-partition",
         "coordinator/streams/configured.py",
-        "counts.decided |= {each.name: largest for",
-        "counts.decided |= {each.name: 1 for",
+        "counts.decided[changelog.name] = largest",
+        "counts.decided[changelog.name] = 1",
         "all tasks but the first have no changelog, and the application fails",
         _GROUPS,
     ),
