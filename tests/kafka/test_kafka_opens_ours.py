@@ -24,7 +24,7 @@ def test_kafka_shows_the_same_state_after_a_clean_stop(place: Place) -> None:
         assert seen(bootstrap) == before
         for level, records in before["records"].items():
             values = sorted(record[VALUE].decode() for record in records["transactional"])
-            assert console_consumed(bootstrap, "transactional", level) == values
+            assert console_consumed(bootstrap, "transactional", level, len(values)) == values
         produce_in_transactions(bootstrap)
         story.play(bootstrap)
     assert place.complaints == []
@@ -33,9 +33,9 @@ def test_kafka_shows_the_same_state_after_a_clean_stop(place: Place) -> None:
     assert "DUPLICATE_BROKER_REGISTRATION" not in log, "Kafka waited for a broker that had stopped"
 
 
-def console_consumed(bootstrap: str, topic: str, level: str) -> list[str]:
-    """All values that Kafka's own consumer prints."""
-    read = ("--topic", topic, "--from-beginning", "--timeout-ms", "3000")
+def console_consumed(bootstrap: str, topic: str, level: str, count: int) -> list[str]:
+    """So many values that Kafka's own consumer prints; it waits for them, however slow it is."""
+    read = ("--topic", topic, "--from-beginning", "--max-messages", str(count))
     isolation = ("--isolation-level", level)
     done = tool("ConsoleConsumer", "--bootstrap-server", bootstrap, *read, *isolation)
     return sorted(done.stdout.splitlines())
