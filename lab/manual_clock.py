@@ -222,19 +222,15 @@ class _LiveClock(SystemClock):
         return sorted((each for each in due if each[0] <= until_ms), key=lambda each: each[0])
 
 
-class _ManualTimer:
-    __slots__ = ("_number", "args", "callback", "due_ms")
+class _Timer:
+    __slots__ = ("args", "callback", "due_ms")
 
     def __init__(
-        self, due_ms: float, number: int, callback: Callable[..., object], args: tuple[Any, ...]
+        self, due_ms: float, callback: Callable[..., object], args: tuple[Any, ...]
     ) -> None:
         self.due_ms = due_ms
-        self._number = number
         self.callback: Callable[..., object] | None = callback
         self.args = args
-
-    def __lt__(self, other: _ManualTimer) -> bool:
-        return (self.due_ms, self._number) < (other.due_ms, other._number)
 
     def run(self) -> None:
         callback, args = self.callback, self.args
@@ -246,30 +242,35 @@ class _ManualTimer:
         self.callback, self.args = None, ()
 
 
-class _LiveTimer:
+class _ManualTimer(_Timer):
+    __slots__ = ("_number",)
+
+    def __init__(
+        self, due_ms: float, number: int, callback: Callable[..., object], args: tuple[Any, ...]
+    ) -> None:
+        super().__init__(due_ms, callback, args)
+        self._number = number
+
+    def __lt__(self, other: _ManualTimer) -> bool:
+        return (self.due_ms, self._number) < (other.due_ms, other._number)
+
+
+class _LiveTimer(_Timer):
     """A timer that the event loop calls, or an advance before it."""
 
-    __slots__ = ("_all", "args", "callback", "due_ms", "handle")
+    __slots__ = ("_all", "handle")
 
     def __init__(
         self, among: set[_LiveTimer], due_ms: float, callback: Callable[..., object],
         args: tuple[Any, ...],
     ) -> None:  # fmt: skip
+        super().__init__(due_ms, callback, args)
         self._all = among
-        self.due_ms = due_ms
-        self.callback: Callable[..., object] | None = callback
-        self.args = args
         self.handle: Timer | None = None
         among.add(self)
 
-    def run(self) -> None:
-        callback, args = self.callback, self.args
-        self.cancel()
-        if callback is not None:
-            callback(*args)
-
     def cancel(self) -> None:
-        self.callback, self.args = None, ()
+        super().cancel()
         self._all.discard(self)
         if self.handle is not None:
             self.handle.cancel()

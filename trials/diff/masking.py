@@ -37,7 +37,8 @@ def request_bytes(request: Request, *, values: bool) -> bytes | None:
         return request.frame
     if request.fields is None:
         return None
-    return with_fields(request, _masked_produce(request.fields))
+    masked_fields = _with_masked_records(request.fields, "topic_data", "partition_data")
+    return with_fields(request, masked_fields)
 
 
 def answer_bytes(request: Request, answer: Answer, *, values: bool) -> bytes | None:
@@ -48,7 +49,8 @@ def answer_bytes(request: Request, answer: Answer, *, values: bool) -> bytes | N
         return answer.frame
     if answer.fields is None:
         return None
-    return answer_with_fields(request, answer, _masked_fetch(answer.fields))
+    masked_fields = _with_masked_records(answer.fields, "responses", "partitions")
+    return answer_with_fields(request, answer, masked_fields)
 
 
 def command_text(command: Sequence[str]) -> str:
@@ -60,30 +62,18 @@ def command_text(command: Sequence[str]) -> str:
     return " ".join(words)
 
 
-def _masked_produce(fields: Fields) -> Fields:
-    topics = [
+def _with_masked_records(fields: Fields, topics: str, partitions: str) -> Fields:
+    """A message with masked records in each of the partitions of its topics."""
+    masked_topics = [
         {
             **topic,
-            "partition_data": [
-                {**each, "records": masked(each["records"])} for each in topic["partition_data"]
+            partitions: [
+                {**each, "records": masked(each["records"])} for each in topic[partitions]
             ],
         }
-        for topic in fields["topic_data"]
+        for topic in fields[topics]
     ]
-    return {**fields, "topic_data": topics}
-
-
-def _masked_fetch(fields: Fields) -> Fields:
-    topics = [
-        {
-            **topic,
-            "partitions": [
-                {**each, "records": masked(each["records"])} for each in topic["partitions"]
-            ],
-        }
-        for topic in fields["responses"]
-    ]
-    return {**fields, "responses": topics}
+    return {**fields, topics: masked_topics}
 
 
 def masked(records: bytes | None) -> bytes | None:
