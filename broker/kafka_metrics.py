@@ -21,7 +21,7 @@ from prometheus_client.core import (
 from ..protocol.api_keys import ApiKey
 from .coordinator_metrics import collect_coordinators
 from .quota_metrics import collect_quotas
-from .runtime.metrics.transaction_metrics import BUCKETS_S, Histogram
+from .scheduling.holds import Histogram
 from .scheduling.turns import Turns
 from .share_metrics import collect_shares
 
@@ -106,7 +106,7 @@ def _requests(nodes: list[Node]) -> Iterable[Metric]:
 
 def _buckets_ms(histogram: Histogram) -> list[tuple[str, float]]:
     reached, buckets = 0, []
-    for bound, count in zip([*BUCKETS_S, None], histogram.counts, strict=True):
+    for bound, count in zip([*histogram.bounds_s, None], histogram.counts, strict=True):
         reached += count
         buckets.append(("+Inf" if bound is None else f"{bound * 1000:g}", float(reached)))
     return buckets

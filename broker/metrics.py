@@ -27,8 +27,8 @@ from .net.listening import listen_on
 from .probes import probes_of
 from .runtime.metrics.request_metrics import RequestMetrics
 from .runtime.metrics.topic_metrics import TopicMetrics
-from .runtime.metrics.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
-from .scheduling.holds import BUCKETS_S as HOLD_BUCKETS_S
+from .runtime.metrics.transaction_metrics import TransactionMetrics
+from .scheduling.holds import Histogram
 
 if TYPE_CHECKING:
     from .clock import Clock
@@ -181,11 +181,8 @@ def _phases(nodes: list[Node]) -> Iterator[Metric]:
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    bounds, reached, buckets = [*map(str, BUCKETS_S), "+Inf"], 0, []
-    for bound, count in zip(bounds, histogram.counts, strict=True):
-        reached += count
-        buckets.append((bound, float(reached)))
-    return buckets
+    bounds, reached = [*map(str, histogram.bounds_s), "+Inf"], accumulate(histogram.counts)
+    return [(bound, float(count)) for bound, count in zip(bounds, reached, strict=True)]
 
 
 def _open_ones(nodes: list[Node]) -> Iterator[Metric]:
@@ -264,11 +261,9 @@ def _holds(holds: Holds) -> Iterator[Metric]:
         ("ottla_loop_hold_seconds", "How long pieces of work hold the event loop", holds.pieces),
         ("ottla_loop_lag_seconds", "How late timers are called", holds.lags),
     ):
-        histogram = HistogramMetricFamily(name, what)
-        bounds, counts = [*map(str, HOLD_BUCKETS_S), "+Inf"], accumulate(durations.counts)
-        buckets = [(bound, float(count)) for bound, count in zip(bounds, counts, strict=True)]
-        histogram.add_metric([], buckets, durations.sum_s)
-        yield histogram
+        family = HistogramMetricFamily(name, what)
+        family.add_metric([], _buckets(durations), durations.sum_s)
+        yield family
     longest = GaugeMetricFamily(
         "ottla_loop_longest_hold_seconds",
         "The longest piece of each kind of work since the last scrape",

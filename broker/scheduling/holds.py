@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ..clock import SystemClock
@@ -20,18 +20,24 @@ LIMIT_S: Final = 0.02
 _NAMED_S: Final = 0.001
 
 
-class Durations:
-    """A histogram; `counts` has one more than BUCKETS_S, for the rest."""
+class Histogram:
+    """A histogram of durations.
 
-    __slots__ = ("counts", "sum_s")
+    Attributes:
+        bounds_s: the upper bound of each bucket.
+        counts: one more than bounds, for the rest.
+    """
 
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS_S) + 1)
+    __slots__ = ("bounds_s", "counts", "sum_s")
+
+    def __init__(self, bounds_s: Sequence[float]) -> None:
+        self.bounds_s = bounds_s
+        self.counts = [0] * (len(bounds_s) + 1)
         self.sum_s = 0.0
 
     def observe(self, took_s: float) -> None:
         """Count one duration."""
-        self.counts[bisect_left(BUCKETS_S, took_s)] += 1
+        self.counts[bisect_left(self.bounds_s, took_s)] += 1
         self.sum_s += took_s
 
 
@@ -50,8 +56,8 @@ class Holds:
 
     def __init__(self, now_s: Callable[[], float] = SystemClock.monotonic_s) -> None:
         self.now_s = now_s
-        self.pieces = Durations()
-        self.lags = Durations()
+        self.pieces = Histogram(BUCKETS_S)
+        self.lags = Histogram(BUCKETS_S)
         self.longest_s: dict[str, float] = {}
         self.over_limit: Counter[str] = Counter()
         self._inner_s = 0.0

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from .transaction_metrics import Histogram
+from ...scheduling.holds import Histogram
+from .transaction_metrics import BUCKETS_S
 
 
 class RequestMetrics:
@@ -29,7 +30,7 @@ class RequestMetrics:
         self.requests: Counter[tuple[int, int]] = Counter()
         self.received_bytes: Counter[int] = Counter()
         self.answered_bytes: Counter[int] = Counter()
-        self.durations: defaultdict[int, Histogram] = defaultdict(Histogram)
+        self.durations: defaultdict[int, Histogram] = defaultdict(lambda: Histogram(BUCKETS_S))
 
     def received(self, api_key: int, version: int, size_bytes: int) -> None:
         """Count a request that is served."""

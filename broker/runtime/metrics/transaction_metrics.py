@@ -6,7 +6,6 @@ The shards report each decision; the state machines are read only when the metri
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from typing import Final
@@ -16,6 +15,7 @@ from ....coordinator.transactions.states import PREPARED, State, Transaction
 from ....metadata.catalog import TRANSACTION_STATE
 from ....protocol.errors import Code
 from ...events import DecisionAppended, DecisionRefused
+from ...scheduling.holds import Histogram
 
 BUCKETS_S: Final = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
@@ -29,21 +29,6 @@ _FENCINGS: Final = {
     Code.INVALID_PRODUCER_EPOCH: "invalid_producer_epoch",
     Code.INVALID_PRODUCER_ID_MAPPING: "invalid_producer_id_mapping",
 }
-
-
-class Histogram:
-    """A histogram of durations; `counts` has one more than BUCKETS_S, for the rest."""
-
-    __slots__ = ("counts", "sum_s")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS_S) + 1)
-        self.sum_s = 0.0
-
-    def observe(self, took_s: float) -> None:
-        """Count one duration."""
-        self.counts[bisect_left(BUCKETS_S, took_s)] += 1
-        self.sum_s += took_s
 
 
 class TransactionMetrics:
@@ -68,7 +53,7 @@ class TransactionMetrics:
         self.commits = 0
         self.aborts: Counter[str] = Counter()
         self.fencings: Counter[str] = Counter()
-        self.phases = {OPEN: Histogram(), ENDING: Histogram()}
+        self.phases = {OPEN: Histogram(BUCKETS_S), ENDING: Histogram(BUCKETS_S)}
         self._prepared_at_s: dict[str, float] = {}
 
     @property

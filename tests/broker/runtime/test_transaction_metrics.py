@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ottla.broker.metrics import Metrics, collect
-from ottla.broker.runtime.metrics.transaction_metrics import BUCKETS_S, Histogram
+from ottla.broker.runtime.metrics.transaction_metrics import BUCKETS_S
+from ottla.broker.scheduling.holds import Histogram
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
@@ -159,7 +160,7 @@ async def test_a_coordinator_whose_timers_fail_is_counted(
 
 
 def test_a_duration_is_in_the_first_bucket_that_holds_it() -> None:
-    histogram = Histogram()
+    histogram = Histogram(BUCKETS_S)
     for took_s in (0.0, BUCKETS_S[0], BUCKETS_S[0] * 1.01, BUCKETS_S[-1] * 2):
         histogram.observe(took_s)
     assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1]) == (2, 1, 1)
