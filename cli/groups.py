@@ -15,7 +15,7 @@ from ..console.options import CannotRun
 from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..protocol.errors import Code
 from .group_rows import SHARE, group_rows, kind_of
-from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
+from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of, delete_each
 
 Group = Annotated[str, typer.Argument(metavar="GROUP")]
 Kinds = Annotated[
@@ -218,11 +218,4 @@ def _delete(
     as_json: AsJson = False,
 ) -> int:
     """Delete groups without members, with their committed offsets."""
-    with client_of(bootstrap) as client:
-        for group in groups:
-            admin.delete_group(client, group)
-            if not as_json:
-                print_line(f"{group} is deleted")
-    if as_json:
-        print_json({"deleted": groups})
-    return 0
+    return delete_each(groups, admin.delete_group, bootstrap, as_json=as_json)

@@ -16,7 +16,7 @@ from ..client.security import UNSECURED
 from ..console.extras import missing_extra
 from ..console.options import DEFAULT_LISTEN, CannotRun
 from ..console.security import command_security
-from ..console.tables import print_error
+from ..console.tables import print_error, print_json, print_line
 
 P = ParamSpec("P")
 
@@ -129,6 +129,20 @@ def _timeout_s() -> float:
 def _said(error: Exception | str, status: int) -> int:
     print_error(f"ottla: {error}")
     return status
+
+
+def delete_each(
+    names: list[str], delete: Callable[[Client, str], object], bootstrap: str, *, as_json: bool
+) -> int:
+    """Delete what is named, one by one, and say so; returns the exit status."""
+    with client_of(bootstrap) as client:
+        for name in names:
+            delete(client, name)
+            if not as_json:
+                print_line(f"{name} is deleted")
+    if as_json:
+        print_json({"deleted": names})
+    return 0
 
 
 def client_of(bootstrap: str, command_config: Path | None = None) -> Client:

@@ -12,7 +12,7 @@ from ..client.admin.offsets import EARLIEST, LATEST, Isolation, list_offsets
 from ..client.cluster_client import Client
 from ..console.options import read_pairs
 from ..console.tables import Table, plural, print_json, print_line, print_table
-from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of
+from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of, delete_each
 
 Name = Annotated[str, typer.Argument(metavar="TOPIC")]
 Settings = Annotated[
@@ -181,14 +181,7 @@ def _delete(
     as_json: AsJson = False,
 ) -> int:
     """Delete topics with their records."""
-    with client_of(bootstrap) as client:
-        for topic in topics:
-            admin.delete_topic(client, topic)
-            if not as_json:
-                print_line(f"{topic} is deleted")
-    if as_json:
-        print_json({"deleted": topics})
-    return 0
+    return delete_each(topics, admin.delete_topic, bootstrap, as_json=as_json)
 
 
 def _configs(
