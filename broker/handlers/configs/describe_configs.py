@@ -20,7 +20,7 @@ from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ....protocol.java_hash import cached_hash_code, in_hash_map
 from ...requests.api import serves
-from ...requests.config_changes import REPLICATION_RATES
+from ...requests.config_checks import REPLICATION_RATES
 from ...requests.context import Context
 from ...settings.broker_settings import BROKER_SETTINGS
 from ...settings.config import BrokerConfig, Source, Synonym, setting_of

@@ -22,11 +22,11 @@ from ...requests.config_changes import (
     ConfigOperation,
     answered,
     changed,
-    check_node_id,
     check_request,
     known_type,
     set_all,
 )
+from ...requests.config_checks import check_node_id
 from ...requests.context import Context
 from ...settings.loggers import change_level, check_level
 

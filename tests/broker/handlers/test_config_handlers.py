@@ -14,7 +14,7 @@ from ottla.broker.handlers.configs.alter_configs import alter_configs
 from ottla.broker.handlers.configs.describe_configs import describe_configs
 from ottla.broker.handlers.configs.incremental_alter_configs import incremental_alter_configs
 from ottla.broker.node import Node
-from ottla.broker.requests.config_changes import MATCH_CHARACTERS
+from ottla.broker.requests.config_checks import MATCH_CHARACTERS
 from ottla.broker.requests.context import Context
 from ottla.broker.settings.config import BrokerConfig
 from ottla.metadata.catalog import ResourceType

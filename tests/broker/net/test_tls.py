@@ -17,7 +17,7 @@ import pytest
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.net.tls_transport import LITTLE_BYTES, PIECE_BYTES, RECEIVED_BYTES, TlsTransport
 from ottla.broker.node import Node
-from ottla.broker.requests.config_changes import check
+from ottla.broker.requests.config_checks import check
 from ottla.broker.settings.definitions import BadSetting
 from ottla.client.async_connection import read_frame
 from ottla.metadata.catalog import ResourceType

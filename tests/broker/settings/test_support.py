@@ -35,19 +35,19 @@ TABLES = {
 ROWS = [(kind, name) for kind, table in TABLES.items() for name in table]
 # Files that name settings without heeding them: the tables, and what checks a value by itself.
 NOT_READERS = {
-    "config_changes.py", "rules.py", "support.py", "broker_settings.py",
+    "config_checks.py", "rules.py", "support.py", "broker_settings.py",
     "docs.py", "group_docs.py", "topic_settings.py",
 }  # fmt: skip
 # Settings whose names the code puts together, or that take effect in a check: who reads them.
 READERS = {
     "allow.everyone.if.no.acl.found": "broker/requests/authorization.py",
     "cordoned.log.dirs": "metadata/registrations.py",
-    "group.consumer.max.assignment.interval.ms": "broker/requests/config_changes.py: _check_group",
-    "group.consumer.max.heartbeat.interval.ms": "broker/requests/config_changes.py: _check_group",
-    "group.consumer.max.session.timeout.ms": "broker/requests/config_changes.py: _check_group",
-    "group.consumer.min.assignment.interval.ms": "broker/requests/config_changes.py: _check_group",
-    "group.consumer.min.heartbeat.interval.ms": "broker/requests/config_changes.py: _check_group",
-    "group.consumer.min.session.timeout.ms": "broker/requests/config_changes.py: _check_group",
+    "group.consumer.max.assignment.interval.ms": "broker/requests/config_checks.py: _check_group",
+    "group.consumer.max.heartbeat.interval.ms": "broker/requests/config_checks.py: _check_group",
+    "group.consumer.max.session.timeout.ms": "broker/requests/config_checks.py: _check_group",
+    "group.consumer.min.assignment.interval.ms": "broker/requests/config_checks.py: _check_group",
+    "group.consumer.min.heartbeat.interval.ms": "broker/requests/config_checks.py: _check_group",
+    "group.consumer.min.session.timeout.ms": "broker/requests/config_checks.py: _check_group",
     "sasl.oauthbearer.allow.unverified.issuer": "broker/settings/sasl.py: _ALLOW",
     "remote.storage.enable": "broker/settings/config.py: validate_topic_configs",
 }
