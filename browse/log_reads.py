@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ..client.admin.offsets import Isolation, Place
 from ..client.admin.transactions import describe_producers
 from ..client.cluster_client import Client, ErrorAnswer, check
-from ..client.fates import AbortedTransactions, Fate, Markers
-from ..client.log_batches import fetch, marker_in
+from ..client.fates import Fate, Markers
+from ..client.log_batches import fates_in, fetch, marker_in
 from ..protocol.batch import HEADER_SIZE, BatchHeader, headers_in
 from ..protocol.errors import Code, Refused
 from ..protocol.opening import pieces
@@ -140,20 +141,12 @@ class LogReader:
             ]
         decided = self._fetch(offset, Isolation.READ_COMMITTED)
         budget.spend(len(decided.records or b""))
-        stable = decided.last_stable_offset
-        aborted = AbortedTransactions(decided.aborted_transactions or ())
-        batches = []
-        for at, header in headers:
-            commits = marker_in(data, at, header)
-            fate: Fate | None = Fate.PLAIN
-            if header.is_control:
-                aborted.pass_marker(header, commits=commits)
-            elif header.is_transactional and header.base_offset >= stable:
-                fate = self._fate_behind(stable, header)
-            elif header.is_transactional:
-                fate = Fate.ABORTED if aborted.has(header) else Fate.COMMITTED
-            batches.append(Batch(data, at, header, commits, fate, self.limits))
-        return batches
+        behind = partial(self._fate_behind, decided.last_stable_offset)
+        found = zip(headers, fates_in(data, headers, decided, behind), strict=True)
+        return [
+            Batch(data, at, header, commits, fate, self.limits)
+            for (at, header), (commits, fate) in found
+        ]
 
     def _fetch(self, offset: int, isolation: Isolation) -> Any:  # Any: part of an answer
         topic, index = self.place

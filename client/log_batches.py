@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.batch import BatchHeader, headers_in
@@ -13,9 +13,12 @@ from ..protocol.errors import Code
 from ..protocol.records import Record, records_in
 from .admin.offsets import Isolation
 from .cluster_client import Client, ErrorAnswer, check
+from .fates import AbortedTransactions, Fate
 from .retries import patiently
 
 FETCH_BYTES: Final = 1 << 20
+Unknown = TypeVar("Unknown")
+"""What stands for the fate of a batch that a reader decides itself."""
 
 
 class LogBatch(NamedTuple):
@@ -83,6 +86,32 @@ def marker_in(data: bytes, at: int, header: BatchHeader) -> bool | None:
     """Whether a batch is a marker of a commit (True) or an abort (False); None for others."""
     marker = read_marker(data, at, header) if header.is_control else None
     return None if marker is None else marker.commit
+
+
+def fates_in(
+    data: bytes,
+    headers: Iterable[tuple[int, BatchHeader]],
+    decided: Any,  # part of an answer
+    fate_behind: Callable[[BatchHeader], Unknown],
+) -> Iterator[tuple[bool | None, Fate | Unknown]]:
+    """Of each batch: what `marker_in` says, and the fate of its records; PLAIN for markers.
+
+    Args:
+        headers: the batches in `data`, each with its position.
+        decided: the answer to a read_committed request of the same range.
+        fate_behind: decides for transactional batches behind the last stable offset.
+    """
+    aborted = AbortedTransactions(decided.aborted_transactions or ())
+    for at, header in headers:
+        commits = marker_in(data, at, header)
+        fate: Fate | Unknown = Fate.PLAIN
+        if header.is_control:
+            aborted.pass_marker(header, commits=commits)
+        elif header.is_transactional and header.base_offset >= decided.last_stable_offset:
+            fate = fate_behind(header)
+        elif header.is_transactional:
+            fate = Fate.ABORTED if aborted.has(header) else Fate.COMMITTED
+        yield commits, fate
 
 
 def log_batches(

@@ -18,8 +18,8 @@ from ..protocol.errors import Code, Refused
 from ..protocol.records import Header, records_in
 from .admin.offsets import EARLIEST, Isolation, partition_offsets
 from .cluster_client import Client, ErrorAnswer, check
-from .fates import AbortedTransactions, Fate, Markers
-from .log_batches import fetch, marker_in
+from .fates import Fate, Markers
+from .log_batches import fates_in, fetch, marker_in
 
 _RETRY_S: Final = 0.05
 _PATIENCE_S: Final = 30.0
@@ -210,19 +210,8 @@ class RecordReader:
         stable = decided.last_stable_offset
         if batches[-1][1].last_offset >= stable:
             self._scan(leader, answer.partition_index, max(stable, position.scanned))
-        aborted = AbortedTransactions(decided.aborted_transactions or ())
-        fates = []
-        for at, header in batches:
-            if header.is_control:
-                aborted.pass_marker(header, commits=marker_in(data, at, header))
-                fates.append(Fate.PLAIN)
-            elif not header.is_transactional:
-                fates.append(Fate.PLAIN)
-            elif header.base_offset >= stable:
-                fates.append(position.markers.fate(header))
-            else:
-                fates.append(Fate.ABORTED if aborted.has(header) else Fate.COMMITTED)
-        return fates
+        found = fates_in(data, batches, decided, position.markers.fate)
+        return [fate for _, fate in found]
 
     def _scan(self, leader: int, partition: int, start: int) -> None:
         """Collect the markers from an offset to the end of the log."""
