@@ -119,7 +119,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     "broker/releases": {"broker/settings"},
     "broker/scheduling": {"broker/clock"},
     "broker/runtime": {"broker/settings", "broker/scheduling", *BASE},
-    "broker/runtime/metrics": {*BASE},
+    "broker/runtime/metrics": {"broker/scheduling", *BASE},
     "broker/runtime/quotas": {"broker/runtime/memo", "broker/settings"},
     "broker/runtime/fetching": {"broker/runtime/work_limits"},
     "broker/runtime/groups": {"broker/settings", *BASE},
