@@ -202,9 +202,16 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
 
 
 def _previous_producer_id(fields: TransactionLogValue) -> int:
-    """The id before the producer's; Kafka 4.4 writes the same id if there was none."""
-    previous = fields.previous_producer_id
-    return NO_PRODUCER_ID if previous == fields.producer_id else previous
+    """The id before the producer's; Kafka 4.4 writes the same id if there was none.
+
+    The end of a kept transaction with the last epoch of its id has two ids: that of its records
+    goes on until the markers are written, and was the owner's.
+    """
+    previous, following = fields.previous_producer_id, fields.next_producer_id
+    if previous != fields.producer_id:
+        return previous
+    is_owners = following not in (NO_PRODUCER_ID, previous) and fields.next_producer_epoch == 0
+    return previous if is_owners else NO_PRODUCER_ID
 
 
 def _next_producer_epoch(fields: TransactionLogValue) -> int:

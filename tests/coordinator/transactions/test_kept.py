@@ -180,6 +180,16 @@ def test_a_retry_of_the_end_is_answered_after_the_epochs_of_the_kept_id_are_used
     assert refused.value.code is Code.INVALID_TXN_STATE
 
 
+def test_it_is_answered_too_if_the_broker_restarts_before_the_markers_are_written() -> None:
+    machine, _ = open_at(LAST_EPOCH - 1)
+    client = keep(machine)
+    following = told(machine, machine.end_and_bump(SHOP, client, commit=True, now_ms=NOW_MS))
+    machine = reloaded(machine)
+    (effect,) = machine.unfinished()
+    told(machine, machine.markers_written(effect.transaction, now_ms=NOW_MS))
+    assert end(machine, client, bumps=True, commit=True) == following
+
+
 def test_a_third_id_follows_when_the_client_used_up_a_second_one() -> None:
     machine, producer = open_at(LAST_EPOCH)
     client = keep(machine)

@@ -103,6 +103,16 @@ class Coordinator(RuleBasedStateMachine):
         known = self.state_of(client[0])
         return known is not None and known.owner == self.producers.get(client)
 
+    def is_late(self, client: tuple[str, int]) -> bool:
+        """Whether the client's transaction timed out at its last epoch: its abort gets a new id."""
+        known = self.state_of(client[0])
+        return (
+            known is not None
+            and known.state is State.COMPLETE_ABORT
+            and known.owner == Producer(known.producer_id, 32767)
+            and self.producers.get(client) == Producer(known.producer_id, 32766)
+        )
+
     @rule(client=CLIENTS, goes_on=st.booleans(), keeps=st.booleans(), hears=MOSTLY)
     def init(self, client: tuple[str, int], goes_on: bool, keeps: bool, hears: bool) -> None:
         name = client[0]
@@ -169,7 +179,8 @@ class Coordinator(RuleBasedStateMachine):
     def end(self, number: int, owns: bool, commit: bool, bumps: bool, hears: bool) -> None:
         client = self.someone(number, owns=owns)
         name, producer = client[0], self.producers[client]
-        was_open, may_end = self.open.get(name), self.may_end(client)
+        was_open, is_late = self.open.get(name), bumps and not commit and self.is_late(client)
+        may_end = self.may_end(client) or is_late
         end = self.machine.end_and_bump if bumps else self.machine.end
         records = len(self.log)
         reply = self.asked(lambda: end(name, producer, commit=commit, now_ms=self.now_ms))
@@ -177,7 +188,7 @@ class Coordinator(RuleBasedStateMachine):
             return
         if len(self.log) > records:
             assert may_end, "only the owner of the last epoch decides"
-            assert producer not in self.fenced
+            assert is_late or producer not in self.fenced
             assert was_open is not None or (bumps and not commit)
             wanted = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
             if bumps:
