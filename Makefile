@@ -46,9 +46,10 @@ demo: setup-spark ## run: exactly once, end to end: orders in transactions, Spar
 serve: .venv/.installed ## run: a broker on LISTEN with its data in DATA
 	@$(PY) -m ottla serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
 
-# Runs in two processes, because most test machines have two cores (JOBS=0: in one, for --pdb).
+# Runs in two processes, because most test machines have two cores, and one beside them for tests
+# that mostly wait (JOBS=0: in one, for --pdb).
 test: setup-spark ## test: the tests
-	@$(PY) -m pytest -q -n $(JOBS) $(ARGS)
+	@$(PY) -m pytest -q $(if $(filter 0,$(JOBS)),-n 0,-n $$(($(JOBS) + 1)) --beside) $(ARGS)
 
 # Simulations, planted bugs of the simulations, kills, and other tests that take long by nature.
 test-slow: setup-spark ## test: the tests that `make test` leaves out because they take minutes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,7 +25,7 @@ settings.load_profile("ottla")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --bootstrap (a running broker to test), --record and --quirks."""
+    """Add --bootstrap (a running broker to test), and what a run has beside it."""
     group = parser.getgroup("brokers")
     group.addoption(
         "--bootstrap",
@@ -47,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="run the files, and the tests of each, in the random order of this seed",
     )
+    group.addoption(
+        "--beside",
+        action="store_true",
+        help="with -n: the last process has only tests that mostly wait (tests/parallel.py)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,6 +70,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from .parallel import ByPath
 
     return ByPath(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--beside`: the last process looks at few folders."""
+    if config.getoption("--beside"):
+        from .parallel import is_for_others
+
+        return is_for_others(collection_path, config) or None
+    return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
