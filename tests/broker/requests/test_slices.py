@@ -7,6 +7,7 @@ is a loop without a pause. Decisions of a state machine are made in one turn: th
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -245,6 +246,7 @@ class Steps:
         while True:
             self._now = 0
             before = sys.gettrace()
+            gc.disable()  # what it would finalize is of other tests, and runs lines, too
             sys.settrace(self._trace)
             try:
                 waited_for = handling.send(None)
@@ -252,6 +254,7 @@ class Steps:
                 return done.value
             finally:
                 sys.settrace(before)
+                gc.enable()
                 self.most = max(self.most, self._now)
             if waited_for is not None:
                 waited_for._asyncio_future_blocking = False
