@@ -72,6 +72,28 @@ class ByPath(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
         found.update(parts)
         return same
 
+    def remove_node(self, node: Any) -> str | None:
+        """Take a process away; what it had left is run by others, without the test that ended it.
+
+        Returns:
+            that test.
+        """
+        work: dict[str, dict[str, bool]] = self.assigned_work.pop(node)
+        left = [(scope, test) for scope, tests in work.items() for test in tests if not tests[test]]
+        if not left:
+            return None
+        (scope, crashed), *others = left
+        work[scope][crashed] = True
+        self.workqueue.update({scope: work[scope] for scope, _ in others})
+        for each in self.nodes:
+            self._reschedule(each)
+        return crashed
+
+    def _reschedule(self, node: Any) -> None:
+        """Give a process more if it has little left; one that is new finds its tests first."""
+        if node in self._positions:
+            super()._reschedule(node)
+
     def _assign_work_unit(self, node: Any) -> None:
         """Give a process the next file that it has, or end it."""
         scope = self._next_scope(node)

@@ -95,6 +95,23 @@ def test_one_file_runs_although_there_are_more_processes(waiting: list[str]) -> 
     assert [test for tests in done.values() for test in tests] == everything
 
 
+def test_what_a_process_had_left_is_run_by_another_without_the_test_that_ended_it() -> None:
+    tests = OTHERS[:6]
+    first, second = Process(0, tests, 1), Process(1, tests, 1)
+    scheduler = ByPath(cast(pytest.Config, Config(beside=False, count=1)))
+    scheduler.add_node(first)
+    scheduler.add_node_collection(first, tests)
+    scheduler.schedule()
+    scheduler.mark_test_complete(first, 0)
+    scheduler.add_node(second)  # which has not found its tests yet
+    assert scheduler.remove_node(first) == tests[1]
+    assert not second.given
+    scheduler.add_node_collection(second, tests)
+    scheduler.schedule()
+    scheduler.mark_test_complete(second, 2)
+    assert second.given == [2, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("path", "is_left_out"),
     [
