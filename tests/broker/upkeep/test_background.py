@@ -12,7 +12,7 @@ from tests.broker.one_node import OneNode, until
 from tests.clocks import VirtualClock
 from tests.storage.logs import NOW_MS
 
-DAY_MS = 24 * 3_600_000
+HOUR_MS = 3_600_000
 
 
 def snapshots(log: PartitionLog) -> list[str]:
@@ -21,13 +21,13 @@ def snapshots(log: PartitionLog) -> list[str]:
 
 async def test_a_producer_is_forgotten_by_the_job_that_expires_producers(tmp_path: Path) -> None:
     clock = VirtualClock()
-    it = OneNode(tmp_path, {"producer.id.expiration.ms": str(DAY_MS)}, clock)
+    it = OneNode(tmp_path, {"producer.id.expiration.ms": str(HOUR_MS)}, clock)
     try:
         it.topic("orders")
         idempotent = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
         it.append("orders", b"v", timestamp_ms=clock.now_ms(), **idempotent)
         log = it.log("orders")
-        await clock.advance_ms(DAY_MS - 1000)
+        await clock.advance_ms(HOUR_MS - 1000)
         assert [entry.producer_id for entry in log.producers.producers()] == [7]
         jobs = [task.get_name() for task in asyncio.all_tasks()]
         assert "expiry of producers" in jobs
@@ -52,7 +52,7 @@ async def test_the_state_of_a_busy_log_is_saved_and_that_of_an_idle_one_is_not(
         assert snapshots(it.log("busy")) == [], "producers may send its last batches again"
         await clock.advance_ms(2_000)
         assert snapshots(it.log("busy")) == [f"{RECORDS:020d}.snapshot"]
-        await clock.advance_ms(DAY_MS)
+        await clock.advance_ms(HOUR_MS)
         assert snapshots(it.log("busy")) == [f"{RECORDS:020d}.snapshot"]
         assert snapshots(it.log("idle")) == []
     finally:
