@@ -79,7 +79,7 @@ def test_the_last_process_has_the_tests_that_wait_and_each_test_runs_once() -> N
     assert sorted(done["gw0"] + done["gw1"]) == OTHERS
 
 
-def test_the_others_take_what_the_last_process_has_no_time_for() -> None:
+def test_the_others_take_tests_for_which_the_last_process_has_no_time() -> None:
     many = [f"tests/wire/test_{number}.py::test_{each}" for number in range(9) for each in "abc"]
     everything = [*many, *OTHERS[:3]]
     done = run([Process(0, everything), Process(1, everything), Process(2, many)])
@@ -95,7 +95,7 @@ def test_one_file_runs_although_there_are_more_processes(waiting: list[str]) -> 
     assert [test for tests in done.values() for test in tests] == everything
 
 
-def test_what_a_process_had_left_is_run_by_another_without_the_test_that_ended_it() -> None:
+def test_a_process_that_ends_leaves_its_tests_to_another_but_for_the_one_that_ended_it() -> None:
     tests = OTHERS[:6]
     first, second = Process(0, tests, 1), Process(1, tests, 1)
     scheduler = ByPath(cast(pytest.Config, Config(beside=False, count=1)))
