@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ..metadata.catalog import ResourceType
 from ..protocol.errors import Malformed, Refused
+from ..protocol.named_tuple import NamedTuple
 from .clock import Clock, SystemClock
 from .cluster import Cluster
 from .log_output import Log, drain_output, write_error, write_output

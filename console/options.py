@@ -7,7 +7,9 @@ Their help pages and all other commands use typer.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     import argparse

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from ..protocol.acls import AclResource, Operation, PatternType, Permission
 from ..protocol.errors import Code, Refused
+from ..protocol.named_tuple import NamedTuple
 from .records import AccessControlEntryRecord, MetadataRecord, RemoveAccessControlEntryRecord
 
 WILDCARD: Final = "*"

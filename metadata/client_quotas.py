@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..protocol.errors import Code, Refused
 from ..protocol.java_hash import (
@@ -20,6 +20,7 @@ from ..protocol.java_hash import (
     in_hash_map,
     java_hash_code,
 )
+from ..protocol.named_tuple import NamedTuple
 from .records import ClientQuotaRecord, EntityData, MetadataRecord
 
 USER: Final = "user"

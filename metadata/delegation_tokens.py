@@ -8,9 +8,10 @@ org.apache.kafka.controller.DelegationTokenControlManager.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..protocol.errors import Code, Refused
+from ..protocol.named_tuple import NamedTuple
 from .records import DelegationTokenRecord, MetadataRecord, RemoveDelegationTokenRecord
 
 _LONGEST: Final = (1 << 63) - 1

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..protocol.errors import Code, Refused
 from ..protocol.java_hash import in_hash_map, java_hash_code
+from ..protocol.named_tuple import NamedTuple
 from .records import FeatureLevelRecord, FeatureRange
 
 METADATA_VERSION: Final = "metadata.version"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..protocol.errors import Code, Refused
+from ..protocol.named_tuple import NamedTuple
 from .records import MetadataRecord, RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
 # The hash of each mechanism, by the protocol's number: 1 is SCRAM-SHA-256.

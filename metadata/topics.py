@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 from uuid import UUID
 
 from ..protocol.lazy_dataclass import dataclass
+from ..protocol.named_tuple import NamedTuple
 from .records import (
     LEADER_UNCHANGED,
     EndPoint,

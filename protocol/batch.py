@@ -11,10 +11,11 @@ import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from .checksum import crc32c
 from .java_integers import wrapped_long
+from .named_tuple import NamedTuple
 from .varints import signed
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from .batch import Compression
+from .named_tuple import NamedTuple
 from .opening import zstd_module
 
 # The frame of Java's clients around Snappy: magic, version and oldest compatible version.

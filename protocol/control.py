@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from .batch import (
     CONTROL,
@@ -18,6 +18,7 @@ from .batch import (
     seal,
 )
 from .errors import Code, Refused
+from .named_tuple import NamedTuple
 from .records import records_in
 
 _KEY: Final = struct.Struct(">hh")  # version, type

@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from .limits import MAX_TEXT_BYTES
+from .named_tuple import NamedTuple
 from .schema_reader import Field
 from .varints import unsigned
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from . import codec
 from .api_keys import ApiKey
@@ -17,6 +17,7 @@ from .decoding import Decoder, TooManyElements, skip_tagged_fields
 from .encoding import Body, Encoder
 from .errors import Malformed
 from .limits import MAX_TEXT_BYTES, MAY_GROW_BYTES
+from .named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from .api_types.records import DecodeData, LegacyOffsetCommitKey, OffsetCommitKey
@@ -186,29 +187,42 @@ def prepare(api_key: ApiKey, version: int) -> None:
 
 def prepare_data(name: str, version: int) -> None:
     """Compile the functions for a record's key or value, which are compiled late."""
-    _data_coder(name, version)
+    _data_encoder(name, version)
+    _data_decoder(name, version)
 
 
-class _DataCoder(NamedTuple):
-    decode: Decoder
+class _DataEncoder(NamedTuple):
     encode: Encoder
     version: bytes
 
 
-_data: dict[tuple[str, int], _DataCoder] = {}
+# Apart: a new cluster only writes such records, and its start compiles what it needs.
+_data_encoders: dict[tuple[str, int], _DataEncoder] = {}
+_data_decoders: dict[tuple[str, int], Decoder] = {}
 
 
-def _data_coder(name: str, version: int) -> _DataCoder:
-    coder = _data.get((name, version))
+def _data_encoder(name: str, version: int) -> _DataEncoder:
+    coder = _data_encoders.get((name, version))
     if coder is None:
-        cls = codec.data_class(name)
-        lowest, highest = cls.valid_versions
-        if not lowest <= version <= highest:
-            raise Malformed(f"{name} has no version {version}")
-        coder = _data[name, version] = _DataCoder(
-            codec.decoder(cls, version), codec.encoder(cls, version), _VERSION.pack(version)
-        )
+        encode = codec.encoder(_data_class(name, version), version)
+        coder = _data_encoders[name, version] = _DataEncoder(encode, _VERSION.pack(version))
     return coder
+
+
+def _data_decoder(name: str, version: int) -> Decoder:
+    decode = _data_decoders.get((name, version))
+    if decode is None:
+        decode = codec.decoder(_data_class(name, version), version)
+        _data_decoders[name, version] = decode
+    return decode
+
+
+def _data_class(name: str, version: int) -> Any:  # Any: as of `codec.data_class`
+    cls = codec.data_class(name)
+    lowest, highest = cls.valid_versions
+    if not lowest <= version <= highest:
+        raise Malformed(f"{name} has no version {version}")
+    return cls
 
 
 def encode_data(name: str, version: int, fields: Body) -> bytes:
@@ -217,7 +231,7 @@ def encode_data(name: str, version: int, fields: Body) -> bytes:
     Raises:
         KeyError: the schema has no such field. ValueError: null where the schema allows none.
     """
-    coder = _data_coder(name, version)
+    coder = _data_encoder(name, version)
     out = bytearray(coder.version)
     coder.encode(fields, out)
     return bytes(out)
@@ -237,7 +251,7 @@ def decode_data(name: str, data: Bytes) -> Any:
     view = memoryview(data)
     try:
         (version,) = _VERSION.unpack_from(view)
-        item, position = _data_coder(name, version).decode(view, _VERSION.size)
+        item, position = _data_decoder(name, version)(view, _VERSION.size)
     except (Malformed, FileNotFoundError):
         raise
     except Exception as broken:

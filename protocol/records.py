@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from .batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from .errors import Code, Refused
+from .named_tuple import NamedTuple
 from .opening import pieces
 from .varints import read_signed, read_size
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import NamedTuple
+
+from ..protocol.named_tuple import NamedTuple
 
 
 class Origin(Enum):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import Bytes
 from ...protocol.errors import Malformed
 from ...protocol.frames import BadLength, Frames
+from ...protocol.named_tuple import NamedTuple
 from ...protocol.receive_buffers import ReceiveBuffers
 from ..clock import Clock, Timer
 from ..complaints import Complaints

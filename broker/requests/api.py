@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ...protocol.named_tuple import NamedTuple
 from .handler import Handler
 
 Function = TypeVar("Function", bound=Handler)

@@ -5,7 +5,7 @@ The values are the broker's own and no settings of Kafka. A test gives others to
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from ...protocol.named_tuple import NamedTuple
 
 
 class WorkLimits(NamedTuple):

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 from ...storage.log_config import LogConfig
 from .broker_settings import BROKER_SETTINGS, FOREIGN, FOREIGN_PREFIXES, OTTLA_DEFAULTS, SYNONYMS
 from .definitions import BadSetting, Kind, Setting, Value, Wrong, typed

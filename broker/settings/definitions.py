@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 """A typed value: lists are tuples; None means that the setting has no value."""

@@ -9,8 +9,8 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
+from ...protocol.named_tuple import NamedTuple
 from .definitions import BadSetting
 
 LISTENER = r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)"

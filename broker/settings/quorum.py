@@ -7,8 +7,8 @@ to its address, and serve their listeners through it (broker/quorum).
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
 
+from ...protocol.named_tuple import NamedTuple
 from .broker_settings import BROKER_SETTINGS, OTTLA_DEFAULTS
 from .config import BrokerConfig
 from .definitions import BadSetting

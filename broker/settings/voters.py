@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from ...protocol.named_tuple import NamedTuple
 
 VOTERS: Final = "controller.quorum.voters"
 SERVERS: Final = "controller.quorum.bootstrap.servers"

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.checksum import crc32c
+from ...protocol.named_tuple import NamedTuple
 
 _VERSION: Final = 0
 _BITS: Final = 32

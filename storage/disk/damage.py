@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from ...protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from .files import Files

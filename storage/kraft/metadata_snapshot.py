@@ -11,11 +11,12 @@ import struct
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...metadata.records import MetadataRecord, decode, encode
 from ...protocol.batch import BatchHeader, build, crc_is_right, headers_in
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 from ...protocol.records import records_in
 from ..disk.files import Files, append_whole, read_if_exists
 from .quorum import BOOTSTRAP_CHECKPOINT, KRAFT_VERSION_TYPE, VOTERS_TYPE

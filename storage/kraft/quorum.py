@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from ...protocol.batch import build
 from ...protocol.lazy_dataclass import dataclass
+from ...protocol.named_tuple import NamedTuple
 from ...protocol.varints import read_unsigned, unsigned
 from ..disk.files import Files, read_if_exists, write_atomically
 

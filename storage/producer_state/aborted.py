@@ -11,7 +11,9 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
+
+from ...protocol.named_tuple import NamedTuple
 
 _ENTRY: Final = struct.Struct(">hqqqq")
 _VERSION: Final = 0

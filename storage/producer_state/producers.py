@@ -8,11 +8,12 @@ KIP-890).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.batch import MAX_SEQUENCE, NO_SEQUENCE, TRANSACTIONAL, BatchHeader
 from ...protocol.control import Marker
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1

@@ -8,7 +8,7 @@ UnifiedLog.analyzeAndValidateRecords and LogValidator. No function here changes 
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.batch import (
     COMPRESSION_MASK,
@@ -27,6 +27,7 @@ from ...protocol.batch import (
 )
 from ...protocol.checksum import crc32c
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 
 _LAST_CODEC: Final = int(Compression.ZSTD)
 _MIN_LENGTH: Final = 14  # size of the oldest format behind its length field

@@ -7,7 +7,7 @@ function here changes a log.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.batch import (
     COMPRESSION_MASK,
@@ -20,6 +20,7 @@ from ...protocol.batch import (
     Compression,
 )
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 from ..log_config import LONG_MAX, LogConfig
 from ..steps import Steps, at_once
 from .batch_frame import MEANT, one_batch, records_with_times

@@ -7,10 +7,11 @@ be run by another thread.
 from __future__ import annotations
 
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 from ...protocol.opening import PIECE_BYTES, Opening, opening
 from ..steps import Steps, elsewhere
 from .record_stream import RecordStream, Wants

@@ -9,9 +9,10 @@ checked at its append.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 from ...protocol.varints import read_signed, read_size, signed
 from ..steps import Steps
 from .payloads import Payload

@@ -6,11 +6,12 @@ because a batch of ten kilobytes may contain a million.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.batch import LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader
 from ...protocol.errors import Code
 from ...protocol.java_integers import LONG_MAX, wrapped_long
+from ...protocol.named_tuple import NamedTuple
 from .batch_frame import InvalidRecords, RecordError
 from .record_stream import Head
 

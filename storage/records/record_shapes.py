@@ -10,9 +10,10 @@ from __future__ import annotations
 import struct
 from array import array
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.batch import Bytes
+from ...protocol.named_tuple import NamedTuple
 
 _SMALLEST, _LARGEST = 1 << 6, (1 << 13) - 1  # numbers of two bytes, that are not negative
 _NEVER: Final = -1

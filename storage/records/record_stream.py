@@ -8,9 +8,10 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.errors import Code, Refused
+from ...protocol.named_tuple import NamedTuple
 from ...protocol.varints import read_signed, read_size
 from .record_walk import LEAST_BYTES, TakesLong, Walked, broken, walk_on
 

@@ -6,9 +6,10 @@ A large result is a `FileRange`: its bytes stay in the file until they are sent.
 from __future__ import annotations
 
 import sys
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from ...protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD
+from ...protocol.named_tuple import NamedTuple
 
 ALL: Final = sys.maxsize
 _NEAR_BYTES: Final = 1 << 12  # about the distance of two index entries

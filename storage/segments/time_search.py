@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...protocol.batch import BatchHeader
+from ...protocol.named_tuple import NamedTuple
 from ..records.payloads import Payload, feed
 from ..records.record_stream import Head, RecordStream
 from ..steps import Steps

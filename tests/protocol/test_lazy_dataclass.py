@@ -26,6 +26,8 @@ def made(decorator: Any, **how: bool) -> Any:
         numbers: list[int] = field(default_factory=list)
         hidden: int = field(default=3, repr=False, compare=False)
         derived: int = field(init=False, compare=False)
+        later: list[int] = field(init=False, default_factory=list)
+        same: int = field(init=False, default=4)
         KIND: ClassVar = "value"
 
         def __post_init__(self) -> None:
@@ -66,6 +68,8 @@ STEPS: list[Callable[[Any], object]] = [
     lambda cls: cls.__match_args__,
     lambda cls: cls.KIND,
     lambda cls: cls("a").numbers is cls("a").numbers,
+    lambda cls: (cls("a").later, cls("a").same),
+    lambda cls: cls.__init__.__qualname__,
 ]
 
 

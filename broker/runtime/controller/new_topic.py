@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 from uuid import UUID
 
 from ....metadata.catalog import Assignments, Broker
 from ....metadata.records import MetadataRecord
+from ....protocol.named_tuple import NamedTuple
 
 
 class NewTopic(NamedTuple):

@@ -15,10 +15,11 @@ import asyncio
 import random
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from ....protocol.errors import Code, Refused
 from ....protocol.lazy_dataclass import dataclass
+from ....protocol.named_tuple import NamedTuple
 from .fetch_waits import FetchWaits, TopicPartition
 
 FINAL_EPOCH: Final = -1

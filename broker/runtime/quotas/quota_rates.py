@@ -7,7 +7,8 @@ mean would throttle different clients. There is no clock: the time is an argumen
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+
+from ....protocol.named_tuple import NamedTuple
 
 
 class Window(NamedTuple):

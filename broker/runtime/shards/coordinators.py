@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from ....coordinator.partitioning import partition_for
 from ....protocol.errors import Code, Malformed, Refused
+from ....protocol.named_tuple import NamedTuple
 from ...log_output import Log
 from .loading import Loading
 
