@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..coordinator.partitioning import partition_for
@@ -44,6 +43,8 @@ from .upkeep.removals import Removals
 from .variants import USUAL, Variants
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..coordinator.transactions.coordinator import Transactions
     from .cluster_node import ClusterNode
     from .runtime.shards.name_matching import NameMatching
@@ -91,7 +92,7 @@ class Cluster:
     def __init__(
         self,
         config: BrokerConfig,
-        data_dir: Path,
+        data_dir: Path | str,
         clock: Clock,
         *,
         cluster_id: str | None = None,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..coordinator.partitioning import check_transactional_id
@@ -38,6 +37,7 @@ from .settings.listeners import Listener
 
 # Coordinators are imported with the first internal partition that the node leads.
 if TYPE_CHECKING:
+    from pathlib import Path
     from ssl import SSLContext
 
     from ..coordinator.groups import Groups
@@ -91,7 +91,7 @@ class Node:
     def __init__(
         self,
         config: BrokerConfig,
-        data_dir: Path,
+        data_dir: Path | str,
         clock: Clock,
         *,
         cluster: Cluster | None = None,

@@ -13,7 +13,6 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ..metadata.catalog import ResourceType
@@ -34,6 +33,7 @@ from .variants import USUAL, Variants
 
 if TYPE_CHECKING:
     import socket
+    from pathlib import Path
 
     from ..storage.disk.files import Files
     from .health_socket import HealthSocket
@@ -83,7 +83,7 @@ class Ready(NamedTuple):
     """
 
     addresses: dict[int, tuple[str, int]]
-    data_dir: Path
+    data_dir: str
     is_temporary: bool
     cluster_id: str
     control: str | None = None
@@ -124,8 +124,8 @@ _USUAL_STAGE: Final = Stage()
 def serve(
     config: BrokerConfig,
     *,
-    data_dir: Path | None,
-    ready_file: Path | None,
+    data_dir: Path | str | None,
+    ready_file: Path | str | None,
     nodes: int = 1,
     control: Control | None = None,
     metrics: tuple[str, int] | None = None,
@@ -153,9 +153,9 @@ def serve(
 
     _raise_descriptor_limit()
     directory, is_temporary = _directory(config, data_dir)
-    if (is_temporary or data_dir is not None) and "," not in str(directory):
+    if (is_temporary or data_dir is not None) and "," not in directory:
         # DescribeConfigs shows this path; a comma would make it two.
-        given_now = {**config.given, "log.dirs": str(directory)}
+        given_now = {**config.given, "log.dirs": directory}
         config = BrokerConfig(given_now, config.source, config.login_sections)
     if stage.place.awaits_others:
         config = with_kafkas_replication(config)
@@ -163,7 +163,12 @@ def serve(
         server = _Server(
             config, directory, is_temporary, cluster_id, stage=stage, on_ready=on_ready
         )
-        running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
+        running = server.run(
+            nodes=nodes,
+            ready_file=None if ready_file is None else os.fspath(ready_file),
+            control=control,
+            metrics=metrics,
+        )
         if metrics is None:
             return uvloop.run(running)
         from .scheduling.holds import Holds
@@ -181,7 +186,7 @@ def serve(
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _with_path(trouble: Exception, directory: Path) -> str:
+def _with_path(trouble: Exception, directory: str) -> str:
     """The text of an error with its path, and a remedy for a full or write-protected disk."""
     said = str(trouble)
     failed = trouble if isinstance(trouble, OSError) else trouble.__cause__
@@ -193,7 +198,7 @@ def _with_path(trouble: Exception, directory: Path) -> str:
         return said
     from .runtime.logs.storage_trouble import remedy
 
-    where = "" if str(directory) in said else f"{directory}: "
+    where = "" if directory in said else f"{directory}: "
     return f"{where}{said}: {remedy(failed).partition(':')[0]}"
 
 
@@ -216,14 +221,19 @@ def _raise_descriptor_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _directory(config: BrokerConfig, data_dir: Path | None) -> tuple[Path, bool]:
+def _directory(config: BrokerConfig, data_dir: Path | str | None) -> tuple[str, bool]:
     if data_dir is not None:
-        return data_dir, False
+        return _without_end(os.fspath(data_dir)), False
     if config.is_given("log.dirs") or config.is_given("log.dir"):
-        return Path(config.log_dirs[0]), False
+        return _without_end(config.log_dirs[0]), False
     import tempfile
 
-    return Path(tempfile.mkdtemp(prefix="ottla-")), True
+    return tempfile.mkdtemp(prefix="ottla-"), True
+
+
+def _without_end(path: str) -> str:
+    """The path of a directory without slashes at its end."""
+    return path.rstrip("/") or path or "."
 
 
 class _Server:
@@ -232,7 +242,7 @@ class _Server:
     def __init__(
         self,
         config: BrokerConfig,
-        directory: Path,
+        directory: str,
         is_temporary: bool,
         cluster_id: str | None,
         *,
@@ -256,7 +266,7 @@ class _Server:
         self,
         *,
         nodes: int,
-        ready_file: Path | None,
+        ready_file: str | None,
         control: Control | None,
         metrics: tuple[str, int] | None,
     ) -> int:
@@ -280,7 +290,9 @@ class _Server:
         try:
             listening = None if metrics is None else listen_on(*metrics, "metrics")
             if ready_file is not None:
-                _check_place(ready_file)
+                from .ready_file import check_place
+
+                check_place(ready_file)
             if control is not None:
                 control.listen()
             if self._place.part is Part.LEADS:
@@ -402,7 +414,7 @@ class _Server:
         await asyncio.gather(*(door.drained() for door in served.values()))
 
     def _announce(
-        self, served: dict[Node, NodeSockets], ready_file: Path | None, control: Control | None
+        self, served: dict[Node, NodeSockets], ready_file: str | None, control: Control | None
     ) -> None:
         """Call `on_ready`, and write the ready file."""
         release = self._variants.release
@@ -421,10 +433,9 @@ class _Server:
         )  # fmt: skip
         self._on_ready(ready)
         if ready_file is not None:
-            # A reader of the file must never see half of it.
-            unfinished = _unfinished(ready_file)
-            unfinished.write_text(ready.bootstrap_servers + "\n")
-            os.replace(unfinished, ready_file)
+            from .ready_file import write_ready_file
+
+            write_ready_file(ready_file, ready.bootstrap_servers)
 
 
 def _health(served: Mapping[Node, NodeSockets]) -> dict[str, object]:
@@ -440,18 +451,6 @@ def _health(served: Mapping[Node, NodeSockets]) -> dict[str, object]:
             for node, door in served.items()
         ],
     }
-
-
-def _check_place(file: Path) -> None:
-    """Check that a file can be made there. Raises OSError."""
-    place = file.parent
-    if not os.access(place, os.W_OK | os.X_OK):
-        code = errno.EACCES if place.exists() else errno.ENOENT
-        raise OSError(code, os.strerror(code), str(file))
-
-
-def _unfinished(ready_file: Path) -> Path:
-    return ready_file.with_name(ready_file.name + ".tmp")
 
 
 def _metrics_page(

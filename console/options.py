@@ -6,7 +6,6 @@ Their help pages and all other commands use typer.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..protocol.named_tuple import NamedTuple
@@ -39,7 +38,7 @@ class Option(NamedTuple):
         flag: with its dashes; the option's name is the flag's with underscores, unless `name`.
         text: for the help page; empty: the option is not shown there.
         metavar: of its value; empty for a switch.
-        kind: the type of its value: str, int, float or Path.
+        kind: the type of its value: str, int or float.
         default: None for none, an empty tuple for an option that may be repeated.
         most: the largest number; the smallest is 1.
         is_required: the command needs it.
@@ -71,7 +70,7 @@ class Option(NamedTuple):
 
 SETTINGS_OPTIONS = (
     Option("--listen", f"default {DEFAULT_LISTEN}", "HOST:PORT"),
-    Option("--config", "settings, as Kafka's server.properties", "FILE", Path),
+    Option("--config", "settings, as Kafka's server.properties", "FILE"),
     Option(
         "--environment", "read variables, as apache/kafka's image does: KAFKA_NUM_PARTITIONS=3"
     ),
@@ -82,8 +81,8 @@ SETTINGS_OPTIONS = (
 )  # fmt: skip
 SERVE_OPTIONS = (
     *SETTINGS_OPTIONS,
-    Option("--data-dir", "directory of the logs (or set log.dirs)", "DIR", Path),
-    Option("--ready-file", "file to write when the broker answers", "F", Path),
+    Option("--data-dir", "directory of the logs (or set log.dirs)", "DIR"),
+    Option("--ready-file", "file to write when the broker answers", "F"),
     Option("--ready-json", "the ready line on standard output is JSON", other_flag="--json"),
     Option(
         "--nodes", "brokers in this process, on one storage, at consecutive ports (default 1)",
@@ -107,7 +106,7 @@ SERVE_OPTIONS = (
     Option("--answer-health", "", "NAME"),
 )  # fmt: skip
 TEMPLATE_OPTIONS = (
-    Option("--socket", "in a directory of your own", "PATH", Path, is_required=True),
+    Option("--socket", "in a directory of your own", "PATH", is_required=True),
     Option(
         "--idle-s", "end after so long without brokers; 0: never (default 600)",
         "S", float, 600.0,

@@ -53,9 +53,9 @@ def join_cluster(
         if on_ready is not None:
             on_ready(_content(joined))
         if given.ready_file is not None:
-            unfinished = given.ready_file.with_name(given.ready_file.name + ".tmp")
-            unfinished.write_text(_servers(joined) + "\n")
-            os.replace(unfinished, given.ready_file)
+            from ..broker.ready_file import write_ready_file
+
+            write_ready_file(given.ready_file, _servers(joined))
 
     return run_member(
         config, place, cluster_id=cluster_id, on_joined=announce, health_name=given.answer_health

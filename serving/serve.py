@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..console.options import (
@@ -84,7 +83,7 @@ def broker_config(
         from ..broker.settings.properties import read_properties
 
         try:
-            settings |= read_properties(given.config.read_text())
+            settings |= read_properties(_text_of(given.config))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise CannotRun(f"cannot read {given.config}: {why}") from None
@@ -98,6 +97,11 @@ def broker_config(
         return BrokerConfig.from_settings(settings, str(given.config or ""), sections)
     except BadSetting as error:
         raise CannotRun(str(error)) from None
+
+
+def _text_of(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _read_variables() -> dict[str, str]:
@@ -145,7 +149,7 @@ def _login_sections() -> LoginSections:
     from ..security.jaas import parse_sections
 
     try:
-        return parse_sections(Path(path).read_text())
+        return parse_sections(_text_of(path))
     except (OSError, ValueError) as wrong:
         raise CannotRun(f"{KAFKA_OPTS}: cannot read the JAAS file {path}: {wrong}") from None
 
@@ -334,7 +338,7 @@ def _ready_content(ready: Ready) -> dict[str, object]:
             {"node_id": node_id, "host": host, "port": port}
             for node_id, (host, port) in ready.addresses.items()
         ],
-        "data_dir": str(ready.data_dir),
+        "data_dir": ready.data_dir,
         "data_dir_is_temporary": ready.is_temporary,
         "cluster_id": ready.cluster_id,
         "pid": os.getpid(),

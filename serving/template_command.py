@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from ..console.options import TEMPLATE_OPTIONS, CannotRun, add_options, new_parser
 
@@ -33,7 +34,7 @@ def template(
 
     try:
         return serve_template(
-            given.socket,
+            Path(given.socket),
             serve,
             idle_s=given.idle_s,
             until_stdin_ends=given.until_stdin_ends,

@@ -100,7 +100,7 @@ class Members:
         self,
         cluster: Cluster,
         served: dict[Node, NodeSockets],
-        data_dir: Path,
+        data_dir: Path | str,
         clock: Clock,
         on_added: Sequence[Callable[[Node, NodeSockets], None]] = (),
     ) -> None:

@@ -108,11 +108,11 @@ def test_a_start_that_fails_late_closes_the_directory(tmp_path: Path, step: str)
 
     on_ready = fail if step == "the ready line" else server.print_ready
     settings = BrokerConfig.from_settings(FREE)
-    started = server._Server(settings, directory, False, None, on_ready=on_ready)
+    started = server._Server(settings, str(directory), False, None, on_ready=on_ready)
     if step == "the ready file":
         (tmp_path / "ready").mkdir()
     running = started.run(
-        nodes=1, ready_file=tmp_path / "ready",
+        nodes=1, ready_file=str(tmp_path / "ready"),
         control=made(tmp_path / "control", None), metrics=("127.0.0.1", 0),
     )  # fmt: skip
     with pytest.raises((RuntimeError, MemoryError, IsADirectoryError)):

@@ -72,7 +72,7 @@ def test_keys_and_passwords_of_tests_are_private(tmp_path: Path) -> None:
 # Files that are written elsewhere than by `storage/disk/files.py`, and why they need no mode.
 NO_SECRETS = {
     "broker/net/listening.py": "the socket gets its mode",
-    "broker/server.py": "the addresses of a ready broker",
+    "broker/ready_file.py": "the addresses of a ready broker",
     "testing/process.py": "the log, which has no secrets",
     "testing/certificates.py": "the certificate of the authority",
     "cli/conform.py": "a report",
@@ -81,7 +81,6 @@ NO_SECRETS = {
     "cli/trace_files.py": "a trace, in which secrets are left out",
     "cli/trace_pictures.py": "a trace, in which secrets are left out",
     "picture/page.py": "a trace, in which secrets are left out",
-    "serving/member.py": "the addresses of a ready broker",
     "testing/stories.py": "a trace, in which secrets are left out",
     "trials/torture/decorator.py": "a trace, in which secrets are left out",
     "trials/program.py": "the output of a user's program",

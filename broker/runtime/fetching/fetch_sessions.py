@@ -12,7 +12,6 @@ costs 9 microseconds for each, so that with 1,000 partitions a record took 10 ms
 from __future__ import annotations
 
 import asyncio
-import random
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -194,6 +193,12 @@ class Session:
                 self.unsettled[key] = None
 
 
+def _draw(low: int, high: int) -> int:
+    import random  # with the first session: a start needs none
+
+    return random.randrange(low, high)
+
+
 class FetchSessions:
     """All sessions of a node.
 
@@ -201,7 +206,8 @@ class FetchSessions:
         limit: max.incremental.fetch.session.cache.slots.
         evict_after_ms: a session unused for this time may be evicted (Kafka: 120000).
         most_partitions: the maximum of all sessions together.
-        draw: a random number from its first argument on and below its second, for an id.
+        draw: a number from its first argument on and below its second, for an id; None: a random
+            one.
         waits: notes the changes of partitions in their sessions.
 
     Attributes:
@@ -214,12 +220,12 @@ class FetchSessions:
         limit: int,
         evict_after_ms: int = 120_000,
         most_partitions: int = MOST_PARTITIONS,
-        draw: Callable[[int, int], int] = random.randrange,
+        draw: Callable[[int, int], int] | None = None,
         waits: FetchWaits | None = None,
     ) -> None:
         self._waits = FetchWaits() if waits is None else waits
         self._limit = limit
-        self._draw = draw
+        self._draw = draw or _draw
         self._most_partitions = most_partitions
         self.partitions = 0
         self._evict_after_ms = evict_after_ms
