@@ -31,14 +31,18 @@ OF_ITS_TESTS = (
 )
 _KNOWN = frozenset((*READ, *GIVEN, *OF_ITS_TESTS))
 # Docker and Kubernetes make them for a service that is named ottla.
-_OF_A_SERVICE = re.compile(r"OTTLA_(SERVICE_\w+|PORT|PORT_\d+_\w+|NAME|ENV_\w+)")
+_OF_A_SERVICE = r"OTTLA_(SERVICE_\w+|PORT|PORT_\d+_\w+|NAME|ENV_\w+)"
 
 
 def unread_variables(environ: Mapping[str, str]) -> list[str]:
     """A sentence for each variable that begins with OTTLA_ and is none of Ottla's."""
     found = []
     for name in sorted(environ):
-        if name.startswith("OTTLA_") and name not in _KNOWN and not _OF_A_SERVICE.fullmatch(name):
+        if (
+            name.startswith("OTTLA_")
+            and name not in _KNOWN
+            and not re.fullmatch(_OF_A_SERVICE, name)
+        ):
             from difflib import get_close_matches
 
             close = get_close_matches(name, READ, n=1, cutoff=0.75)
