@@ -160,6 +160,10 @@ def serve(
     if stage.place.awaits_others:
         config = with_kafkas_replication(config)
     try:
+        if ready_file is not None:
+            from .ready_file import check_place
+
+            check_place(os.fspath(ready_file))
         server = _Server(
             config, directory, is_temporary, cluster_id, stage=stage, on_ready=on_ready
         )
@@ -289,10 +293,6 @@ class _Server:
         garbage = Garbage(clock.live)  # modules and settings stay: no collection visits them
         try:
             listening = None if metrics is None else listen_on(*metrics, "metrics")
-            if ready_file is not None:
-                from .ready_file import check_place
-
-                check_place(ready_file)
             if control is not None:
                 control.listen()
             if self._place.part is Part.LEADS:

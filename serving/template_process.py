@@ -43,8 +43,11 @@ _MODULES: Final = (
     "ottla.broker.server",
     "ottla.broker.settings.rules",
     "ottla.broker.control_socket",
+    "ottla.console.variables",
     "uvloop",
     "resource",
+    "tempfile",  # a directory of its own, with what removes it
+    "shutil",
     "threading",
     "ottla.serving.lifeline",
 )
