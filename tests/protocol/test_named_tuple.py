@@ -1,4 +1,4 @@
-"""Tuples of `named_tuple` are those of typing; only nobody looks at the annotations."""
+"""Tuples of `named_tuple` are those of typing; their annotations are not looked at."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Standard(typing.NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-def test_a_class_has_what_the_one_of_typing_has() -> None:
+def test_a_class_has_the_attributes_of_one_of_typing() -> None:
     ours, typings = Place, Standard
     assert set(dir(ours)) == set(dir(typings)) - {"__orig_bases__"}
     assert (ours._fields, ours._field_defaults) == (typings._fields, typings._field_defaults)
