@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
 from ..protocol.control import Marker, read_marker
@@ -23,7 +23,6 @@ from .producer_state.aborted import AbortedTransaction, AbortedTransactions
 from .producer_state.producers import ProducerStates
 from .producer_state.transaction_check import TransactionCheck
 from .records import batch_frame as validation
-from .records.client_batch import Checked, Rules, check_at_once
 from .recovery.recovery import Stop, aborted_by, load, rebuild_aborted_transactions
 from .recovery.saved_state import SavedState, write_segment_files
 from .segments.flush import Flush, Unsynced
@@ -32,6 +31,9 @@ from .segments.reads import FileRange, Found, Read, ReadLimits
 from .segments.segment import Segment
 from .segments.time_search import TimedOffset, first_since, latest
 from .steps import Steps, at_once
+
+if TYPE_CHECKING:
+    from .records.client_batch import Checked
 
 _HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 _CLIENT: Final = Origin.CLIENT  # a look-up of it costs 0.1 us in Python 3.11
@@ -95,14 +97,14 @@ class PartitionLog:
         files = services.files
         self.topic = topic
         self.partition = partition
-        self._name = f"{topic}-{partition}"
+        self.name = f"{topic}-{partition}"
         self.config = config
         self._services = services
-        self._directory = directory = f"{services.path}/{self._name}"
+        self._directory = directory = f"{services.path}/{self.name}"
         found = load(files, directory, config, stop, now_ms=now_ms, report=services.report)
         self.layout = Segments(files, found.segments)
         self._active, self._active_since_ms = found.segments[-1], now_ms
-        self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
+        self._jitter_ms = self.config.jitter_ms(f"{self.name} {self._active.base_offset}")
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
         self._epochs = found.epochs
@@ -159,20 +161,18 @@ class PartitionLog:
             Refused: the batch is invalid, or (KAFKA_STORAGE_ERROR) cannot be written.
         """
         if origin is _CLIENT:
-            checked = check_at_once(records, self.rules(now_ms))
-            return self.append_checked(checked, now_ms=now_ms)
+            from .records.client_batch import Rules, check_at_once  # a start writes its own alone
+
+            rules = Rules(self.config, now_ms, self.name)
+            return self.append_checked(check_at_once(records, rules), now_ms=now_ms)
         header = read_header(records)
         if self.config.stamps:
             records, header = self._stamped(records, header, now_ms)
         validation.check_size(header.length + LOG_OVERHEAD, self.config.max_message_bytes)
         return self._append(records, header, now_ms, from_client=False)
 
-    def rules(self, now_ms: int) -> Rules:
-        """The rules for `check`, before `append_checked`."""
-        return Rules(self.config, now_ms, self._name)
-
     def append_checked(self, checked: Checked, *, now_ms: int) -> Appended:
-        """Append a client's batch that was recently checked by the log's rules.
+        """Append a client's batch that was recently checked by `Rules` of this log.
 
         Raises:
             Refused: for its producer's sequence; KAFKA_STORAGE_ERROR.
@@ -316,7 +316,7 @@ class PartitionLog:
         self._active.finish()
         self.layout.begin(segment)
         self._active, self._active_since_ms = segment, now_ms
-        self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
+        self._jitter_ms = self.config.jitter_ms(f"{self.name} {self._active.base_offset}")
         self._unsynced.note_changed_names()
         if self.on_flush_due is not None:  # as in Kafka: recovery does not read flushed segments
             self.on_flush_due(self, self.log_end_offset)

@@ -25,11 +25,8 @@ from ..producer_state import aborted as transaction_index
 from ..producer_state import producer_snapshot
 from ..producer_state.aborted import AbortedTransaction, AbortedTransactions
 from ..producer_state.producers import CompletedTransaction, ProducerStates
-from ..segments.epoch_check import correct_epochs
 from ..segments.leader_epochs import LeaderEpochs
 from ..segments.segment import DELETED, LOG, SNAPSHOT, TRANSACTION_INDEX, Segment, file_name
-from ..segments.unverified import Unverified
-from .swaps import finish_swaps
 
 if TYPE_CHECKING:
     from .resumption import Resumed
@@ -251,6 +248,8 @@ def _corrected_start(segments: list[Segment], stop: Stop, *, is_certain: bool) -
 
 
 def _without_leftovers(files: Files, directory: str) -> list[str]:
+    from .swaps import finish_swaps
+
     names = []
     for name in finish_swaps(files, directory, files.names_in(directory)):
         if name.endswith(_LEFTOVERS):
@@ -287,6 +286,8 @@ def _correct_epochs(
     Returns:
         the stop with the corrected start of the log; `stop` itself if it was right.
     """
+    from ..segments.epoch_check import correct_epochs
+
     corrected = _choose_log_start(epochs, segments, stop, report)
     begins = max(corrected.log_start_offset, segments[0].base_offset)
     correct_epochs(epochs, segments[:first_unsynced], begins, report)
@@ -337,6 +338,8 @@ def _mark_unverified(
     is_resumed: bool = False,
 ) -> None:
     """Have data from an earlier process verified before it is served."""
+    from ..segments.unverified import Unverified
+
     for segment in segments:
         is_last = segment is segments[-1]
         end_offset = segment.next_offset

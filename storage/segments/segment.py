@@ -11,14 +11,16 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
 from ..disk.damage import ignore_damage, read_copy
 from ..disk.files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .reads import FileRange, Found, ReadLimits, part_of, position_from
-from .unverified import Unverified
+
+if TYPE_CHECKING:
+    from .unverified import Unverified
 
 LOG: Final = ".log"
 INDEX: Final = ".index"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.batch import BatchHeader
 from ...protocol.named_tuple import NamedTuple
-from ..records.payloads import Payload, feed
-from ..records.record_stream import Head, RecordStream
 from ..steps import Steps
 from .segment import Segment
+
+if TYPE_CHECKING:
+    from ..records.record_stream import Head
 
 # Larger batches are decompressed and read record by record, with pauses.
 _AT_ONCE_RECORDS: Final = 256
@@ -96,6 +97,9 @@ def _first_in(
         if is_wanted(offset, time_ms):
             found.append(TimedOffset(offset, time_ms, header.leader_epoch))
         return bool(found)
+
+    from ..records.payloads import Payload, feed
+    from ..records.record_stream import RecordStream
 
     payload = Payload(data, 0, header)
     if header.record_count > _AT_ONCE_RECORDS or len(data) > _AT_ONCE_BYTES:

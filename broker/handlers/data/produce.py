@@ -35,7 +35,7 @@ from ....protocol.batch import (
 from ....protocol.errors import Code, Refused
 from ....storage.log import PartitionLog
 from ....storage.records.batch_frame import InvalidRecords, NotOneBatch, frame_end
-from ....storage.records.client_batch import Checked, check
+from ....storage.records.client_batch import Checked, Rules, check
 from ...requests.api import CHECKED_BY_HANDLER, NEVER, code_for, serves
 from ...requests.authorization import AclResource, Operation, may
 from ...requests.cluster_description import NewLeaders
@@ -320,7 +320,8 @@ def _append(
         if rules.wants_all_in_sync:
             node.cluster.check_in_sync(log)
         now_ms = node.clock.now_ms()
-        found = check(records, log.rules(now_ms), header) if checked is None else checked
+        of_log = Rules(log.config, now_ms, log.name)
+        found = check(records, of_log, header) if checked is None else checked
         if not isinstance(found, Checked):
             raise found if isinstance(found, Refused) else _TakesLong(found)
         appended = log.append_checked(found, now_ms=now_ms)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from ....metadata.catalog import ResourceType
 from ....protocol.batch import HEADER_SIZE, Framed, build
 from ....protocol.errors import Code, Refused
-from ....storage.records.client_batch import Checked, check
+from ....storage.records.client_batch import Checked, Rules, check
 from ...complaints import Complaints
 from ...log_output import Log
 from ...scheduling.turns import Turns
@@ -260,7 +260,7 @@ class DeadLetterQueues:
         if node is None or not node.runs:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER, f"no leader of {name}-{led.index} runs")
         log = node.open_led_log(name, led.index)
-        found = check(batch, log.rules(cluster.clock.now_ms()))
+        found = check(batch, Rules(log.config, cluster.clock.now_ms(), log.name))
         checked = found if isinstance(found, Checked) else await cluster.long_work.run(found)
         node.check_in_sync(log)
         try:
