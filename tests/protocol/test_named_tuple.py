@@ -43,7 +43,8 @@ class Standard(typing.NamedTuple):
 
 
 def test_a_class_has_the_attributes_of_one_of_typing() -> None:
-    ours, typings = Place, Standard
+    ours: Any = Place
+    typings: Any = Standard
     assert set(dir(ours)) == set(dir(typings)) - {"__orig_bases__"}
     assert (ours._fields, ours._field_defaults) == (typings._fields, typings._field_defaults)
     assert (ours.__mro__[1:], ours.__doc__) == (typings.__mro__[1:], typings.__doc__)
@@ -53,7 +54,8 @@ def test_a_class_has_the_attributes_of_one_of_typing() -> None:
 
 def test_values_behave_as_those_of_typing() -> None:
     ours, typings = Place("t", 1), Standard("t", partition=1)
-    assert ours == typings == ("t", 1, None)
+    assert (tuple(ours), tuple(typings)) == (("t", 1, None), ("t", 1, None))
+    assert hash(ours) == hash(typings)
     assert (str(ours), repr(ours)) == ("t-1", "Place(topic='t', partition=1, offset=None)")
     assert ours._replace(offset=3).is_known
     assert not ours.is_known
