@@ -19,7 +19,6 @@ import itertools
 import os
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..__main__ import main as ottla
@@ -35,19 +34,22 @@ from .container_users import WrongUsers, users_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from os import PathLike
 
-MOUNTED_FILE = Path("/mnt/shared/config/server.properties")
-SECRETS = Path("/etc/kafka/secrets")
+    Place = str | PathLike[str]
+
+MOUNTED_FILE = "/mnt/shared/config/server.properties"
+SECRETS = "/etc/kafka/secrets"
 # Where images of Kafka keep their data: the first line counts at one of whose paths something is
 # mounted. Its first path is used. The first line is the default.
 DATA_DIRECTORIES = (
-    (Path("/var/lib/kafka/data"), Path("/var/lib/kafka")),
-    (Path("/data"),),
-    (Path("/bitnami/kafka"), Path("/bitnami")),
-    (Path("/kafka/data"), Path("/kafka")),
-    (Path("/tmp/kraft-combined-logs"),),
-    (Path("/tmp/kafka-logs"),),
-    (Path("/opt/kafka/data"),),
+    ("/var/lib/kafka/data", "/var/lib/kafka"),
+    ("/data",),
+    ("/bitnami/kafka", "/bitnami"),
+    ("/kafka/data", "/kafka"),
+    ("/tmp/kraft-combined-logs",),
+    ("/tmp/kafka-logs",),
+    ("/opt/kafka/data",),
 )
 DEFAULT_LISTENERS = "PLAINTEXT://0.0.0.0:9092"
 STORE_VARIABLES = (
@@ -84,7 +86,7 @@ class StartPlan(NamedTuple):
     arguments: list[str]
     cluster_id: str | None
     notes: list[str]
-    directory: Path
+    directory: str
     credentials: list[str]
     topics: list[WantedTopic]
     node_id: str = "1"
@@ -94,9 +96,9 @@ def plan(
     options: Sequence[str],
     environ: Mapping[str, str],
     *,
-    file: Path = MOUNTED_FILE,
-    secrets: Path = SECRETS,
-    directories: Sequence[Sequence[Path]] = DATA_DIRECTORIES,
+    file: Place = MOUNTED_FILE,
+    secrets: Place = SECRETS,
+    directories: Sequence[Sequence[Place]] = DATA_DIRECTORIES,
 ) -> StartPlan:
     """Decide the arguments of `ottla serve`.
 
@@ -114,12 +116,13 @@ def plan(
         options = [*options_from_variables(environ, options), *options]
     except WrongVariable as wrong:
         raise CannotStart(str(wrong)) from None
+    file, secrets = os.fspath(file), os.fspath(secrets)
     settings, arguments = {}, ["serve", "--environment"]
     if given := _values(options, "--config"):
-        settings = _settings_of(Path(given[-1]))
-    elif file.exists():
+        settings = _settings_of(given[-1])
+    elif os.path.exists(file):
         settings = _settings_of(file)
-        arguments += ["--config", str(file)]
+        arguments += ["--config", file]
     settings |= settings_from_environment(environ)
     for pair in _values(options, "--set"):
         name, _, value = pair.partition("=")
@@ -144,9 +147,9 @@ def plan(
         arguments += ["--set", f"{name}={value}"]
     directory = _named_directory(options, settings)
     if directory is None:
-        mounted = (each[0] for each in directories if any(place.is_mount() for place in each))
-        directory = next(mounted, directories[0][0])
-        arguments += ["--data-dir", str(directory)]
+        mounted = (each[0] for each in directories if any(map(os.path.ismount, each)))
+        directory = os.fspath(next(mounted, directories[0][0]))
+        arguments += ["--data-dir", directory]
     _check_writable(directory)
     arguments += ["--answer-health", name_here()]
     cluster_id, notes = _cluster_id(environ, directory)
@@ -186,7 +189,7 @@ def main() -> int:
         os.environ[CLUSTER_ID] = planned.cluster_id
     for name in (*STORE_VARIABLES, *USER_VARIABLES, *TOPIC_VARIABLES):
         os.environ.pop(name, None)  # `serve` would call them unknown
-    if planned.credentials and not (planned.directory / "meta.properties").exists():
+    if planned.credentials and not os.path.exists(f"{planned.directory}/meta.properties"):
         _format(planned)
     return ottla(planned.arguments, partial(_announce, planned.topics))
 
@@ -241,12 +244,17 @@ def _values(options: Sequence[str], name: str) -> list[str]:
     return found + [value for option, value in pairs if option == name]
 
 
-def _settings_of(file: Path) -> dict[str, str]:
+def _settings_of(file: str) -> dict[str, str]:
     try:
-        return read_properties(file.read_text())
+        return read_properties(_text_of(file))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise CannotStart(f"cannot read {file}: {why}") from None
+
+
+def _text_of(file: str) -> str:
+    with open(file, encoding="utf-8") as opened:
+        return opened.read()
 
 
 def _listeners(settings: Mapping[str, str]) -> str:
@@ -274,7 +282,7 @@ def _advertised_host(environ: Mapping[str, str], settings: Mapping[str, str]) ->
     return f"PLAINTEXT://{host}:{port}"
 
 
-def _stores(settings: Mapping[str, str], secrets: Path) -> dict[str, str]:
+def _stores(settings: Mapping[str, str], secrets: str) -> dict[str, str]:
     """Settings of key stores from KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka.
 
     Both name files in the directory of secrets: a store, and the password in a file. Settings that
@@ -284,32 +292,32 @@ def _stores(settings: Mapping[str, str], secrets: Path) -> dict[str, str]:
     for store in ("keystore", "truststore"):
         name = settings.get(f"ssl.{store}.filename")
         if name:
-            found[f"ssl.{store}.location"] = str(secrets / name)
+            found[f"ssl.{store}.location"] = f"{secrets}/{name}"
     for key in ("keystore", "truststore", "key"):
         name = settings.get(f"ssl.{key}.credentials")
         if name:
             try:
-                found[f"ssl.{key}.password"] = (secrets / name).read_text().rstrip("\n")
+                found[f"ssl.{key}.password"] = _text_of(f"{secrets}/{name}").rstrip("\n")
             except OSError as error:
-                raise CannotStart(f"cannot read {secrets / name}: {error.strerror}") from None
+                raise CannotStart(f"cannot read {secrets}/{name}: {error.strerror}") from None
     return {name: value for name, value in found.items() if name not in settings}
 
 
-def _named_directory(options: Sequence[str], settings: Mapping[str, str]) -> Path | None:
+def _named_directory(options: Sequence[str], settings: Mapping[str, str]) -> str | None:
     """The directory that the user named; None if there is none."""
     named = _values(options, "--data-dir")
     text = named[-1] if named else settings.get("log.dirs") or settings.get("log.dir")
-    return None if not text else Path(text.partition(",")[0].strip())
+    return None if not text else text.partition(",")[0].strip()
 
 
-def _check_writable(directory: Path) -> None:
+def _check_writable(directory: str) -> None:
     """Raise CannotStart, with the remedy, if this user may not write into the directory."""
-    nearest = directory
-    while not nearest.exists() and nearest != nearest.parent:
-        nearest = nearest.parent
+    nearest = os.path.normpath(directory)
+    while not os.path.exists(nearest) and nearest != os.path.dirname(nearest):
+        nearest = os.path.dirname(nearest) or "."
     if os.access(nearest, os.R_OK | os.W_OK | os.X_OK):
         return
-    user, owner = os.getuid(), nearest.stat().st_uid
+    user, owner = os.getuid(), os.stat(nearest).st_uid
     raise CannotStart(
         f"cannot write to {nearest}: it belongs to uid {owner}, and this container runs as uid"
         f" {user}. If it is a directory of the host: `sudo chown -R {user} DIRECTORY` there; or"
@@ -317,14 +325,14 @@ def _check_writable(directory: Path) -> None:
     )
 
 
-def _cluster_id(environ: Mapping[str, str], directory: Path) -> tuple[str | None, list[str]]:
+def _cluster_id(environ: Mapping[str, str], directory: str) -> tuple[str | None, list[str]]:
     """CLUSTER_ID for the start, and a note if the directory has another one.
 
     Kafka's images format the directory with `--ignore-formatted`: a directory keeps its id.
     """
     wanted = environ.get(CLUSTER_ID) or environ.get("KAFKA_KRAFT_CLUSTER_ID", "")
     try:
-        kept = read_properties((directory / "meta.properties").read_text()).get("cluster.id")
+        kept = read_properties(_text_of(f"{directory}/meta.properties")).get("cluster.id")
     except (OSError, ValueError):
         kept = None
     if not wanted or not kept or kept == wanted:
@@ -333,7 +341,7 @@ def _cluster_id(environ: Mapping[str, str], directory: Path) -> tuple[str | None
     return kept, [note]
 
 
-def _notes(settings: Mapping[str, str], secrets: Path) -> list[str]:
+def _notes(settings: Mapping[str, str], secrets: str) -> list[str]:
     notes = []
     zookeeper = settings.get("zookeeper.connect", "")
     if zookeeper and not zookeeper.startswith(OWN_ZOOKEEPER):
@@ -342,7 +350,7 @@ def _notes(settings: Mapping[str, str], secrets: Path) -> list[str]:
             " several brokers run one container with `serve --nodes 3`"
         )
     try:
-        has_secrets = any(secrets.iterdir())
+        has_secrets = bool(os.listdir(secrets))
     except OSError:
         has_secrets = False
     if has_secrets:

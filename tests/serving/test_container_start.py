@@ -229,18 +229,14 @@ def test_a_mistake_is_one_line(data: Path) -> None:
     ],
 )
 def test_a_mounted_directory_is_chosen_for_the_data(
-    mounted: list[str], chosen: str, tmp_path: Path
+    mounted: list[str], chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bitnami's volume is at the parent of its directory; at / everything is mounted."""
-
-    class Mountable(type(tmp_path)):  # type: ignore[misc]  # the class of this system's paths
-        def is_mount(self) -> bool:
-            return str(self) in {str(tmp_path / each) for each in mounted}
-
+    are_mounted = {tmp_path / each for each in mounted}
+    monkeypatch.setattr(os.path, "ismount", lambda place: Path(place) in are_mounted)
     first = Path("/data") if mounted == ["/"] else tmp_path / "data"
     bitnami, default = tmp_path / "bitnami/kafka", tmp_path / "kafka/data"
     nothing = tmp_path / "nothing"
     places = ((default, default.parent), (first,), (bitnami, bitnami.parent))
-    candidates = [[Mountable(each) for each in them] for them in places]
-    arguments = plan([], {}, file=nothing, secrets=nothing, directories=candidates).arguments
+    arguments = plan([], {}, file=nothing, secrets=nothing, directories=places).arguments
     assert arguments[arguments.index("--data-dir") + 1] == str(tmp_path / chosen)
