@@ -7,6 +7,7 @@ broker that hangs must not make a test hang that has just given up.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _QUESTION_S: Final = 10.0
 _SHOWN: Final = 5
 
 
-class BrokerReasons:
+class BrokerReasons(ABC):
     """The part of a broker of a test that says why something waits.
 
     Attributes:
@@ -28,12 +29,12 @@ class BrokerReasons:
 
     reasons_deadline_s: float = 2.0
 
-    def _client(self) -> Client:
-        raise NotImplementedError
+    @abstractmethod
+    def _client(self) -> Client: ...
 
+    @abstractmethod
     def lab(self) -> LabClient:
         """Requests to the control of the broker."""
-        raise NotImplementedError
 
     def why(
         self,
