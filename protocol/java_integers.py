@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-INT_MAX: Final = 0x7FFFFFFF
 LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
-
-
-def wrapped_int(number: int) -> int:
-    """The int of 32 bits that has the lowest bits of `number`."""
-    return ((number + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
 def wrapped_long(number: int) -> int:

@@ -131,7 +131,6 @@ class _Collection:
             refusals=waits.refusals_about(self._subject),
             shared_records=waits.shared_records,
             unasked=tuple(self._unasked),
-            has_control=waits.is_known,
         )
 
     @contextmanager

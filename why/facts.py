@@ -276,7 +276,6 @@ class Facts:
         knows_all_transactions: whether each coordinator told its open transactions.
         rest: what a read_committed reader gets of the partitions of a topic that is asked about.
         unasked: what could not be asked, and why: a line each.
-        has_control: whether an Ottla told what no protocol shows.
     """
 
     subject: Subject = field(default_factory=Subject)
@@ -295,4 +294,3 @@ class Facts:
     refusals: tuple[Refusal, ...] = ()
     shared_records: tuple[SharedRecords, ...] = ()
     unasked: tuple[str, ...] = ()
-    has_control: bool = False
