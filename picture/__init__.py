@@ -2,9 +2,9 @@
 
 `page.py` writes one HTML file that needs nothing else. `model.py` makes what the page draws, of
 events: rows (`rows.py`), lanes (`lanes.py`), transactions (`transactions.py`), groups
-(`groups.py`), and which records a transaction copied (`copies.py`). `web/` has the sources of the
-front end, and `page.html` is built of them by `make page`. `perfetto.py` and `otlp.py` make what
-viewers of others read.
+(`groups.py`), which records a transaction copied (`copies.py`), and what stands out (`findings/`).
+`web/` has the sources of the front end, and `page.html` is built of them by `make page`.
+`perfetto.py` and `otlp.py` make what viewers of others read.
 
 May enter: what shows a trace to people. Not: judgement of clients, which is `ottla.verdict`, nor
 requests to a broker. It imports of Ottla's rooms only `ottla.protocol` and `ottla.trace`.

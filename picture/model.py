@@ -14,6 +14,7 @@ from ..trace.exchanges import Exchange
 from ..trace.messages import Names, structs, topic_name, topic_names
 from ..trace.rows import places
 from .copies import arcs_of
+from .findings.find import findings_of
 from .groups import Groups
 from .lanes import Lane, Lanes, Places, indexes, log_of
 from .rows import Row, Rows, api_and_client
@@ -54,6 +55,7 @@ def model_of(
     transactions.add_all(rows)
     groups = Groups()
     groups.add_all(rows)
+    findings = findings_of(rows, names, transactions)
     lanes = Lanes()
     columns = _columns(rows, lanes, Places(whole, names), names)
     columns["transaction"] = [transactions.of_rows.get(number, 0) for number in range(len(rows))]
@@ -64,6 +66,7 @@ def model_of(
         "total": len(whole),
         "left_out": len(whole) - len(shown),
         "start_ms": shown[0].at_ms if shown else 0,
+        "findings": [[each.seq, each.text] for each in findings],
         "rows": columns,
         "transactions": [
             [each.transactional_id, each.first, each.last, each.outcome, each.began_before]

@@ -20,6 +20,7 @@ from ..trace.events import (
     Event,
     Fault,
     GroupTransition,
+    LeadersChanged,
     MarkerAppended,
     MetadataDecision,
     OffsetsMaterialized,
@@ -171,7 +172,7 @@ class Rows:
                 return Row(event, event.seq, STATE, cut(changed(event)), True, errors=[event.code])
             case Decision():
                 return Row(event, event.seq, STATE, cut(changed(event)))
-            case GroupTransition():
+            case GroupTransition() | LeadersChanged():
                 return Row(event, event.seq, STATE, cut(changed(event)))
             case MarkerAppended() | OffsetsMaterialized():
                 mark = COMMIT if event.commit else ABORT

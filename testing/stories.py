@@ -159,7 +159,8 @@ class Story(NamedTuple):
     lines: list[Line]
 
     def sections(self) -> Iterator[tuple[str, str]]:
-        """Titles and texts: the last requests, and the transactions in lanes."""
+        """Titles and texts: the last requests, transactions in lanes, and what stands out."""
+        from ..picture.findings.find import findings_in
         from ..trace.events import events_of
         from ..trace.lanes import lanes
         from ..trace.view import lines_of
@@ -171,6 +172,10 @@ class Story(NamedTuple):
         if len(rows) > 1:
             shown = rows if len(rows) <= _LANES_SHOWN else [rows[0], *rows[1 - _LANES_SHOWN :]]
             yield f"Ottla's transactions ({self.broker})", "\n".join(shown)
+        findings = findings_in(events)
+        if findings:
+            told = (f"{each.seq:>6} {each.text}" for each in findings)
+            yield f"What stands out ({self.broker})", "\n".join(told)
 
     def write(self, folder: Path, name: str, *, title: str, failure: str | None) -> list[Path]:
         """Write the page and the trace; return their paths. Raises OSError."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.picture.page import write_page
 
 from ..project_files import ROOT
 from .browsers import NARROW, Theme, opened, running_browser
 from .conftest import FAILURE, TITLE, recorded_lines
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FOLDER: Final = ROOT / "docs" / "pictures"
 
@@ -26,6 +30,12 @@ class Shot(NamedTuple):
     words: str = ""
 
 
+STORY: Final = Path(__file__).parent / "bills.trace.jsonl.gz"
+STORY_TITLE: Final = "tests/test_bills.py::test_all_bills_are_written"
+STORY_FAILURE: Final = (
+    "E  AssertionError: assert ['bill-1', 'bill-3'] == ['bill-1', 'bill-2', 'bill-3']\n"
+    "E    At index 1 diff: 'bill-3' != 'bill-2'"
+)
 SHOTS: Final = (
     Shot("trace-page", (1280, 760), seq=136),
     Shot("trace-page-dark", (1280, 760), "dark", seq=232),
@@ -49,6 +59,16 @@ def make_pictures(folder: Path) -> None:
                     page.get_by_role("button", name="Errors and faults").click()
                 page.screenshot(path=folder / f"{shot.name}.png")
                 sys.stdout.write(f"{shot.name}.png\n")
+        _picture_story(browser, Path(name) / "bills.html", folder / "failed-test.png")
+
+
+def _picture_story(browser: Browser, file: Path, picture: Path) -> None:
+    """The page of a failed test, as it opens."""
+    lines = gzip.decompress(STORY.read_bytes()).decode().splitlines()
+    write_page(lines, file, title=STORY_TITLE, failure=STORY_FAILURE)
+    with opened(browser, file.as_uri(), size=(1280, 760)) as page:
+        page.screenshot(path=picture)
+        sys.stdout.write(f"{picture.name}\n")
 
 
 if __name__ == "__main__":

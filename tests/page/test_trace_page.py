@@ -45,6 +45,32 @@ def test_a_page_has_its_title_the_failure_and_the_events(browser: Browser, billi
         assert page.get_by_role("option").first.is_visible()
 
 
+def test_what_stands_out_leads_to_its_event_which_is_in_view_first(
+    browser: Browser, billing: str
+) -> None:
+    with opened(browser, billing) as page:
+        findings = page.locator(".findings li")
+        assert "Fault rule 1 (drop_answer close=True)" in findings.first.inner_text()
+        row = page.locator(".line.fault")
+        box, window = row.bounding_box(), page.locator(".timeline").bounding_box()
+        assert box is not None
+        assert window is not None
+        assert window["y"] < box["y"] < window["y"] + window["height"]
+        findings.nth(1).get_by_role("link").first.click()
+        page.wait_for_selector("aside h3")
+        assert chosen(page) in findings.nth(1).inner_text()
+
+
+def test_the_lines_of_the_assertion_come_before_the_whole_report(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    report = "    def test_it():\n>       assert 1 == 2\nE       assert 1 == 2\n\ntest_x.py:2: x"
+    with opened(browser, page_of(copied().events, failure=report)) as page:
+        assert page.get_by_label("The failed assertion").inner_text() == "assert 1 == 2"
+        page.get_by_text("the whole report").click()
+        assert "def test_it():" in page.get_by_label("The whole report").inner_text()
+
+
 def test_each_kind_of_lane_opens_and_closes(browser: Browser, billing: str) -> None:
     with opened(browser, billing) as page:
         for kind, one in (

@@ -41,6 +41,7 @@ export interface Model {
   total: number;
   left_out: number;
   start_ms: number;
+  findings?: [seq: number, text: string][]; // what stands out, most telling first
   rows: Rows;
   transactions: Transaction[];
   bands: Band[];

@@ -10,6 +10,7 @@ import { ThemeButton } from "../shared/theme";
 import { Choices } from "./choices";
 import { columnsOf, firstOpen, KINDS } from "./columns";
 import { Details } from "./details";
+import { Head } from "./head";
 import { Help } from "./help";
 import { itemsOf } from "./items";
 import { Search } from "./search";
@@ -57,6 +58,13 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
     () => rows.mark.flatMap((mark, row) => (mark === "f" || rows.error[row] ? [row] : [])), [model],
   );
 
+  // What explains a failure is in view first; without a finding, its end.
+  const begin = useMemo(() => {
+    const finding = model.findings?.[0];
+    if (finding) return rowOf(rows, finding[0]);
+    return model.failure ? rows.seq.length - 1 : -1;
+  }, [model]);
+
   const choose = (row: number) => {
     setChosen(row);
     history.replaceState(null, "", row < 0 ? "#" : `#seq=${rows.seq[row]}`);
@@ -103,12 +111,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
         <ThemeButton />
         <button type="button" aria-expanded={showsHelp} onClick={() => setShowsHelp(!showsHelp)}>Help (?)</button>
       </header>
-      {model.failure && (
-        <details class="failure" open>
-          <summary>Why the test failed</summary>
-          <pre tabIndex={0} aria-label="The failed assertion">{shown(model.failure.slice(0, 20_000))}</pre>
-        </details>
-      )}
+      <Head model={model} />
       {model.left_out > 0 && (
         <p class="note" role="note">
           The trace has {model.total.toLocaleString("en")} events. This page shows the last{" "}
@@ -155,7 +158,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
       </div>
       <main>
         {items.count === 0 && <p class="empty">No event is shown. Change the filters above.</p>}
-        <TimeLine {...{ model, items, columns, chosen, showsArcs }} found={foundSet} onChoose={choose} />
+        <TimeLine {...{ model, items, columns, chosen, begin, showsArcs }} found={foundSet} onChoose={choose} />
         {chosen >= 0 && <Details {...{ model, pieces }} row={chosen} onChoose={choose} onClose={() => choose(-1)} />}
       </main>
       {showsHelp && <Help onClose={() => setShowsHelp(false)} />}

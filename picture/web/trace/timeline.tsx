@@ -19,13 +19,14 @@ interface Given {
   items: Items;
   columns: Columns;
   chosen: number; // a row; -1 for none
+  begin: number; // the row that is in view first; -1 for the first one
   found: ReadonlySet<number> | null;
   showsArcs: boolean;
   onChoose(row: number): void;
 }
 
 export function TimeLine(given: Given) {
-  const { model, items, columns, chosen, onChoose } = given;
+  const { model, items, columns, chosen, begin, onChoose } = given;
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [hover, setHover] = useState<{ row: number; x: number; y: number } | null>(null);
@@ -39,6 +40,7 @@ export function TimeLine(given: Given) {
     const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
     const observer = new ResizeObserver(measure);
     observer.observe(element);
+    if (begin >= 0 && chosen < 0) element.scrollTop = Math.max(0, lineOf(items, begin) * LINE - element.clientHeight / 3);
     element.addEventListener("scroll", measure, { passive: true });
     return () => {
       observer.disconnect();

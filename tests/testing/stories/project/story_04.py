@@ -26,7 +26,8 @@ def render_all(servers: str, render: Callable[[], object]) -> list[str]:
     done: list[str] = []
     while len(done) < LIMIT:
         message = consumer.poll(20)
-        assert message is not None and message.error() is None
+        assert message is not None
+        assert message.error() is None
         render()
         done.append((message.value() or b"").decode())
         with suppress(KafkaException):

@@ -24,7 +24,8 @@ class Packer:
 
     def take(self) -> Message:
         message = self.consumer.poll(20)
-        assert message is not None and message.error() is None
+        assert message is not None
+        assert message.error() is None
         return message
 
     def done(self, message: Message) -> None:

@@ -1,0 +1,8 @@
+"""What stands out in a trace: sentences that name their events, for pages and for reports.
+
+A finding says what happened and not whether it is wrong, which only the author of a test knows.
+`find.py` puts them in order; `refusals.py` has faults, errors and leaders, `transactions.py` ends
+of transactions, `reads.py` where readers begin and what they get, and `groups.py` members.
+
+May enter: a module with a function from `Seen` to findings. Begin with `seen.py`.
+"""

@@ -1,0 +1,141 @@
+"""Findings: faults of the lab, requests that were refused, records stored twice, moved leaders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ...trace.events import Fault, LeadersChanged
+from ...trace.messages import structs
+from ...trace.owners import transactional_id_of
+from .seen import Call, Finding, Partition, Seen, joined, place_of, said, stored_by, times
+
+FAULTS: Final = 0
+STORED_TWICE: Final = 0
+REFUSED: Final = 2
+MOVED: Final = 3
+THROTTLED: Final = 3
+_USUAL: Final = frozenset(
+    {
+        "MEMBER_ID_REQUIRED", "CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS",
+        "REBALANCE_IN_PROGRESS", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE",
+        "FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH",
+    }
+)  # fmt: skip
+"""Errors which are a part of how clients and brokers talk."""
+_FENCING: Final = {
+    "INVALID_PRODUCER_EPOCH": "its epoch is not that of the newest producer",
+    "PRODUCER_FENCED": "a newer producer has its transactional id",
+    "FENCED_INSTANCE_ID": "another member has its group.instance.id",
+    "UNKNOWN_MEMBER_ID": "it is no member any more",
+    "ILLEGAL_GENERATION": "its group has another generation",
+    "FENCED_MEMBER_EPOCH": "its epoch is not that of its member",
+    "NOT_LEADER_OR_FOLLOWER": "the node does not lead the partition",
+    "OFFSET_OUT_OF_RANGE": "the log does not have the offset",
+}
+
+
+def faults(seen: Seen) -> Iterator[Finding]:
+    """Each rule of the lab that acted, with the requests that it hit."""
+    hits: dict[int, list[tuple[Fault, Any]]] = {}  # Any: the row's request
+    for row in seen.rows:
+        if isinstance(row.event, Fault):
+            asked = None if row.request_row < 0 else seen.rows[row.request_row].exchange
+            hits.setdefault(row.event.id, []).append((row.event, asked))
+    for found in hits.values():
+        first = found[0][0]
+        on = joined(f"{each.api} of {each.client_id or '-'}" for _, each in found if each)
+        yield Finding(
+            FAULTS, first.seq,
+            f"{_rule(first)} acted{times(len(found))}{f' on {on}' if on else ''}",
+        )  # fmt: skip
+
+
+def _rule(fault: Fault) -> str:
+    """A rule with its name and what it does."""
+    action = {name: value for name, value in fault.action.items() if name != "kind"}
+    with_what = "".join(f" {name}={value}" for name, value in action.items())
+    name = f" “{fault.name}”" if fault.name else ""
+    return f"Fault rule {fault.id}{name} ({fault.action.get('kind')}{with_what})"
+
+
+def stored_twice(seen: Seen) -> Iterator[Finding]:
+    """A batch that a producer without idempotence sent again, as its answer did not come."""
+    lost: dict[tuple[Partition, int], tuple[Call, int]] = {}
+    for call in seen.of("Produce"):
+        offsets = {place: first for place, first, _ in stored_by(call, seen.names)}
+        for batch in structs(call.exchange.fields, "batches"):
+            place, crc = place_of(batch, seen.names), batch.get("crc")
+            if batch.get("producer_id") != -1 or crc is None or place not in offsets:
+                continue
+            before = lost.get((place, crc))
+            if before is not None:
+                yield Finding(
+                    STORED_TWICE, call.seq,
+                    f"{said(place)} has the same batch twice, at {before[1]} and {offsets[place]}:"
+                    f" {before[0].client} got no answer to its Produce #{before[0].seq} and sent it"
+                    " again, without idempotence (no producer id)",
+                )  # fmt: skip
+            if not call.exchange.is_answered:
+                lost[place, crc] = call, offsets[place]
+
+
+def refusals(seen: Seen) -> Iterator[Finding]:
+    """Errors by client, API and code, and whether a later request of the kind was accepted."""
+    refused: dict[tuple[str, str, str, str], list[Call]] = {}
+    accepted: dict[tuple[str, str], int] = {}
+    for call in seen.calls:
+        if any(isinstance(each, Fault) for each in call.exchange.changes):
+            continue
+        errors = seen.errors(call)
+        for code in errors:
+            if code not in _USUAL:
+                kind = (call.client, call.exchange.api, _about(call), code)
+                refused.setdefault(kind, []).append(call)
+        if call.exchange.is_answered and not errors:
+            accepted[call.client, call.exchange.api] = call.seq
+    for (client, api, about, code), calls in refused.items():
+        was_accepted = accepted.get((client, api), 0) > calls[-1].seq
+        if was_accepted and api == "Metadata":
+            continue  # of a topic that is created meanwhile
+        why = f" ({_FENCING[code]})" if code in _FENCING else ""
+        later = "" if was_accepted else f", and no later {api} of {client} was accepted"
+        yield Finding(
+            REFUSED + was_accepted, calls[0].seq,
+            f"{api} of {client}{about} was refused{times(len(calls))}: {code}{why}{later}",
+        )  # fmt: skip
+
+
+def _about(call: Call) -> str:
+    """The transactional id or the group of a request."""
+    owner = transactional_id_of(call.exchange.request) or call.exchange.fields.get("group_id")
+    return f" for {owner}" if owner else ""
+
+
+def leaders(seen: Seen) -> Iterator[Finding]:
+    """Partitions whose leader has moved."""
+    for row in seen.rows:
+        if isinstance(row.event, LeadersChanged):
+            moved = [
+                f"{row.event.topic}-{number} to node {each[0]}"
+                for number, each in enumerate(row.event.leaders)
+                if len(each) == 2 and each[1] > 0
+            ]
+            if moved:
+                yield Finding(MOVED, row.event.seq, f"The leader moved: {joined(moved[:3])}")
+
+
+def throttling(seen: Seen) -> Iterator[Finding]:
+    """Clients that a quota slows down."""
+    waits: dict[str, list[tuple[Call, int]]] = {}
+    for call in seen.calls:
+        wait_ms = (call.exchange.response or {}).get("throttle_time_ms")
+        if isinstance(wait_ms, int) and wait_ms > 0:
+            waits.setdefault(call.client, []).append((call, wait_ms))
+    for client, found in waits.items():
+        longest = max(found, key=lambda each: each[1])
+        yield Finding(
+            THROTTLED, longest[0].seq,
+            f"A quota throttled {client}{times(len(found))},"
+            f" once for {longest[1]} ms (throttle_time_ms of {longest[0].exchange.api})",
+        )  # fmt: skip

@@ -1,0 +1,50 @@
+// The head of the page of a failed test: what the test said, and what stands out in the trace.
+import { shown } from "../shared/fields";
+import type { Model } from "../shared/model";
+
+const MOST = 20_000;
+
+export function Head({ model }: { model: Model }) {
+  return (
+    <>
+      {model.failure && <Failure text={model.failure.slice(-MOST)} />}
+      {model.findings && model.findings.length > 0 && (
+        <details class="findings" open>
+          <summary>What stands out</summary>
+          <ol aria-label="What stands out" tabIndex={0}>
+            {model.findings.map(([seq, text]) => (
+              <li key={`${seq} ${text}`}><a href={`#seq=${seq}`}>#{seq}</a> {linked(text)}</li>
+            ))}
+          </ol>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** The lines of pytest that say what is wrong, and all others on demand. */
+function Failure({ text }: { text: string }) {
+  const lines = text.split("\n");
+  const said = lines.filter((line) => /^E( |$)/.test(line)).map((line) => line.slice(1));
+  const depth = Math.min(...said.filter((line) => line.trim()).map((line) => line.search(/\S/)));
+  const short = said.length > 0 ? said.map((line) => line.slice(depth)).join("\n").trim() : text;
+  return (
+    <section class="failure" aria-label="Why the test failed">
+      <h2>Why the test failed</h2>
+      <pre tabIndex={0} aria-label="The failed assertion">{shown(short)}</pre>
+      {short !== text && said.length < lines.length && (
+        <details>
+          <summary>the whole report</summary>
+          <pre tabIndex={0} aria-label="The whole report">{shown(text)}</pre>
+        </details>
+      )}
+    </section>
+  );
+}
+
+/** A text whose numbers of events are links. */
+function linked(text: string) {
+  return shown(text).split(/(#\d+)/).map((part, number) =>
+    number % 2 ? <a key={number} href={`#seq=${part.slice(1)}`}>{part}</a> : part,
+  );
+}
