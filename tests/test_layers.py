@@ -263,6 +263,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("spark/checkpoint", "spark/connector", "spark/kafka_log", "spark/orders"),
         "spark/session",
     },
+    "picture/findings": {"picture/rows", "picture/transactions"},
     "verdict/rules": {"verdict/knowledge", "verdict/message_parts"},
     "verdict/oracle": set(),
 }

@@ -132,7 +132,7 @@ def resumptions(seen: Seen) -> Iterator[Finding]:
 def _goes_on(
     call: Call, flows: dict[tuple[str, Partition], _Flow], produced: list[Call], seen: Seen
 ) -> Iterator[Finding]:
-    """The sentence for an OffsetFetch that finds an offset of somebody else."""
+    """The sentence for an OffsetFetch that finds an offset of another member."""
     response = call.exchange.response or {}
     for group in [*structs(response, "groups")] or [response]:
         group_id = group_of(group) or group_of(call.exchange.fields) or ""

@@ -22,7 +22,8 @@ _USUAL: Final = frozenset(
         "FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH",
     }
 )  # fmt: skip
-"""Errors which are a part of how clients and brokers talk."""
+"""Errors which are a part of how clients and brokers talk, unless they do not end."""
+_STUCK: Final = 3
 _FENCING: Final = {
     "INVALID_PRODUCER_EPOCH": "its epoch is not that of the newest producer",
     "PRODUCER_FENCED": "a newer producer has its transactional id",
@@ -89,15 +90,15 @@ def refusals(seen: Seen) -> Iterator[Finding]:
             continue
         errors = seen.errors(call)
         for code in errors:
-            if code not in _USUAL:
-                kind = (call.client, call.exchange.api, _about(call), code)
-                refused.setdefault(kind, []).append(call)
+            kind = (call.client, call.exchange.api, _about(call), code)
+            refused.setdefault(kind, []).append(call)
         if call.exchange.is_answered and not errors:
             accepted[call.client, call.exchange.api] = call.seq
     for (client, api, about, code), calls in refused.items():
         was_accepted = accepted.get((client, api), 0) > calls[-1].seq
-        if was_accepted and api == "Metadata":
-            continue  # of a topic that is created meanwhile
+        is_usual = code in _USUAL or api == "Metadata"  # of a topic that is created meanwhile
+        if is_usual and (was_accepted or len(calls) < _STUCK):
+            continue
         why = f" ({_FENCING[code]})" if code in _FENCING else ""
         later = "" if was_accepted else f", and no later {api} of {client} was accepted"
         yield Finding(

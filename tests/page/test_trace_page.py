@@ -45,7 +45,7 @@ def test_a_page_has_its_title_the_failure_and_the_events(browser: Browser, billi
         assert page.get_by_role("option").first.is_visible()
 
 
-def test_what_stands_out_leads_to_its_event_which_is_in_view_first(
+def test_the_first_finding_is_in_view_and_each_leads_to_its_event(
     browser: Browser, billing: str
 ) -> None:
     with opened(browser, billing) as page:

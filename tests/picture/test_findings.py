@@ -194,7 +194,7 @@ def test_a_reader_that_begins_elsewhere_or_in_an_empty_log_is_usual(end: int, of
     assert texts(trace) == []
 
 
-def test_a_reader_that_skips_what_is_left_of_a_cut_log_is_said() -> None:
+def test_a_reader_that_skips_records_of_a_cut_log_is_said() -> None:
     trace = Trace()
     trace.call("night", "DeleteRecords", {}, **offsets("low_watermark", 4))
     read(trace, "audit", 2, error=int(Code.OFFSET_OUT_OF_RANGE))
@@ -275,7 +275,7 @@ def test_a_member_that_goes_on_where_another_committed_is_said(is_early: bool) -
     assert texts(trace) == [sentence]
 
 
-def test_a_refused_request_is_said_with_what_came_later() -> None:
+def test_a_refused_request_is_said_and_whether_a_later_one_was_accepted() -> None:
     trace = Trace()
     for code in (Code.NOT_LEADER_OR_FOLLOWER, Code.NOT_LEADER_OR_FOLLOWER):
         trace.call("sensor", "Produce", {}, error_code=int(code))
@@ -288,13 +288,23 @@ def test_a_refused_request_is_said_with_what_came_later() -> None:
     assert texts(trace) == [refused]
 
 
-def test_what_clients_and_brokers_say_in_passing_is_no_finding() -> None:
+def test_errors_that_clients_expect_are_no_findings() -> None:
     trace = Trace()
     trace.call("c", "JoinGroup", {"group_id": "g"}, error_code=int(Code.MEMBER_ID_REQUIRED))
     trace.call("c", "Metadata", {}, error_code=int(Code.UNKNOWN_TOPIC_OR_PARTITION))
     trace.call("c", "Metadata", {})
     assert texts(trace) == []
     assert texts(copied()) == []
+
+
+def test_an_expected_error_that_does_not_end_is_said() -> None:
+    trace = Trace()
+    for _ in range(3):
+        trace.call("c", "InitProducerId", {}, error_code=int(Code.NOT_COORDINATOR))
+    assert texts(trace) == [
+        "InitProducerId of c was refused 3 times: NOT_COORDINATOR, and no later InitProducerId of c"
+        " was accepted"
+    ]
 
 
 def test_a_moved_leader_and_a_quota_are_said() -> None:

@@ -25,8 +25,8 @@ export function Head({ model }: { model: Model }) {
 /** The lines of pytest that say what is wrong, and all others on demand. */
 function Failure({ text }: { text: string }) {
   const lines = text.split("\n");
-  const said = lines.filter((line) => /^E( |$)/.test(line)).map((line) => line.slice(1));
-  const depth = Math.min(...said.filter((line) => line.trim()).map((line) => line.search(/\S/)));
+  const said = lines.filter((line) => /^E( |$)/.test(line)).map((line) => line.slice(1)).filter((line) => line.trim());
+  const depth = Math.min(...said.map((line) => line.search(/\S/)));
   const short = said.length > 0 ? said.map((line) => line.slice(depth)).join("\n").trim() : text;
   return (
     <section class="failure" aria-label="Why the test failed">

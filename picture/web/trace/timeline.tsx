@@ -102,14 +102,17 @@ function bring(element: HTMLElement, line: number) {
 }
 
 function Head({ model, columns, left }: { model: Model; columns: Columns; left: number }) {
+  // As high as the longest upright name needs, so that lines have the room.
+  const longest = Math.max(0, ...columns.all.map((each) => (each.width > NARROW ? 0 : each.label.length)));
+  const height = Math.min(168, Math.max(60, 22 + longest * 7));
   return (
-    <div class="head" role="presentation" style={{ minWidth: `${left + 320}px` }}>
+    <div class="head" role="presentation" style={{ minWidth: `${left + 320}px`, height: `${height}px` }}>
       <span class="corner" style={{ width: `${TIME}px` }}>number, time (UTC)</span>
       {columns.all.map((each) => (
         <span
           key={`${each.kind} ${each.lane}`} title={shown(each.lane < 0 ? each.label : [...model.lanes[each.lane]].filter(Boolean).join(" "))}
           class={`lane ${each.kind} ${each.width > NARROW ? "wide" : "narrow"}`}
-          style={{ left: `${TIME + each.left}px`, width: `${each.width}px` }}
+          style={{ left: `${TIME + each.left}px`, width: `${each.width}px`, height: `${height - 8}px` }}
         >
           <span>{shown(each.label)}</span>
         </span>

@@ -12,7 +12,9 @@ from ottla.testing import Ottla
 
 def send_orders(servers: str, orders: list[str]) -> None:
     """The program under test."""
-    producer = Producer({"bootstrap.servers": servers, "client.id": "shop", "acks": "all"})
+    producer = Producer(
+        {"bootstrap.servers": servers, "log_level": 0, "client.id": "shop", "acks": "all"}
+    )
     for order in orders:
         producer.produce("orders", order)
         producer.flush(20)

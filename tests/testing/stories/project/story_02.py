@@ -17,6 +17,7 @@ class Biller:
         self.producer = Producer(
             {
                 "bootstrap.servers": servers,
+                "log_level": 0,
                 "client.id": f"billing-{process}",
                 "transactional.id": "billing",
             }

@@ -10,7 +10,12 @@ from ottla.testing import Ottla
 def pay(servers: str, payments: list[str]) -> None:
     """Write all payments or none; the first try does not get the bank's word."""
     producer = Producer(
-        {"bootstrap.servers": servers, "client.id": "payer", "transactional.id": "payer-1"}
+        {
+            "bootstrap.servers": servers,
+            "log_level": 0,
+            "client.id": "payer",
+            "transactional.id": "payer-1",
+        }
     )
     producer.init_transactions(20)
     for has_word_of_the_bank in (False, True):
@@ -28,7 +33,7 @@ def report(servers: str) -> list[str]:
     """The program under test."""
     consumer = Consumer(
         {
-            "bootstrap.servers": servers, "client.id": "report", "group.id": "report",
+            "bootstrap.servers": servers, "log_level": 0, "client.id": "report", "group.id": "report",
             "enable.auto.commit": False, "enable.partition.eof": True,
             "isolation.level": "read_uncommitted",
         }

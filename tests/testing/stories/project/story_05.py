@@ -9,7 +9,12 @@ from ottla.testing import Ottla
 
 def producer_of(servers: str, name: str) -> Producer:
     producer = Producer(
-        {"bootstrap.servers": servers, "client.id": name, "transactional.id": f"{name}-7"}
+        {
+            "bootstrap.servers": servers,
+            "log_level": 0,
+            "client.id": name,
+            "transactional.id": f"{name}-7",
+        }
     )
     producer.init_transactions(20)
     producer.begin_transaction()
@@ -22,7 +27,7 @@ def read_events(servers: str) -> list[str]:
     """What the audit sees within a second."""
     consumer = Consumer(
         {
-            "bootstrap.servers": servers, "client.id": "audit", "group.id": "audit",
+            "bootstrap.servers": servers, "log_level": 0, "client.id": "audit", "group.id": "audit",
             "enable.auto.commit": False,
         }
     )  # fmt: skip

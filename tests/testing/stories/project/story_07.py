@@ -13,12 +13,14 @@ def copy_orders(servers: str, process: int, crash_at: str = "") -> None:
     """One process of the program under test."""
     consumer = Consumer(
         {
-            "bootstrap.servers": servers, "client.id": f"reader-{process}", "group.id": "invoices",
+            "bootstrap.servers": servers, "log_level": 0, "client.id": f"reader-{process}", "group.id": "invoices",
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
             "enable.partition.eof": True,
         }
     )  # fmt: skip
-    producer = Producer({"bootstrap.servers": servers, "client.id": f"writer-{process}"})
+    producer = Producer(
+        {"bootstrap.servers": servers, "log_level": 0, "client.id": f"writer-{process}"}
+    )
     consumer.subscribe(["orders"])
     while (message := consumer.poll(20)) is not None:
         if (error := message.error()) is not None:

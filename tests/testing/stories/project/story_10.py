@@ -15,14 +15,16 @@ def note(servers: str, goods: list[str]) -> list[str]:
         if error is not None:
             lost.append((message.value() or b"").decode())
 
-    producer = Producer({"bootstrap.servers": servers, "client.id": "warehouse", "retries": 0})
+    producer = Producer(
+        {"bootstrap.servers": servers, "log_level": 0, "client.id": "warehouse", "retries": 0}
+    )
     for each in goods:
         producer.produce("goods", each, on_delivery=hear)
         producer.flush(20)
     return lost
 
 
-def test_what_the_disk_refuses_is_reported(ottla: Ottla) -> None:
+def test_a_refused_record_is_reported(ottla: Ottla) -> None:
     ottla.create_topic("goods")
     ottla.faults.add(
         "error", code="KAFKA_STORAGE_ERROR", match={"api": "Produce", "topic": "goods"},

@@ -15,7 +15,7 @@ class Packer:
     def __init__(self, servers: str, process: int) -> None:
         self.consumer = Consumer(
             {
-                "bootstrap.servers": servers, "client.id": f"packer-{process}",
+                "bootstrap.servers": servers, "log_level": 0, "client.id": f"packer-{process}",
                 "group.id": "packers", "group.instance.id": "packer",
                 "auto.offset.reset": "earliest", "enable.auto.commit": False,
             }
