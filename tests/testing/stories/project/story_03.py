@@ -33,7 +33,8 @@ def report(servers: str) -> list[str]:
     """The program under test."""
     consumer = Consumer(
         {
-            "bootstrap.servers": servers, "log_level": 0, "client.id": "report", "group.id": "report",
+            "bootstrap.servers": servers, "log_level": 0,
+            "client.id": "report", "group.id": "report",
             "enable.auto.commit": False, "enable.partition.eof": True,
             "isolation.level": "read_uncommitted",
         }

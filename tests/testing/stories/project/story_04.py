@@ -17,7 +17,8 @@ def render_all(servers: str, render: Callable[[], object]) -> list[str]:
     """The program under test; it gives up after a few pictures."""
     consumer = Consumer(
         {
-            "bootstrap.servers": servers, "log_level": 0, "client.id": "renderer", "group.id": "renderers",
+            "bootstrap.servers": servers, "log_level": 0,
+            "client.id": "renderer", "group.id": "renderers",
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
             "session.timeout.ms": 6000, "heartbeat.interval.ms": 100,
         }

@@ -15,7 +15,8 @@ def book(servers: str, ask_airline: Callable[[], object]) -> None:
     """The program under test."""
     producer = Producer(
         {
-            "bootstrap.servers": servers, "log_level": 0, "client.id": "booking", "transactional.id": "booking-1",
+            "bootstrap.servers": servers, "log_level": 0,
+            "client.id": "booking", "transactional.id": "booking-1",
             "transaction.timeout.ms": 30_000,
         }
     )  # fmt: skip

@@ -13,7 +13,8 @@ def copy_orders(servers: str, process: int, crash_at: str = "") -> None:
     """One process of the program under test."""
     consumer = Consumer(
         {
-            "bootstrap.servers": servers, "log_level": 0, "client.id": f"reader-{process}", "group.id": "invoices",
+            "bootstrap.servers": servers, "log_level": 0,
+            "client.id": f"reader-{process}", "group.id": "invoices",
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
             "enable.partition.eof": True,
         }
