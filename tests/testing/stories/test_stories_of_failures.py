@@ -145,7 +145,7 @@ def test_the_report_and_the_page_name_the_cause(run: Run, story: str) -> None:
     texts = [text for _, text in model["findings"]]
     for wanted in CASES[story].findings:
         assert any(re.search(wanted, text) for text in texts), (wanted, texts)
-        assert re.search(wanted, run.output)
+        assert re.search(wanted, run.output, re.MULTILINE)
     assert re.search(CASES[story].findings[0], texts[0]), "the first sentence is another"
     assert "assert " in model["failure"]
     linked = {seq for seq, _ in model["findings"]}
