@@ -7,7 +7,7 @@ from typing import Final
 
 from ...trace.events import Event
 from ...trace.messages import Names, topic_names
-from ..rows import Row, Rows
+from ..rows import Row, Rows, cut
 from ..transactions import Transactions
 from . import groups, reads, refusals, transactions
 from .seen import Finding, Seen, seen_in
@@ -31,7 +31,8 @@ def findings_of(rows: Sequence[Row], names: Names, found: Transactions) -> list[
     """
     seen = seen_in(rows, names, found)
     all_found = [each for finder in _FINDERS for each in finder(seen)]
-    return sorted(all_found, key=lambda each: (each.weight, each.seq))[:MOST]
+    found_first = sorted(all_found, key=lambda each: (each.weight, each.seq))[:MOST]
+    return [each._replace(text=cut(each.text)) for each in found_first]
 
 
 def findings_in(events: Iterable[Event]) -> list[Finding]:

@@ -9,6 +9,7 @@ import pytest
 
 from ottla.picture.findings.find import MOST, findings_in
 from ottla.picture.page import render_page
+from ottla.picture.rows import MOST_CHARACTERS
 from ottla.protocol.errors import Code
 from ottla.trace.events import Answer, Decision, Fault, LeadersChanged
 
@@ -329,6 +330,12 @@ def test_a_reader_is_shown_a_few_findings_the_most_telling_first() -> None:
     found = texts(trace)
     assert len(found) == MOST
     assert found[0] == "Fault rule 1 (delay) acted on EndTxn of c"
+
+
+def test_the_sentence_of_a_long_name_is_cut() -> None:
+    trace = Trace()
+    trace.call("c" * 1000, "Produce", {}, error_code=int(Code.NOT_LEADER_OR_FOLLOWER))
+    assert [len(each) for each in texts(trace)] == [MOST_CHARACTERS]
 
 
 def test_a_cut_or_strange_message_is_no_obstacle() -> None:

@@ -32,7 +32,7 @@ def render_all(servers: str, render: Callable[[], object]) -> list[str]:
         render()
         done.append((message.value() or b"").decode())
         with suppress(KafkaException):
-            consumer.commit(message, asynchronous=False)
+            consumer.commit(message=message, asynchronous=False)
     consumer.close()
     return done
 

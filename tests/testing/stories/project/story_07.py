@@ -28,7 +28,7 @@ def copy_orders(servers: str, process: int, crash_at: str = "") -> None:
             assert error.code() == KafkaError._PARTITION_EOF
             break
         order = (message.value() or b"").decode()
-        consumer.commit(message, asynchronous=False)
+        consumer.commit(message=message, asynchronous=False)
         if order == crash_at:
             break
         producer.produce("invoices", f"invoice of {order}")

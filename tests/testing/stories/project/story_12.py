@@ -30,7 +30,7 @@ class Packer:
 
     def done(self, message: Message) -> None:
         with suppress(KafkaException):
-            self.consumer.commit(message, asynchronous=False)
+            self.consumer.commit(message=message, asynchronous=False)
 
 
 def pack(servers: str) -> list[str]:
