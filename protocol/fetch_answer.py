@@ -55,40 +55,42 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
         body: FetchResponse in snake case, as the Fetch handler returns it; of the tagged fields
             only `diverging_epoch`, `current_leader` and `node_endpoints`.
     """
-    pieces = _begin(version, correlation_id, body)
+    out = _begin(version, correlation_id, body)
+    pieces: Pieces = [out]
     flexible = version >= _FLEXIBLE_SINCE
     for topic in body["responses"]:
-        _begin_topic(_last(pieces), topic, version, flexible)
+        _begin_topic(out, topic, version, flexible)
         for partition in topic["partitions"]:
-            _partition(pieces, partition, version, flexible)
+            out = _partition(pieces, out, partition, version)
         if flexible:
-            _last(pieces).append(0)
-    return _end(pieces, body, flexible)
+            out.append(0)
+    return _end(pieces, out, body, flexible)
 
 
 def fetch_answer_in_steps(
     version: int, correlation_id: int, body: Body
 ) -> Generator[None, None, Pieces]:
     """`encode_fetch_answer` in steps of PARTITIONS_IN_A_STEP, for an answer with very many."""
-    pieces = _begin(version, correlation_id, body)
+    out = _begin(version, correlation_id, body)
+    pieces: Pieces = [out]
     flexible = version >= _FLEXIBLE_SINCE
     count = 0
     for topic in body["responses"]:
-        _begin_topic(_last(pieces), topic, version, flexible)
+        _begin_topic(out, topic, version, flexible)
         for partition in topic["partitions"]:
             count += 1
             if count % PARTITIONS_IN_A_STEP == 0:
                 yield
-            _partition(pieces, partition, version, flexible)
+            out = _partition(pieces, out, partition, version)
         if flexible:
-            _last(pieces).append(0)
+            out.append(0)
         count += 1
         if count % PARTITIONS_IN_A_STEP == 0:
             yield
-    return _end(pieces, body, flexible)
+    return _end(pieces, out, body, flexible)
 
 
-def _begin(version: int, correlation_id: int, body: Body) -> Pieces:
+def _begin(version: int, correlation_id: int, body: Body) -> bytearray:
     flexible = version >= _FLEXIBLE_SINCE
     head = bytearray(_ANSWER.pack(0, correlation_id))
     if flexible:
@@ -97,12 +99,16 @@ def _begin(version: int, correlation_id: int, body: Body) -> Pieces:
     if version >= _SESSIONS_SINCE:
         head += _ERROR_AND_SESSION.pack(body.get("error_code", 0), body.get("session_id", 0))
     head += length(len(body["responses"]), flexible)
-    return [head]
+    return head
 
 
-def _end(pieces: Pieces, body: Body, flexible: bool) -> Pieces:
+def _end(pieces: Pieces, out: bytearray, body: Body, flexible: bool) -> Pieces:
     if flexible:
-        _endpoints(_last(pieces), body.get("node_endpoints"))
+        leaders = body.get("node_endpoints")
+        if leaders:
+            _endpoints(out, leaders)
+        else:
+            out.append(0)
     head = pieces[0]
     assert isinstance(head, bytearray)
     _SIZE.pack_into(head, 0, sum(map(len, pieces)) - _SIZE.size)
@@ -119,8 +125,9 @@ def _begin_topic(out: bytearray, topic: Body, version: int, flexible: bool) -> N
     out += length(len(topic["partitions"]), flexible)
 
 
-def _partition(pieces: Pieces, partition: Body, version: int, flexible: bool) -> None:
-    out = _last(pieces)
+def _partition(pieces: Pieces, out: bytearray, partition: Body, version: int) -> bytearray:
+    """Add a partition to the last piece, `out`; return the last piece then, behind its records."""
+    flexible = version >= _FLEXIBLE_SINCE
     offsets = (
         partition["partition_index"],
         partition["error_code"],
@@ -131,22 +138,28 @@ def _partition(pieces: Pieces, partition: Body, version: int, flexible: bool) ->
         out += _OFFSETS.pack(*offsets, partition["log_start_offset"])
     else:
         out += _OFFSETS_4.pack(*offsets)
-    _aborted(out, partition["aborted_transactions"], flexible)
+    aborted = partition["aborted_transactions"]
+    if aborted is None:
+        out += b"\0" if flexible else _SIZE.pack(-1)
+    else:
+        _aborted(out, aborted, flexible)
     if version >= _PREFERRED_SINCE:
         out += _SIZE.pack(partition["preferred_read_replica"])
     records: Bytes | Unread = partition["records"]
     out += length(len(records), flexible)
     if len(records):
-        pieces.append(records)
-        pieces.append(bytearray())
+        out = bytearray()
+        pieces += (records, out)
     if flexible:
-        _tags(_last(pieces), partition.get("diverging_epoch"), partition.get("current_leader"))
+        diverging, leader = partition.get("diverging_epoch"), partition.get("current_leader")
+        if diverging is None and leader is None:
+            out.append(0)
+        else:
+            _tags(out, diverging, leader)
+    return out
 
 
-def _aborted(out: bytearray, aborted: Iterable[Body] | None, flexible: bool) -> None:
-    if aborted is None:
-        out += b"\0" if flexible else _SIZE.pack(-1)
-        return
+def _aborted(out: bytearray, aborted: Iterable[Body], flexible: bool) -> None:
     entries = list(aborted)
     out += length(len(entries), flexible)
     for entry in entries:
@@ -165,12 +178,9 @@ def _tags(out: bytearray, diverging: Body | None, leader: Body | None) -> None:
         out += bytes((1, len(value))) + value
 
 
-def _endpoints(out: bytearray, endpoints: Iterable[Body] | None) -> None:
+def _endpoints(out: bytearray, endpoints: Iterable[Body]) -> None:
     """The addresses of new leaders (KIP-951), the only tagged field of the response itself."""
-    leaders = list(endpoints or ())
-    if not leaders:
-        out.append(0)
-        return
+    leaders = list(endpoints)
     value = bytearray(length(len(leaders), True))
     for each in leaders:
         value += _SIZE.pack(each["node_id"])
@@ -180,9 +190,3 @@ def _endpoints(out: bytearray, endpoints: Iterable[Body] | None) -> None:
         value += b"\0" if rack is None else length(len(rack.encode()), True) + rack.encode()
         value.append(0)
     out += bytes((1, 0)) + unsigned(len(value)) + value
-
-
-def _last(pieces: Pieces) -> bytearray:
-    out = pieces[-1]
-    assert isinstance(out, bytearray)
-    return out

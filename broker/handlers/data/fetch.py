@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ....metadata.catalog import INTERNAL_TOPICS
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         PartitionData,
     )
     from ...node import Node
+    from ...runtime.metrics.topic_metrics import TopicMetrics
 
 _SESSIONS_SINCE: Final = 7
 _RACKS_SINCE: Final = 11
@@ -105,7 +106,7 @@ async def fetch(node: Node, context: Context, request: FetchRequest) -> FetchRes
         None if node.authorizer is None else _may_read(node, context, request),
         context.version >= _RACKS_SINCE,
     )
-    if node.quotas is not None and limits.replica_id < 0:
+    if context.started_s >= 0 and node.quotas is not None and limits.replica_id < 0:
         return await _answer_within_quota(node, context, request, plan, limits)
     parts = await _read(node, context, request, plan, limits)
     return await _answer(node, context, plan, parts)
@@ -166,25 +167,26 @@ async def _answer(
     session = plan.session
     topics: list[FetchableTopicResponse] = []
     if len(parts) <= MANY:
-        _count(node, parts)
+        if node.topic_metrics is not None:
+            _count(node, node.topic_metrics, parts)
         _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
         return _with_leaders(node, context, plan, topics, parts)
     context.is_large = len(parts) > MOST_ELEMENTS
     for some in in_steps(parts):
         if some is not parts:
             await context.turns.pause()
-        _count(node, some)
+        if node.topic_metrics is not None:
+            _count(node, node.topic_metrics, some)
         answered = some if session is None else _with_news(plan, session, some)
         _add_by_topic(topics, answered)
     return _with_leaders(node, context, plan, topics, parts)
 
 
-def _count(node: Node, parts: Iterable[PartitionRead]) -> None:
-    """Count what is read for a client, if there are metrics."""
-    if node.topic_metrics is not None:
-        for part in parts:
-            failed = part.error != Code.NONE
-            node.topic_metrics.read(name_of(node, part.key[0]), len(part.records), failed=failed)
+def _count(node: Node, metrics: TopicMetrics, parts: Iterable[PartitionRead]) -> None:
+    """Count what is read for a client."""
+    for part in parts:
+        failed = part.error != Code.NONE
+        metrics.read(name_of(node, part.key[0]), len(part.records), failed=failed)
 
 
 def _with_leaders(
@@ -321,8 +323,8 @@ async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
     committed = request.isolation_level == _READ_COMMITTED
     session_id, epoch = request.session_id, request.session_epoch
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-        # Its former session ends in either case.
-        sessions.end(session_id)
+        if session_id != NO_SESSION:  # its former session ends in either case
+            sessions.end(session_id)
         session = None
         if epoch == INITIAL_EPOCH:
             session = sessions.begin_empty(len(wanted), uses_topic_ids=by_id, now_ms=now_ms)
@@ -332,7 +334,9 @@ async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
         return _Plan(session, False, wanted, node.authorizer is None)
     session = sessions.resume(session_id, epoch, uses_topic_ids=by_id)
     session.advance(now_ms)
-    await _change(node, context, session, wanted, _forgotten(request, by_id=by_id))
+    forgotten = _forgotten(request, by_id=by_id) if request.forgotten_topics_data else ()
+    if wanted or forgotten:
+        await _change(node, context, session, wanted, forgotten)
     if not session.partitions:  # an empty session ends: answer without one
         sessions.end(session_id)
         return _Plan(None, False, wanted)
@@ -345,16 +349,17 @@ async def _change(
     context: Context,
     session: Session,
     wanted: list[Item],
-    forgotten: list[PartitionKey] | None = None,
+    forgotten: Sequence[PartitionKey] = (),
 ) -> None:
     """Apply a request to its session, in steps; raises Refused like `FetchSessions.change`."""
+    if len(wanted) <= MANY and len(forgotten) <= MANY:
+        node.fetch_sessions.change(session, wanted, forgotten)
+        return
     for some in in_steps(wanted):
-        if some is not wanted:
-            await context.turns.pause()
+        await context.turns.pause()
         node.fetch_sessions.change(session, some)
-    for keys in in_steps(forgotten or []):
-        if keys is not forgotten:
-            await context.turns.pause()
+    for keys in in_steps(forgotten):
+        await context.turns.pause()
         node.fetch_sessions.change(session, (), keys)
 
 

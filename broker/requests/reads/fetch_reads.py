@@ -88,12 +88,12 @@ async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits
 
     `Reading` reports an error that this finds.
     """
-    left = limits.max_bytes
+    left, open_logs = limits.max_bytes, node.log_directory.open_logs
     turns = context.turns if len(wanted) > MANY else None
     for key, name, asked in wanted:
         if turns is not None and turns.is_over():
             await turns.pause()
-        log = node.log_directory.log_of(name, key[1])
+        log = open_logs.get((name, key[1]))
         if log is None or not log.log_start_offset <= asked.fetch_offset < log.end_offset_at_open:
             continue
         with suppress(OSError, Refused):
@@ -140,12 +140,13 @@ class Reading:
     def read(self, wanted: Iterable[Item]) -> None:
         """Read each partition once."""
         node, limits = self._node, self._limits
+        open_logs = node.log_directory.open_logs
         for item in wanted:
             key, name, _ = item
             if limits.may_read is not None and name and not limits.may_read(name):
                 self._miss(key, Code.TOPIC_AUTHORIZATION_FAILED)
                 continue
-            log = node.open_log_of(name, key[1])
+            log = open_logs.get((name, key[1])) or node.open_log_of(name, key[1])
             if log is None or name not in node.catalog.topics:
                 nameless = not name and not isinstance(key[0], str)
                 code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])
@@ -182,7 +183,7 @@ def _read(
     """Read one partition; `room` has the limits left for it: max_bytes, min_one, at_once."""
     key, _, asked = item
     _check_may_read(node, log, key[0], limits, asked.current_leader_epoch)
-    diverging = _divergence(log, asked)
+    diverging = None if asked.last_fetched_epoch == NO_EPOCH else _divergence(log, asked)
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     records: bytes | memoryview | FileRange = b""
     aborted: list[AbortedTransaction] | None = None
@@ -222,14 +223,16 @@ def _check_may_read(
     node: Node, log: PartitionLog, ref: TopicRef, limits: Limits, leader_epoch: int
 ) -> None:
     """Check that this node may read a partition for the request; raises Refused."""
-    leads = node.leads(log.topic, log.partition)
+    topic = node.catalog.topics[log.topic]
+    leads = topic.partitions[log.partition].leader_id == node.node_id
     if not leads and not node.follows(log.topic, log.partition):
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
-    if not isinstance(ref, str) and node.catalog.topics[log.topic].topic_id != ref:
+    if not isinstance(ref, str) and topic.topic_id != ref:
         raise Refused(Code.INCONSISTENT_TOPIC_ID, "the topic was deleted and made again")
     if limits.replica_id >= 0:
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER, "no replica of this partition is elsewhere")
-    node.check_leader_epoch(log, leader_epoch)
+    if leader_epoch != NO_EPOCH:
+        node.check_leader_epoch(log, leader_epoch)
     if not leads and not limits.from_followers:
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
 
@@ -252,8 +255,6 @@ def name_of(node: Node, ref: TopicRef) -> str:
 
 def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
     """The epoch and end offset where the fetcher's log diverges (KIP-595); None if it does not."""
-    if asked.last_fetched_epoch == NO_EPOCH:
-        return None
     epoch, end_offset = log.offset_for_leader_epoch(asked.last_fetched_epoch)
     if epoch == NO_EPOCH or end_offset == -1:
         raise Refused(Code.OFFSET_OUT_OF_RANGE, "an epoch that this log never had")
