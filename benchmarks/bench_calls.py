@@ -2,7 +2,8 @@
 
 tests/calls has the requests and says what counts. `--write` lowers the numbers of
 tests/calls/calls.txt, which a test compares, and writes the table of docs/explanation/calls.md.
-`--functions NAME` lists the functions that a request enters.
+`--functions NAME` lists the functions that a request enters. `--instructions` runs the requests in
+valgrind, if it is installed, for minutes, and counts instructions and allocations too.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import instructions
 from tests.calls import record
-from tests.calls.page import PAGE, with_table
+from tests.calls.page import PAGE, with_costs, with_table
 from tests.calls.runs import counted, functions
 
 
@@ -31,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the record and the page")
     parser.add_argument("--functions", metavar="NAME", help="list the functions of a request")
+    parser.add_argument("--instructions", action="store_true", help="run them in valgrind too")
     given = parser.parse_args()
     if given.functions:
         list_functions(given.functions)
@@ -46,7 +49,20 @@ def main() -> int:
         records = record.updated(records, counts)
         record.PATH.write_text(record.text(records))
         PAGE.write_text(with_table(PAGE.read_text(), records))
+    if given.instructions:
+        measure_instructions(write=given.write)
     return 0
+
+
+def measure_instructions(*, write: bool) -> None:
+    """Print what valgrind counts, and write it to the page."""
+    if not instructions.is_there():
+        print("without valgrind: no instructions and no allocations", file=sys.stderr)
+        return
+    text = instructions.text(instructions.costs())
+    print(text, end="")
+    if write:
+        PAGE.write_text(with_costs(PAGE.read_text(), text))
 
 
 if __name__ == "__main__":

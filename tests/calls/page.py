@@ -11,7 +11,6 @@ from .scenes import ROWS
 
 PAGE: Final = ROOT / "docs/explanation/calls.md"
 
-_BEGIN, _END = "<!-- counted: begin -->", "<!-- counted: end -->"
 _HEAD: Final = "| request | calls | files |\n|---|---|---|\n"
 
 
@@ -36,6 +35,16 @@ def _beside(figure: int, goal: int | None) -> str:
 
 def with_table(page: str, records: Mapping[str, Recorded]) -> str:
     """The page with this table in place of its own."""
-    before, _, rest = page.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n\n{table(records)}\n{_END}{after}"
+    return _with(page, "counted", table(records))
+
+
+def with_costs(page: str, text: str) -> str:
+    """The page with this text about instructions in place of its own."""
+    return _with(page, "measured", text)
+
+
+def _with(page: str, name: str, text: str) -> str:
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{text}\n{end}{after}"
