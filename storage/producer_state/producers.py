@@ -80,9 +80,13 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerStates:
-    """All producers of a partition, and its open transactions."""
+    """All producers of a partition, and its open transactions.
 
-    __slots__ = ("_entries", "_open")
+    Attributes:
+        first_unstable_offset: first offset of the oldest open transaction; None without one.
+    """
+
+    __slots__ = ("_entries", "_open", "first_unstable_offset")
 
     def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
         self._entries = {entry.producer_id: entry for entry in entries}
@@ -90,6 +94,7 @@ class ProducerStates:
         began.sort(key=lambda entry: entry.transaction_first_offset)
         # Transactions begin at rising offsets, so the first key is always the oldest.
         self._open = {entry.producer_id: entry.transaction_first_offset for entry in began}
+        self.first_unstable_offset: int | None = next(iter(self._open.values()), None)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -104,13 +109,6 @@ class ProducerStates:
 
     def has_ongoing_transaction(self, producer_id: int) -> bool:
         return producer_id in self._open
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """First offset of the oldest open transaction; None without one."""
-        for offset in self._open.values():
-            return offset
-        return None
 
     def check(self, header: BatchHeader, *, from_client: bool) -> SentBatch | None:
         """Check whether a producer's data batch may be appended.
@@ -192,6 +190,8 @@ class ProducerStates:
         if header.attributes & TRANSACTIONAL and entry.transaction_first_offset == NO_OFFSET:
             entry.transaction_first_offset = base_offset
             self._open[producer_id] = base_offset
+            if self.first_unstable_offset is None:
+                self.first_unstable_offset = base_offset
 
     def check_marker(self, header: BatchHeader, marker: Marker) -> None:
         """Check whether a marker may be appended.
@@ -247,6 +247,7 @@ class ProducerStates:
         first_offset = self._open.pop(producer_id, None)
         if first_offset is None:
             return None
+        self.first_unstable_offset = next(iter(self._open.values()), None)
         return CompletedTransaction(producer_id, first_offset, offset, marker.commit)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:

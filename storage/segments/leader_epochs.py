@@ -31,6 +31,7 @@ class LeaderEpochs:
         is_written: it has the entries.
         is_checked: it has a valid checksum.
         is_learning: batches that may be newer than the file are being read.
+        latest: the newest epoch, or -1.
         newest: the partition's epoch by the metadata; None: unknown.
     """
 
@@ -43,6 +44,7 @@ class LeaderEpochs:
         "is_learning",
         "is_unreadable",
         "is_written",
+        "latest",
         "newest",
     )  # fmt: skip
 
@@ -51,6 +53,7 @@ class LeaderEpochs:
         self._directory = directory
         self.damage = ""
         self.is_checked = self.is_learning = False
+        self.latest = NO_EPOCH
         self.newest: int | None = None
         self._entries: list[tuple[int, int]] = []
         failures: list[Damage] = []
@@ -61,18 +64,15 @@ class LeaderEpochs:
             self.damage = failures[0].why.partition(";")[0]
         if content:
             try:
-                self._entries, self.is_checked = _parse(content)
+                entries, self.is_checked = _parse(content)
+                self._change(entries)
+                self.is_written = True
             except ValueError as wrong:
                 self.damage, self.is_written = str(wrong), False
 
     @property
     def path(self) -> str:
         return f"{self._directory}/{FILE_NAME}"
-
-    @property
-    def latest(self) -> int:
-        """The newest epoch, or -1."""
-        return self._entries[-1][0] if self._entries else NO_EPOCH
 
     @property
     def first_offset(self) -> int:
@@ -90,12 +90,15 @@ class LeaderEpochs:
             return
         while self._entries and self._entries[-1][1] >= start_offset:
             self._entries.pop()  # it wrote no record
-        self._entries.append((epoch, start_offset))
-        self.is_written = False
+        self._change([*self._entries, (epoch, start_offset)])
 
     def replace(self, entries: Iterable[tuple[int, int]]) -> None:
         """Replace all entries."""
-        self._entries, self.is_written = list(entries), False
+        self._change(list(entries))
+
+    def _change(self, entries: list[tuple[int, int]]) -> None:
+        self._entries, self.is_written = entries, False
+        self.latest = entries[-1][0] if entries else NO_EPOCH
 
     def write(self) -> bool:
         """Write the entries if they changed; returns whether they had."""
@@ -158,7 +161,7 @@ class LeaderEpochs:
         first = [entry for entry in self._entries[:1] if 0 < entry[1] == end_offset]
         kept = first or [entry for entry in self._entries if entry[1] < end_offset]
         if len(kept) != len(self._entries):
-            self._entries, self.is_written = kept, False
+            self._change(kept)
 
     def truncate_start(self, start_offset: int) -> None:
         """Move the log's start: the epoch of its first record now begins there."""
@@ -167,7 +170,7 @@ class LeaderEpochs:
         if epoch != NO_EPOCH:
             kept.insert(0, (epoch, start_offset))
         if kept != self._entries:
-            self._entries, self.is_written = kept, False
+            self._change(kept)
 
 
 def _start_offset(entry: tuple[int, int]) -> int:

@@ -311,29 +311,32 @@ async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
             await context.turns.pause()
         ref = _ref(topic, by_id=by_id)
         name = name_of(node, ref)
+        if len(topic.partitions) <= MANY:
+            _add_wanted(named, ref, name, topic.partitions)
+            continue
         for some in in_steps(topic.partitions):
-            if some is not topic.partitions:
-                await context.turns.pause()
+            await context.turns.pause()
             _add_wanted(named, ref, name, some)
     wanted = list(named.values())
     request.topics = ()  # frees their memory while the request waits
     if context.version < _SESSIONS_SINCE:
         return _Plan(None, False, wanted)
-    sessions, now_ms = node.fetch_sessions, node.clock.monotonic_ms()
+    sessions = node.fetch_sessions
     committed = request.isolation_level == _READ_COMMITTED
     session_id, epoch = request.session_id, request.session_epoch
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if session_id != NO_SESSION:  # its former session ends in either case
             sessions.end(session_id)
-        session = None
-        if epoch == INITIAL_EPOCH:
-            session = sessions.begin_empty(len(wanted), uses_topic_ids=by_id, now_ms=now_ms)
-        if session is not None:
-            await _change(node, context, session, wanted)
-            session.keys_to_read(now_ms, committed=committed)  # all, by this request
-        return _Plan(session, False, wanted, node.authorizer is None)
+        if epoch == FINAL_EPOCH:
+            return _Plan(None, False, wanted)
+        now_ms = node.clock.monotonic_ms()
+        begun = sessions.begin_empty(len(wanted), uses_topic_ids=by_id, now_ms=now_ms)
+        if begun is not None:
+            await _change(node, context, begun, wanted)
+            begun.keys_to_read(now_ms, committed=committed)  # all, by this request
+        return _Plan(begun, False, wanted, node.authorizer is None)
     session = sessions.resume(session_id, epoch, uses_topic_ids=by_id)
-    session.advance(now_ms)
+    session.advance(node.clock.monotonic_ms())
     forgotten = _forgotten(request, by_id=by_id) if request.forgotten_topics_data else ()
     if wanted or forgotten:
         await _change(node, context, session, wanted, forgotten)
@@ -424,6 +427,8 @@ def _with_news(
                 session.settle(part.key)
         if has_news:
             changed.append(part)
+    if not changed:
+        return changed
     if plan.is_incremental:
         session.rotate([part.key for part in changed if len(part.records)])
     else:  # a session begins in the order of its first answer
