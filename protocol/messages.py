@@ -142,15 +142,11 @@ def answer(api_key: ApiKey, version: int, correlation_id: int, body: Body) -> by
     return framed
 
 
-def has_more_elements(body: Body, most: int) -> bool:
-    """Whether the arrays of an answer together have more than `most` elements.
+def elements_left(body: Body, left: int) -> int:
+    """How many elements less than `left` the arrays of an answer have together.
 
-    It stops counting at `most`, so its time is bounded.
+    It is negative if they have more. Counting stops then, so its time is bounded.
     """
-    return _left(body, most) < 0
-
-
-def _left(body: Body, left: int) -> int:
     for value in body.values():
         if value.__class__ is list and value:
             left -= len(value)
@@ -158,9 +154,10 @@ def _left(body: Body, left: int) -> int:
                 return left
             if value[0].__class__ is dict:
                 for element in value:
-                    left = _left(element, left)
-                    if left < 0:
-                        return left
+                    if list in map(type, element.values()):  # most have no arrays of their own
+                        left = elements_left(element, left)
+                        if left < 0:
+                            return left
     return left
 
 

@@ -21,8 +21,8 @@ from ...protocol.fetch_answer import Pieces, encode_fetch_answer, fetch_answer_i
 from ...protocol.messages import (
     RequestHeader,
     answer,
+    elements_left,
     has_field,
-    has_more_elements,
     read_request,
     read_request_header,
 )
@@ -343,7 +343,7 @@ def _is_large(context: Context, body: Body | None) -> bool:
         return False
     if key is _FETCH or key is _PRODUCE:
         return context.is_large
-    return has_more_elements(body, MOST_ELEMENTS)
+    return elements_left(body, MOST_ELEMENTS) < 0
 
 
 def encode_answer(context: Context, body: Body | None) -> Answer:

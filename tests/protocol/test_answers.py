@@ -10,7 +10,7 @@ import pytest
 
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.protocol.messages import answer, has_more_elements
+from ottla.protocol.messages import answer, elements_left
 from tests.library_classes import library_class
 from tests.protocol.golden_bytes import ANSWERS, GoldenAnswer
 from tests.protocol.message_values import (
@@ -50,10 +50,10 @@ def test_a_client_reads_the_answer(key: ApiKey, version: int) -> None:
 
 def test_the_elements_of_an_answer_are_counted_to_any_depth() -> None:
     body = {"error_code": 0, "topics": [{"name": "a", "partitions": [0, 1, 2]}, {"name": "b"}]}
-    assert not has_more_elements(body, 5)
-    assert has_more_elements(body, 4)
-    assert has_more_elements(body, 1)
-    assert not has_more_elements({"topics": None, "name": "a", "operations": {1, 2}}, 0)
+    assert elements_left(body, 5) == 0
+    assert elements_left(body, 4) < 0
+    assert elements_left(body, 1) < 0
+    assert elements_left({"topics": None, "name": "a", "operations": {1, 2}}, 0) == 0
 
 
 @every_version
