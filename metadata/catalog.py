@@ -104,6 +104,7 @@ class Catalog:
 
     Attributes:
         topics: by name, in order of creation; read-only for callers.
+        names: of all topics, by id; read-only for callers.
         brokers: by node id.
         features: finalized levels by feature name.
         next_producer_id: the first id after all allocated blocks.
@@ -122,7 +123,7 @@ class Catalog:
         self.tokens = DelegationTokens()
         self.quotas = ClientQuotas()
         self.foreign = ForeignRecords()
-        self._names: dict[UUID, str] = {}
+        self.names: dict[UUID, str] = {}
         self._partitions = 0  # of all topics
         self._collisions: dict[str, list[str]] = {}
         self._overrides: dict[tuple[int, str], dict[str, str]] = {}
@@ -138,7 +139,7 @@ class Catalog:
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         """The topic with an id, or None."""
-        name = self._names.get(topic_id)
+        name = self.names.get(topic_id)
         return None if name is None else self.topics[name]
 
     def overrides(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
@@ -235,7 +236,7 @@ class Catalog:
 
     def delete_topic(self, topic_id: UUID) -> tuple[MetadataRecord, ...]:
         """DeleteTopics: one topic. Raises Refused(UNKNOWN_TOPIC_ID)."""
-        if topic_id not in self._names:
+        if topic_id not in self.names:
             raise Refused(Code.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
         return (RemoveTopicRecord(topic_id),)
 
@@ -423,7 +424,7 @@ class Catalog:
     def _apply_run(self, run: Sequence[MetadataRecord]) -> None:
         of_partition = run[0]
         if len(run) > 1 and isinstance(of_partition, PartitionRecord):
-            topic = self.topics[self._names[of_partition.topic_id]]
+            topic = self.topics[self.names[of_partition.topic_id]]
             added = [partition_of(each) for each in run if type(each) is PartitionRecord]
             first = len(topic.partitions)
             if [each.index for each in added] == list(range(first, first + len(added))):
@@ -488,12 +489,12 @@ class Catalog:
     def _add_topic(self, record: TopicRecord) -> None:
         assert record.name not in self.topics, record
         self.topics[record.name] = Topic(record.name, record.topic_id)
-        self._names[record.topic_id] = record.name
+        self.names[record.topic_id] = record.name
         if has_collision_characters(record.name):
             insort(self._collisions.setdefault(unified(record.name), []), record.name)
 
     def _add_partition(self, record: PartitionRecord) -> None:
-        topic = self.topics[self._names[record.topic_id]]
+        topic = self.topics[self.names[record.topic_id]]
         partition = partition_of(record)
         others = (known for known in topic.partitions if known.index != partition.index)
         if partition.index == len(topic.partitions):  # almost always
@@ -504,13 +505,13 @@ class Catalog:
         self.topics[topic.name] = replace(topic, partitions=partitions)
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
-        topic = self.topics[self._names[record.topic_id]]
+        topic = self.topics[self.names[record.topic_id]]
         partitions = list(topic.partitions)
         partitions[record.partition_id] = partition_after(record, partitions[record.partition_id])
         self.topics[topic.name] = replace(topic, partitions=tuple(partitions))
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
-        name = self._names.pop(record.topic_id)
+        name = self.names.pop(record.topic_id)
         self._partitions -= len(self.topics.pop(name).partitions)
         self._overrides.pop((ResourceType.TOPIC, name), None)
         if has_collision_characters(name):

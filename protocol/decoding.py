@@ -79,8 +79,8 @@ class _Source:
         self._names: dict[str, Any] = {
             "Malformed": Malformed, "new": object.__new__, "varint": read_unsigned,
             "check_text": check_text,
-            "uuid_at": _uuid_at, "tagged_fields": _tagged_fields, "structs": struct.unpack_from,
-            "TooManyElements": TooManyElements,
+            "uuid": uuid.UUID, "no_id": _NO_ID, "tagged_fields": _tagged_fields,
+            "structs": struct.unpack_from, "TooManyElements": TooManyElements,
         }  # fmt: skip
 
     def function(self) -> Decoder:
@@ -171,8 +171,9 @@ class _Source:
                 self._line(f" {target} = bytes(data[pos:pos + {length}])")
                 self._line(f" pos += {length}")
             case "uuid":
-                self._line(f"{target} = uuid_at(data, pos)")
-                self._line("pos += 16")
+                raw = self._variable("raw")
+                self._line(f"{raw} = bytes(data[pos:pos + 16]); pos += 16")
+                self._line(f"{target} = None if {raw} == no_id else uuid(bytes={raw})")
             case _:
                 layout = struct.Struct(">" + _FORMATS[kind])
                 self._line(f"{target}, = {self._constant(layout.unpack_from)}(data, pos)")
@@ -251,11 +252,6 @@ class _Source:
         name = f"constant_{len(self._names)}"
         self._names[name] = value
         return name
-
-
-def _uuid_at(data: memoryview, position: int) -> uuid.UUID | None:
-    raw = bytes(data[position : position + 16])
-    return None if raw == _NO_ID else uuid.UUID(bytes=raw)
 
 
 def _tagged_fields(

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
         FetchPartition,
         FetchRequest,
         FetchResponse,
-        FetchTopic,
-        ForgottenTopic,
         PartitionData,
     )
     from ...node import Node
@@ -164,40 +162,16 @@ async def _answer_within_quota(
 async def _answer(
     node: Node, context: Context, plan: _Plan, parts: list[PartitionRead]
 ) -> FetchResponse:
+    """The answer, with the new leaders of partitions that moved."""
     session = plan.session
     topics: list[FetchableTopicResponse] = []
-    if len(parts) <= MANY:
-        if node.topic_metrics is not None:
-            _count(node, node.topic_metrics, parts)
-        _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
-        return _with_leaders(node, context, plan, topics, parts)
     context.is_large = len(parts) > MOST_ELEMENTS
-    for some in in_steps(parts):
+    for some in (parts,) if len(parts) <= MANY else in_steps(parts):
         if some is not parts:
             await context.turns.pause()
         if node.topic_metrics is not None:
             _count(node, node.topic_metrics, some)
-        answered = some if session is None else _with_news(plan, session, some)
-        _add_by_topic(topics, answered)
-    return _with_leaders(node, context, plan, topics, parts)
-
-
-def _count(node: Node, metrics: TopicMetrics, parts: Iterable[PartitionRead]) -> None:
-    """Count what is read for a client."""
-    for part in parts:
-        failed = part.error != Code.NONE
-        metrics.read(name_of(node, part.key[0]), len(part.records), failed=failed)
-
-
-def _with_leaders(
-    node: Node,
-    context: Context,
-    plan: _Plan,
-    topics: list[FetchableTopicResponse],
-    parts: list[PartitionRead],
-) -> FetchResponse:
-    """The answer, with the new leaders of partitions that moved."""
-    session = plan.session
+        _add_by_topic(topics, some if session is None else _with_news(plan, session, some))
     answer: FetchResponse = {
         "session_id": session.session_id if session is not None else NO_SESSION,
         "responses": topics,
@@ -205,6 +179,13 @@ def _with_leaders(
     if context.version >= _LEADERS_SINCE and any(part.error in _MOVED for part in parts):
         _tell_leaders(node, context, plan, answer)
     return answer
+
+
+def _count(node: Node, metrics: TopicMetrics, parts: Iterable[PartitionRead]) -> None:
+    """Count what is read for a client."""
+    for part in parts:
+        failed = part.error != Code.NONE
+        metrics.read(name_of(node, part.key[0]), len(part.records), failed=failed)
 
 
 async def _read_later(
@@ -309,7 +290,7 @@ async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
     for topic in request.topics:
         if len(named) > MANY:
             await context.turns.pause()
-        ref = _ref(topic, by_id=by_id)
+        ref = (topic.topic_id or _ZERO_ID) if by_id else topic.topic
         name = name_of(node, ref)
         if len(topic.partitions) <= MANY:
             _add_wanted(named, ref, name, topic.partitions)
@@ -366,10 +347,6 @@ async def _change(
         node.fetch_sessions.change(session, (), keys)
 
 
-def _ref(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> TopicRef:
-    return (topic.topic_id or _ZERO_ID) if by_id else topic.topic
-
-
 def _add_wanted(
     wanted: dict[PartitionKey, Item], ref: TopicRef, name: str, partitions: Iterable[FetchPartition]
 ) -> None:
@@ -390,7 +367,7 @@ def _add_wanted(
 
 def _forgotten(request: FetchRequest, *, by_id: bool) -> list[PartitionKey]:
     return [
-        (_ref(topic, by_id=by_id), partition)
+        ((topic.topic_id or _ZERO_ID) if by_id else topic.topic, partition)
         for topic in request.forgotten_topics_data or ()
         for partition in topic.partitions
     ]

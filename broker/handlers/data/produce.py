@@ -66,6 +66,7 @@ _ZSTD_SINCE: Final = 7
 _LEADERS_SINCE: Final = 10
 _ADDS_SINCE: Final = 12
 _IDS_SINCE: Final = 13
+_ZERO_ID: Final = uuid.UUID(int=0)
 _COORDINATOR_IS_AWAY: Final = (
     Code.COORDINATOR_LOAD_IN_PROGRESS,
     Code.COORDINATOR_NOT_AVAILABLE,
@@ -241,19 +242,20 @@ def _topic(
     node: Node, context: Context, topic_data: TopicProduceData
 ) -> tuple[str, Refused | None]:
     """The name of a topic and, if it does not exist, the answer for each of its partitions."""
+    name: str
     if context.version < _IDS_SINCE:
-        name: str = topic_data.name
+        name = topic_data.name
         if node.authorizer is not None and not _may_write(node, context, name):
             return name, Refused(Code.TOPIC_AUTHORIZATION_FAILED)
         if node.catalog.topics.get(name) is None:
             return name, Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
         return name, None
-    topic = node.catalog.topic_by_id(topic_data.topic_id or uuid.UUID(int=0))
-    if topic is None:
+    name = node.catalog.names.get(topic_data.topic_id or _ZERO_ID, "")
+    if not name:
         return "", Refused(Code.UNKNOWN_TOPIC_ID)
-    if node.authorizer is not None and not _may_write(node, context, topic.name):
-        return topic.name, Refused(Code.TOPIC_AUTHORIZATION_FAILED)
-    return topic.name, None
+    if node.authorizer is not None and not _may_write(node, context, name):
+        return name, Refused(Code.TOPIC_AUTHORIZATION_FAILED)
+    return name, None
 
 
 def _may_write(node: Node, context: Context, name: str) -> bool:

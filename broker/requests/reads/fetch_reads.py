@@ -249,8 +249,7 @@ def name_of(node: Node, ref: TopicRef) -> str:
     """The name of a topic; empty if no topic has the id."""
     if isinstance(ref, str):
         return ref
-    topic = node.catalog.topic_by_id(ref)
-    return "" if topic is None else topic.name
+    return node.catalog.names.get(ref, "")
 
 
 def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
