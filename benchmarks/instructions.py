@@ -2,11 +2,13 @@
 
 The process runs in valgrind's callgrind and calls `getppid` before and after each measured request;
 callgrind writes its counters at each of these calls. Python's own allocator takes memory from the
-system in large pieces, so allocations are counted in a second run in which it does not.
+system in large pieces, so allocations are counted in a second run in which it does not. No garbage
+is collected meanwhile.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
@@ -24,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.calls.runs import WARM_UP, prepared
 from tests.calls.scenes import ROWS
 
+_WARM_UP: Final = 16  # runs until Python has specialized the code
 _SUMMARY: Final = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 _CALLED: Final = re.compile(r"^cfn=(\(\d+\))(?: (\S+))?\ncalls=(\d+)", re.MULTILINE)
 _NAMED: Final = re.compile(r"^c?fn=(\(\d+\)) (\S+)", re.MULTILINE)
@@ -65,7 +68,7 @@ def is_there() -> bool:
 
 def costs() -> dict[str, Cost]:
     """The cost of each row, by its name: of one run after the warm-up."""
-    instructions, allocations = _run("pymalloc"), _run("malloc")
+    instructions, allocations = _run("pymalloc", _WARM_UP), _run("malloc", WARM_UP)
     return {name: Cost(instructions[name][0], allocations[name][1]) for name in instructions}
 
 
@@ -81,13 +84,13 @@ def text(found: Mapping[str, Cost]) -> str:
     )
 
 
-def _run(allocator: str) -> dict[str, tuple[int, int]]:
+def _run(allocator: str, warm_up: int) -> dict[str, tuple[int, int]]:
     """Instructions and calls of the system's allocator of each row, with an allocator of Python."""
     with TemporaryDirectory() as directory:
         out = f"{directory}/dump"
         command = [
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}",
-            "--dump-before=getppid", sys.executable, str(Path(__file__)),
+            "--dump-before=getppid", sys.executable, str(Path(__file__)), str(warm_up),
         ]  # fmt: skip
         chosen = {"PYTHONMALLOC": allocator, "PYTHONHASHSEED": "0"}
         ran = subprocess.run(
@@ -118,12 +121,14 @@ def _sum(dumps: Iterable[Path]) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Run each scene once, with marks; print the numbers of the marks of each."""
+    """Run each scene once, after so many runs as the argument says, and print its marks."""
+    warm_up = int(sys.argv[1])
+    gc.disable()
     marks = Marks()
     found: dict[str, tuple[int, int]] = {}
     with prepared() as run:
         for row in ROWS:
-            for _ in range(WARM_UP):
+            for _ in range(warm_up):
                 run(row, None)
             first = marks.count + 1
             run(row, marks)
