@@ -1,7 +1,8 @@
 """calls.txt: the calls and files of each request, as they were last written.
 
-`make bench-calls ARGS=--write` lowers a number, and raises none: to allow more calls, add a line
-below the row with the new number and the reason, as `    70: each answer has its epoch`.
+`make bench-calls ARGS=--write` writes the files as they are, and lowers calls but raises none: to
+allow more, add a line below the row with their number and the reason, as in `    70: each answer
+has its epoch`.
 """
 
 from __future__ import annotations

@@ -311,7 +311,8 @@ def _append(
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
-        if header.attributes & TRANSACTIONAL and rules.membership is not None:
+        is_transactional = header.attributes & TRANSACTIONAL and header.magic == MAGIC
+        if is_transactional and rules.membership is not None:
             rules.membership.check(log, header)
         if rules.acks_are_wrong:
             raise Refused(Code.INVALID_REQUIRED_ACKS)

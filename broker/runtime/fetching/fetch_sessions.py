@@ -271,7 +271,8 @@ class FetchSessions:
         before = len(session.partitions)
         dropped = [(key, session.partitions.get(key)) for key in forgotten]
         session.change(wanted, forgotten)
-        self._unwatch(session, dropped)
+        if dropped:
+            self._unwatch(session, dropped)
         for key, _, _ in wanted:
             self.watch(session, key)
         self.partitions += len(session.partitions) - before

@@ -241,6 +241,23 @@ async def test_a_transactional_batch_needs_a_transactional_id(tmp_path: Path) ->
         assert error(told) == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 
+@pytest.mark.parametrize("transactional_id", [None, "shop"])
+@pytest.mark.parametrize("version", [11, 12])
+@in_virtual_time
+async def test_an_older_format_has_no_transactional_batches(
+    tmp_path: Path, version: int, transactional_id: str | None
+) -> None:
+    """Its bytes where format 2 has the attributes mean something else."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        older = bytearray(batch(b"v", producer_id=7, producer_epoch=0, transactional=True))
+        older[16] = 1
+        (told,) = await produce(
+            it, ("orders", 0, bytes(older)), version=version, transactional_id=transactional_id
+        )
+        assert error(told) == "INVALID_RECORD"
+
+
 @in_virtual_time
 async def test_a_duplicate_batch_gets_its_old_offset_and_wakes_no_fetch(
     tmp_path: Path,
