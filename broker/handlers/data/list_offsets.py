@@ -24,7 +24,7 @@ from ....protocol.errors import Code, Refused
 from ....storage.log import PartitionLog
 from ....storage.segments.time_search import load_times_in_steps
 from ...requests.api import serves
-from ...requests.context import Context
+from ...requests.context import PAUSE_EVERY, Context
 
 if TYPE_CHECKING:
     from ....protocol.api_types.list_offsets import (
@@ -63,23 +63,28 @@ async def list_offsets(
         return {"topics": [await _refused(context, topic) for topic in request.topics]}
     requested: dict[tuple[str, int], ListOffsetsPartition] = {}
     twice: set[tuple[str, int]] = set()
+    passed = 0
     for topic in request.topics:
         for partition in topic.partitions:
-            await context.turns.pause()
+            passed += 1
+            if passed % PAUSE_EVERY == 0:
+                await context.turns.pause()
             topic_partition = (topic.name, partition.partition_index)
             if topic_partition in requested:
                 twice.add(topic_partition)
             requested[topic_partition] = partition
     topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
     # Kafka answers a partition that is requested twice once, with an error.
-    for (name, index), partition in requested.items():
-        await context.turns.pause()
+    for passed, ((name, index), partition) in enumerate(requested.items(), 1):
+        by_time = partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP
+        if by_time or passed % PAUSE_EVERY == 0:
+            await context.turns.pause()
         try:
             if (name, index) in twice:
                 raise Refused(Code.INVALID_REQUEST)
             _check_known(partition.timestamp, context.version)
             log = _log(node, name, partition)
-            if partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP:
+            if by_time:
                 await _check_times(log, partition.timestamp)
                 log = _log(node, name, partition)
             found = await _find(node, log, partition.timestamp, _limit(log, request))

@@ -17,6 +17,11 @@ def offsets(count: int, field: str) -> dict[str, Any]:
     return {field: [{"name": "orders", "partitions": partitions}]}
 
 
+def ends(count: int, field: str) -> dict[str, Any]:
+    partitions = [{"partition_index": index, "timestamp": -1} for index in range(count)]
+    return {field: [{"name": "orders", "partitions": partitions}]}
+
+
 def empty_topics(count: int, field: str) -> dict[str, Any]:
     return {field: [{"name": f"t{number}", "partitions": []} for number in range(count)]}
 
@@ -33,8 +38,16 @@ def partitions_of(count: int, field: str) -> dict[str, Any]:
         (ApiKey.TXN_OFFSET_COMMIT, 3, "topics", offsets),
         (ApiKey.ADD_PARTITIONS_TO_TXN, 3, "v3_and_below_topics", partitions_of),
         (ApiKey.ADD_PARTITIONS_TO_TXN, 3, "v3_and_below_topics", empty_topics),
+        (ApiKey.LIST_OFFSETS, 7, "topics", ends),
     ],
-    ids=["offsets", "topics", "offsets of a transaction", "partitions", "topics without any"],
+    ids=[
+        "offsets",
+        "topics",
+        "offsets of a transaction",
+        "partitions",
+        "topics without any",
+        "ends of partitions",
+    ],
 )
 async def test_only_a_request_of_many_elements_begins_a_slice(
     tmp_path: Path, key: ApiKey, version: int, field: str, elements: Any

@@ -304,7 +304,8 @@ def furnished(one: OneNode, key: ApiKey, count: int) -> None:
 async def test_more_elements_do_not_make_a_turn_longer(tmp_path: Path, key: ApiKey) -> None:
     set_slice_s(0.0)
     limits = WorkLimits(logs_made_at_once=4 * FEW_STEPS)
-    few = FEW_STEPS if key in (ApiKey.PRODUCE, ApiKey.FETCH) else FEW
+    in_steps = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS)
+    few = FEW_STEPS if key in in_steps else FEW
     found: list[int] = []
     for count in (few, few, 4 * few):  # the first time some things are made for later
         async with one_node(tmp_path / f"{len(found)}", limits, **AUTHORIZED) as one:
