@@ -225,8 +225,8 @@ def _producers_of_valid(
 
 
 def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> bool:
-    if transactional_id is None:
-        return False
+    if transactional_id is None or node.authorizer is None:
+        return transactional_id is not None
     resource = AclResource.TRANSACTIONAL_ID
     return may(node, context, Operation.WRITE, resource, transactional_id)
 
