@@ -37,9 +37,9 @@ STORY_FAILURE: Final = (
     "E    At index 1 diff: 'bill-3' != 'bill-2'"
 )
 SHOTS: Final = (
-    Shot("trace-page", (1280, 760), seq=136),
-    Shot("trace-page-dark", (1280, 760), "dark", seq=232),
-    Shot("trace-page-search", (1280, 560), words="error:"),
+    Shot("trace-page", (1280, 860), seq=136),
+    Shot("trace-page-dark", (1280, 860), "dark", seq=232),
+    Shot("trace-page-search", (1280, 700), words="error:"),
     Shot("trace-page-narrow", NARROW, seq=128),
 )
 

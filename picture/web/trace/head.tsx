@@ -9,7 +9,7 @@ export function Head({ model }: { model: Model }) {
     <>
       {model.failure && <Failure text={model.failure.slice(-MOST)} />}
       {model.findings && model.findings.length > 0 && (
-        <details class="findings" open>
+        <details class="findings" open={window.innerWidth > 760}>
           <summary>What stands out</summary>
           <ol aria-label="What stands out" tabIndex={0}>
             {model.findings.map(([seq, text]) => (
