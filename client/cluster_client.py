@@ -60,7 +60,8 @@ class Client:
         timeout_s: for connecting, and for each answer.
         security: of its connections.
         client_id: of its requests.
-        others: addresses of further brokers, for requests to any broker while the first is away.
+        others: addresses of further brokers, for requests to any broker while the first is away;
+            those that a broker names come behind them.
         connects: ask a broker for the nodes of the cluster at once, and raise NoAnswer if none
             answers. Without it the first request opens the first connection.
 
@@ -82,7 +83,8 @@ class Client:
     ) -> None:
         self._security = security
         self._client_id = client_id
-        self._bootstrap = [(host, port), *others]
+        self._given = ((host, port), *others)
+        self._bootstrap = [*self._given]  # and the brokers of the cluster; the present one first
         self._timeout_s = timeout_s
         self._connections: dict[Address, Connection] = {}
         self._leaders: dict[tuple[str, int], int] = {}
@@ -175,7 +177,8 @@ class Client:
             version: of the request; None for the one that every broker has.
 
         Raises:
-            NoAnswer: the broker cannot be reached or closes the connection.
+            NoAnswer: the broker cannot be reached or closes the connection, or the cluster names
+                no node of this id.
         """
         if version is None:
             version = self.highest_versions.get(api_key)
@@ -195,7 +198,9 @@ class Client:
 
     def _connected(self, node_id: int | None) -> tuple[Address, Connection]:
         """A connection to a node, or to any. Raises NoAnswer."""
-        address = self._bootstrap[0] if node_id is None else self.brokers[node_id]
+        address = self._bootstrap[0] if node_id is None else self.brokers.get(node_id)
+        if address is None:
+            raise NoAnswer(f"node {node_id}: the cluster names no such node now")
         try:
             if address not in self._connections:
                 self._connections[address] = Connection.open(
@@ -233,11 +238,20 @@ class Client:
         asked = {"topics": named, "allow_auto_topic_creation": may_create}
         answer = self.ask(ApiKey.METADATA, asked)
         self.brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+        self._note_addresses()
         for topic in answer.topics:
             for each in topic.partitions:
                 self._leaders[topic.name, each.partition_index] = each.leader_id
                 self._leader_epochs[topic.name, each.partition_index] = each.leader_epoch
         return list(answer.topics)
+
+    def _note_addresses(self) -> None:
+        """Let requests to any broker go to those of the cluster when the present one is gone."""
+        present, *before = self._bootstrap
+        wanted = dict.fromkeys([*self._given, *self.brokers.values()])
+        kept = [each for each in before if each in wanted]
+        new = [each for each in wanted if each != present and each not in kept]
+        self._bootstrap = [present, *kept, *new]
 
     def known_leader(self, topic: str, partition: int) -> int:
         """The leader by the last metadata; asks only if there is none. Raises ErrorAnswer."""

@@ -33,11 +33,14 @@ Shown = dict[str, Any]
 
 
 def waits_of(nodes: Sequence[Node], tracer: Tracer) -> Shown:
-    """The waits of all nodes of a process."""
+    """The waits of all nodes of a process.
+
+    Of many groups it has the first `MOST_GROUPS`, and the number of the others.
+    """
     clock = nodes[0].clock
     now_ms = clock.monotonic_ms()
     groups = (
-        _group(group_id, kind.name, kind.state_of(group_id), kind.waits_of(group_id), now_ms)
+        (kind, group_id)
         for node in nodes
         if node.runs
         for shard in node.groups.shards()
@@ -48,7 +51,11 @@ def waits_of(nodes: Sequence[Node], tracer: Tracer) -> Shown:
     return {
         "now_ms": clock.now_ms(),
         "is_clock_manual": clock.is_held,
-        "groups": list(islice(groups, MOST_GROUPS)),
+        "groups": [
+            _group(group_id, kind.name, kind.state_of(group_id), kind.waits_of(group_id), now_ms)
+            for kind, group_id in islice(groups, MOST_GROUPS)
+        ],
+        "more_groups": sum(1 for _ in groups),
         "throttled": [
             {"user": user, "client_id": client_id, "left_ms": left_ms}
             for node in nodes

@@ -28,7 +28,7 @@ from ..serving.defaults_of_tests import DEFAULTS_OF_TESTS
 from ..serving.scratch import Scratch
 from . import story_mode
 from .clock import Clock
-from .data import BrokerData
+from .data import PATIENCE_S, BrokerData
 from .ports import HeldPorts
 from .process import BrokerProcess, start_process
 
@@ -500,19 +500,21 @@ class Ottla(BrokerData):
     def _note_clock(self, now_ms: int) -> None:
         self._clock = f"manual:{now_ms}"
 
-    def _client(self) -> Client:
+    def _client(self, *, timeout_s: float = PATIENCE_S) -> Client:
         if not self.bootstrap_servers:
             raise BrokerFailed(_NOT_STARTED)
         release = self._as_kafka or os.environ.get("OTTLA_AS")
         if self._security is None and not release:
-            return super()._client()
+            return super()._client(timeout_s=timeout_s)
         from ..client.cluster_client import Client
         from ..client.security import UNSECURED
 
         security = UNSECURED
         if self._security is not None:
             security = self._security.of_client(self._directory())
-        client = Client.to(self.bootstrap_servers, security=security, connects=False)
+        client = Client.to(
+            self.bootstrap_servers, timeout_s=timeout_s, security=security, connects=False
+        )
         if release:
             from ..client.core import VERSIONS
             from ..serving.release import highest_versions

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 from .reasons import BrokerReasons
 
 if TYPE_CHECKING:
+    from ..client.admin.offsets import Isolation
     from ..client.admin.transactions import Transaction
     from ..client.cluster_client import Client
     from ..client.record_batch import OutgoingRecord
     from ..client.record_producer import Stored
-    from ..client.record_reader import ReadRecord
+    from ..client.record_reader import ReadRecord, RecordReader
     from .share_groups import ShareGroup
     from .streams_groups import StreamsGroup
 
 _WAIT_MS: Final = 50
-_PATIENCE_S: Final = 10.0
+PATIENCE_S: Final = 10.0
+_SHORTEST_PATIENCE_S: Final = 2.0  # a busy machine answers later than a test may want to wait
 _NAMED: Final = 10  # of the topics in an error
 _PAIR: Final = 2
 _SIMILAR: Final = 0.8  # a misspelt part, as `valu` or `header`
@@ -64,11 +66,11 @@ class BrokerData(BrokerReasons):
         """ "HOST:PORT" of each node, separated by commas."""
         raise NotImplementedError
 
-    def _client(self) -> Client:
-        """A client for the requests of this class."""
+    def _client(self, *, timeout_s: float = PATIENCE_S) -> Client:
+        """A client for the requests of this class; it waits so long for each answer."""
         from ..client.cluster_client import Client
 
-        return Client.to(self.bootstrap_servers)
+        return Client.to(self.bootstrap_servers, timeout_s=timeout_s)
 
     def create_topic(
         self,
@@ -141,7 +143,7 @@ class BrokerData(BrokerReasons):
         *,
         isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
         until: int | Callable[[Sequence[ReadRecord]], object] | None = None,
-        timeout_s: float = _PATIENCE_S,
+        timeout_s: float = PATIENCE_S,
     ) -> list[ReadRecord]:
         """Read a topic from its beginning, sorted by partition and offset.
 
@@ -151,25 +153,48 @@ class BrokerData(BrokerReasons):
                 None: read what is there now.
 
         Raises:
-            TimeoutError: what `until` asks for did not happen in time.
+            TimeoutError: what `until` asks for did not happen in time. A broker that does not
+                answer has two seconds at least.
             ValueError: there is no such isolation level.
         """
         __tracebackhide__ = True  # pytest shows the caller
-        from ..client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
-        from ..client.record_reader import RecordReader
+        from ..client.admin.offsets import Isolation
+        from ..client.cluster_client import NoAnswer
 
         levels = {each.name.lower(): each for each in Isolation}
         if (level := levels.get(isolation)) is None:
             raise ValueError(f"isolation={isolation!r} must be one of {', '.join(levels)}")
+        if until is None:
+            return self._read_now(topic, level)
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            return self._read_until(topic, level, until, timeout_s)
+        except NoAnswer as silent:
+            if time.monotonic() < deadline_s:
+                raise
+            failed = f"{topic} could not be read within {timeout_s:g} s: {silent}"
+            raise TimeoutError(failed) from None
+
+    def _read_now(self, topic: str, isolation: Isolation) -> list[ReadRecord]:
+        from ..client.admin.offsets import LATEST, partition_offsets
+
         with self._client() as client:
-            found = _found(client, topic)
-            partitions = [each.partition_index for each in found.partitions]
-            starts = partition_offsets(client, topic, dict.fromkeys(partitions, EARLIEST))
-            reader = RecordReader(client, topic, starts, isolation=level)
-            if until is None:
-                latest = dict.fromkeys(partitions, LATEST)
-                ends = partition_offsets(client, topic, latest, isolation=level)
-                return sorted(reader.read_to(ends), key=_place)
+            reader, partitions = _reader(client, topic, isolation)
+            latest = dict.fromkeys(partitions, LATEST)
+            ends = partition_offsets(client, topic, latest, isolation=isolation)
+            return sorted(reader.read_to(ends), key=_place)
+
+    def _read_until(
+        self,
+        topic: str,
+        isolation: Isolation,
+        until: int | Callable[[Sequence[ReadRecord]], object],
+        timeout_s: float,
+    ) -> list[ReadRecord]:
+        __tracebackhide__ = True  # pytest shows the caller
+        patience_s = min(max(timeout_s, _SHORTEST_PATIENCE_S), PATIENCE_S)
+        with self._client(timeout_s=patience_s) as client:
+            reader, _ = _reader(client, topic, isolation)
             records: list[ReadRecord] = []
             deadline_s = time.monotonic() + timeout_s
             while not _is_enough(records, until):
@@ -234,6 +259,16 @@ def _is_enough(
     records: Sequence[ReadRecord], until: int | Callable[[Sequence[ReadRecord]], object]
 ) -> bool:
     return len(records) >= until if isinstance(until, int) else bool(until(records))
+
+
+def _reader(client: Client, topic: str, isolation: Isolation) -> tuple[RecordReader, list[int]]:
+    """What reads a topic from its beginning, and the topic's partitions. Raises ErrorAnswer."""
+    from ..client.admin.offsets import EARLIEST, partition_offsets
+    from ..client.record_reader import RecordReader
+
+    partitions = [each.partition_index for each in _found(client, topic).partitions]
+    starts = partition_offsets(client, topic, dict.fromkeys(partitions, EARLIEST))
+    return RecordReader(client, topic, starts, isolation=isolation), partitions
 
 
 def _found(client: Client, topic: str, *, may_create: bool = False) -> Any:

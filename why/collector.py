@@ -93,6 +93,8 @@ class _Collection:
         if self._control is not None:
             with self._step("the control"):
                 self._waits = waits_of(self._control)
+                if left_out := self._waits.more_groups:
+                    self._unasked.append(f"timers of groups: the control leaves out {left_out}")
         with self._step("the nodes"):
             found = describe_cluster(self._client, include_fenced=True)
             self._nodes = tuple(sorted(each.node_id for each in found.nodes if not each.is_fenced))

@@ -24,6 +24,7 @@ class Waits:
 
     Attributes:
         groups: timers of groups, by id, as the control has them.
+        more_groups: the number of groups whose timers the control leaves out.
         named: what each refused request names, in the order of `refusals`.
     """
 
@@ -31,6 +32,7 @@ class Waits:
     now_ms: int = 0
     is_clock_manual: bool = False
     groups: Mapping[str, Any] = field(default_factory=dict)
+    more_groups: int = 0
     faults: tuple[FaultRule, ...] = ()
     throttles: tuple[Throttle, ...] = ()
     refusals: tuple[Refusal, ...] = ()
@@ -66,6 +68,7 @@ def waits_of(control: Callable[[str], Any]) -> Waits:
         now_ms=waits["now_ms"],
         is_clock_manual=waits["is_clock_manual"],
         groups={each["group"]: each for each in waits["groups"]},
+        more_groups=waits.get("more_groups", 0),  # an older Ottla does not say it
         faults=tuple(map(_fault, control("/faults"))),
         throttles=tuple(
             Throttle(each["client_id"], each["user"], each["left_ms"])

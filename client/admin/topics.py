@@ -207,7 +207,7 @@ def log_directories(client: Client, nodes: Sequence[int]) -> Iterator[LogDirecto
     """The log directories of brokers with the size of each replica (DescribeLogDirs).
 
     Raises:
-        ErrorAnswer: a broker refuses. KeyError: no broker has such an id.
+        ErrorAnswer: a broker refuses. NoAnswer: no broker has such an id.
     """
     for node_id in nodes:
         answer = client.ask(ApiKey.DESCRIBE_LOG_DIRS, {"topics": None}, node_id=node_id)

@@ -80,9 +80,10 @@ _THROTTLED: Final = _object(
     ["user", "client_id", "left_ms"], user=_TEXT, client_id=_TEXT, left_ms=_COUNT
 )
 _WAITS: Final = _object(
-    ["now_ms", "is_clock_manual", "groups", "throttled", "refusals"],
+    ["now_ms", "is_clock_manual", "groups", "more_groups", "throttled", "refusals"],
     now_ms={"type": "integer"}, is_clock_manual={"type": "boolean"},
-    groups=_list_of("GroupWaits"), throttled=_list_of("Throttled"), refusals=_list_of("Refusal"),
+    groups=_list_of("GroupWaits"), more_groups=_COUNT,
+    throttled=_list_of("Throttled"), refusals=_list_of("Refusal"),
 )  # fmt: skip
 _FAULT: Final = _object(
     ["id", "name", "match", "action", "continue", "matched", "fired", "held"],

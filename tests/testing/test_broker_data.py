@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -174,6 +176,19 @@ def test_a_read_waits_no_longer_than_it_may(broker: Ottla) -> None:
     broker.produce("few", ["x"])
     with pytest.raises(TimeoutError, match=r"few has 1 records after 0\.1 s, not 2 records"):
         broker.read("few", until=2, timeout_s=0.1)
+
+
+def test_a_read_from_a_broker_that_stands_still_ends_in_time() -> None:
+    with Ottla() as broker:
+        broker.create_topic("still")
+        os.kill(broker.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(
+                TimeoutError, match=r"still could not be read within 0\.1 s: .*timed"
+            ):
+                broker.read("still", until=1, timeout_s=0.1)
+        finally:
+            os.kill(broker.pid, signal.SIGCONT)
 
 
 def test_the_brokers_refusal_has_its_code(broker: Ottla) -> None:
