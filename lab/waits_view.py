@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..coordinator.consumer.classic_protocol import assigned_partitions
 from ..protocol.errors import Malformed
@@ -30,6 +30,7 @@ _DETAILS: Final = (
     "group_instance_id",
 )  # fmt: skip
 Shown = dict[str, Any]
+_Value = TypeVar("_Value")
 
 
 def waits_of(nodes: Sequence[Node], tracer: Tracer) -> Shown:
@@ -48,14 +49,15 @@ def waits_of(nodes: Sequence[Node], tracer: Tracer) -> Shown:
         for kind in shard.machine.kinds.all
         for group_id in kind.groups
     )
+    shown_groups, more_groups = first_of(groups, MOST_GROUPS)
     return {
         "now_ms": clock.now_ms(),
         "is_clock_manual": clock.is_held,
         "groups": [
             _group(group_id, kind.name, kind.state_of(group_id), kind.waits_of(group_id), now_ms)
-            for kind, group_id in islice(groups, MOST_GROUPS)
+            for kind, group_id in shown_groups
         ],
-        "more_groups": sum(1 for _ in groups),
+        "more_groups": more_groups,
         "throttled": [
             {"user": user, "client_id": client_id, "left_ms": left_ms}
             for node in nodes
@@ -64,6 +66,11 @@ def waits_of(nodes: Sequence[Node], tracer: Tracer) -> Shown:
         ],
         "refusals": refusals_in(tracer.newest(_LOOKED_AT), clock.now_ms()),
     }
+
+
+def first_of(values: Iterator[_Value], most: int) -> tuple[list[_Value], int]:
+    """The first values, and the number of the others, which are counted and not kept."""
+    return list(islice(values, most)), sum(1 for _ in values)
 
 
 def _group(group_id: str, kind: str, state: str, waits: GroupWaits, now_ms: int) -> Shown:

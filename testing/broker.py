@@ -501,7 +501,7 @@ class Ottla(BrokerData):
         self._clock = f"manual:{now_ms}"
 
     def _client(self, *, timeout_s: float = PATIENCE_S) -> Client:
-        if not self.bootstrap_servers:
+        if not (servers := self.bootstrap_servers):
             raise BrokerFailed(_NOT_STARTED)
         release = self._as_kafka or os.environ.get("OTTLA_AS")
         if self._security is None and not release:
@@ -512,9 +512,7 @@ class Ottla(BrokerData):
         security = UNSECURED
         if self._security is not None:
             security = self._security.of_client(self._directory())
-        client = Client.to(
-            self.bootstrap_servers, timeout_s=timeout_s, security=security, connects=False
-        )
+        client = Client.to(servers, timeout_s=timeout_s, security=security, connects=False)
         if release:
             from ..client.core import VERSIONS
             from ..serving.release import highest_versions

@@ -110,6 +110,7 @@ def test_curl_drives_every_operation(tmp_path: Path) -> None:
         assert [each["node_id"] for each in curl("GET", "/nodes")] == [1, 2]
         assert curl("GET", "/emulations") == {"bugs": []}
         assert curl("GET", "/share-partitions?group=g") == {"partitions": []}
-        assert curl("GET", "/waits")["throttled"] == []
+        waits = curl("GET", "/waits")
+        assert (waits["throttled"], waits["more_groups"]) == ([], 0)
         ask_as_the_page(curl, broker)
         assert uncalled(curl("GET", "/openapi.json"), curl.called) == set()
