@@ -309,6 +309,7 @@ class ConsumerGroup:
                 self.target_epoch, self.target_timestamp_ms = NO_EPOCH, 0
             case Kind.REGEX:
                 self._forget_regex(name)
+                self.checked = None  # the group may have fewer topics now
             case Kind.SUBSCRIPTION_METADATA:
                 self.has_subscription_metadata = False
 

@@ -183,8 +183,8 @@ class Steps:
             if after and after not in group.regexes:
                 compiled(after)
                 is_new = True
-            elif after:
-                bump = after in group.resolved
+            else:  # without one, the member keeps nothing that its old one matched
+                bump = not after or after in group.resolved
         elif not group.regexes:
             return False
         key = TimerKey(Timer.REGEX, group.group_id)

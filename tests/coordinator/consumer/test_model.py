@@ -173,9 +173,14 @@ class ConsumerModel(RuleBasedStateMachine):
             assert group is not None
             assert group.state.value == "Stable"
             for each in group.members.values():
-                assert self.topics.named(each.assigned) == self.topics.named(
-                    group.targets.get(each.member_id, {})
-                )
+                matched = group.resolved.get(each.subscribed_topic_regex)
+                subscribed = each.subscribed_topic_names | (matched.topics if matched else set())
+                target = self.topics.named(group.targets.get(each.member_id, {}))
+                # As in Kafka, a target keeps topics of an expression that was given up for another
+                # one if other members are subscribed to them.
+                assert self.topics.named(each.assigned) == {
+                    topic: target[topic] for topic in target if topic in subscribed
+                }
 
     # ---- what is always true
 

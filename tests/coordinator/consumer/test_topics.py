@@ -131,6 +131,27 @@ def test_a_regular_expression_matches_whole_names() -> None:
     assert a.report() == {"orders": [0], "reorders": [0]}
 
 
+def test_a_member_that_gives_up_its_expression_raises_the_epoch_at_once() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=1))
+    a = Consumer(talk, "a")
+    a.join(subscribed_topic_regex="ord.*")
+    settle(a)
+    assert (a.owned, talk.epochs) == ({"orders": [0]}, ("Stable", 2, 2))
+    assert a.report(subscribed_topic_regex="") == {}
+    assert talk.epochs[1:] == (3, 3)
+
+
+def test_a_member_with_another_expression_raises_the_epoch_with_its_next_heartbeat() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=1))
+    a = Consumer(talk, "a")
+    a.join(subscribed_topic_regex="ord.*")
+    settle(a)
+    assert a.report(subscribed_topic_regex="none") == {}
+    assert talk.epochs[1:] == (2, 2)
+    a.report()
+    assert talk.epochs[1:] == (3, 3)
+
+
 @pytest.mark.parametrize("regex", ["(", "[a", "(?!a)b", "a**", "\\"])
 def test_an_expression_that_re2_rejects_is_refused(regex: str) -> None:
     talk = ConsumerTalk()
@@ -224,8 +245,8 @@ def test_a_regular_expression_of_another_member_stays() -> None:
     assert talk.consumers.resolved.keys() == {"ord.*"}
 
 
-def test_dropping_a_shared_regular_expression_causes_no_new_assignment() -> None:
-    """While another member has it, the target stays; the member gives up its partitions."""
+def test_the_partitions_of_a_member_that_drops_a_shared_expression_go_to_the_other() -> None:
+    """Kafka 4.4 raises the epoch, although the topics of the group are the same."""
     talk = ConsumerTalk(FakeTopics(orders=2))
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join(subscribed_topic_regex="ord.*")
@@ -234,7 +255,7 @@ def test_dropping_a_shared_regular_expression_causes_no_new_assignment() -> None
     settle(a, b)
     assert a.report(subscribed_topic_regex="") == {}
     settle(a, b)
-    assert (a.owned, b.owned, talk.epochs) == ({}, {"orders": [1]}, ("Stable", 3, 3))
+    assert (a.owned, b.owned, talk.epochs) == ({}, {"orders": [0, 1]}, ("Stable", 4, 4))
 
 
 def test_only_topics_that_may_be_known_are_matched() -> None:
