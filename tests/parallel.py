@@ -2,7 +2,7 @@
 
 The tests of a file stay in one process, because they share fixtures. Spark's tests stay together,
 because one session serves them all. The planted bugs of the simulations share nothing, nor do
-their seeds after the first hundred, which all tests of a simulation look at and only one runs.
+their seeds but for the first hundred, which two tests of each look at and only one runs.
 Files whose tests wait for clients and brokers take turns with those that only compute, and begin
 first: the others have the processors meanwhile, and no process is left alone with one at the end.
 `--beside` gives them a process of their own, one more than there are processors.
@@ -10,6 +10,7 @@ first: the others have the processors meanwhile, and no process is left alone wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -116,8 +117,9 @@ class ByPath(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(SPARK):
             return SPARK
-        if nodeid.startswith(SIMULATIONS) and "[" in nodeid and not nodeid.endswith("[0]"):
-            return nodeid
+        if nodeid.startswith(SIMULATIONS):
+            of_first_seeds = re.search(r"(?:\[0-|often_enough\[)([\w-]+)\]$", nodeid)
+            return f"{SIMULATIONS}{of_first_seeds[1]}" if of_first_seeds else nodeid
         scope: str = super()._split_scope(nodeid)
         return scope
 

@@ -126,3 +126,12 @@ def test_the_last_process_looks_at_few_folders(path: str, is_left_out: bool) -> 
     without = cast(pytest.Config, Config("gw2", beside=False))
     assert is_for_others(Path("/project", path), last) is is_left_out
     assert not any(is_for_others(Path("/project", path), each) for each in (first, alone, without))
+
+
+def test_the_two_tests_of_the_first_seeds_of_a_simulation_stay_together() -> None:
+    scheduler = ByPath(cast(pytest.Config, Config()))
+    file = "tests/simulation/test_simulations.py"
+    promise, often = f"{file}::test_a_promise[0-logins]", f"{file}::test_often_enough[logins]"
+    alone = [f"{file}::test_a_promise[100-logins]", f"{file}::test_a_promise[0-groups]", promise]
+    assert scheduler._split_scope(promise) == scheduler._split_scope(often)
+    assert len({scheduler._split_scope(each) for each in alone}) == 3
