@@ -161,20 +161,21 @@ class Story(NamedTuple):
     def sections(self) -> Iterator[tuple[str, str]]:
         """Titles and texts: the last requests, transactions in lanes, and what stands out."""
         from ..picture.findings.find import findings_in
+        from ..protocol.shown_text import shown
         from ..trace.events import events_of
         from ..trace.lanes import lanes
         from ..trace.view import lines_of
 
         events = list(events_of(self.lines))
         requests = [text for text, _ in lines_of(events)][-_LINES_SHOWN:]
-        yield f"Ottla's last requests ({self.broker})", "\n".join(requests)
+        yield f"Ottla's last requests ({self.broker})", "\n".join(map(shown, requests))
         rows = list(lanes(events, _WIDTH))
         if len(rows) > 1:
-            shown = rows if len(rows) <= _LANES_SHOWN else [rows[0], *rows[1 - _LANES_SHOWN :]]
-            yield f"Ottla's transactions ({self.broker})", "\n".join(shown)
+            last = rows if len(rows) <= _LANES_SHOWN else [rows[0], *rows[1 - _LANES_SHOWN :]]
+            yield f"Ottla's transactions ({self.broker})", "\n".join(map(shown, last))
         findings = findings_in(events)
         if findings:
-            told = (f"{each.seq:>6} {each.text}" for each in findings)
+            told = (f"{each.seq:>6} {shown(each.text)}" for each in findings)
             yield f"What stands out ({self.broker})", "\n".join(told)
 
     def write(self, folder: Path, name: str, *, title: str, failure: str | None) -> list[Path]:

@@ -183,6 +183,22 @@ def test_a_line_that_is_cut_is_left_out_and_numbers_go_on_over_starts(tmp_path: 
     ]  # fmt: skip
 
 
+def test_the_sections_of_a_report_have_nothing_that_a_terminal_obeys() -> None:
+    made = Ottla()
+    made.tells_stories = True
+    with made as broker:
+        marks = marks_of([broker])
+        for _ in range(2):
+            broker.produce("orders", ["a"], transactional_id="shop\x1b[2J\nforged", commit=False)
+        (story,) = stories_since([broker], marks)
+    sections = dict(story.sections())
+    assert len(sections) == 3
+    for text in sections.values():
+        assert "shop\\x1b[2J\\nforged" in text
+        assert "\x1b" not in text
+        assert "\nforged" not in text
+
+
 def test_a_story_that_cannot_be_written_is_said_and_hides_no_error(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     made = Ottla()
