@@ -1,4 +1,4 @@
-"""The order of messages of an authentication and its answers: those of Apache Kafka 4.1.1."""
+"""The order of messages of an authentication and its answers: those of Apache Kafka 4.4.0."""
 
 from __future__ import annotations
 
