@@ -25,7 +25,7 @@ _USUAL: Final = frozenset(
 """Errors which are a part of how clients and brokers talk, unless they do not end."""
 _STUCK: Final = 3
 _FENCING: Final = {
-    "INVALID_PRODUCER_EPOCH": "its epoch is not that of the newest producer",
+    "INVALID_PRODUCER_EPOCH": "its transactional id has a newer epoch",
     "PRODUCER_FENCED": "a newer producer has its transactional id",
     "FENCED_INSTANCE_ID": "another member has its group.instance.id",
     "UNKNOWN_MEMBER_ID": "it is no member any more",
