@@ -110,8 +110,9 @@ class Oracle:
         touched: dict[str, int] = {}
         empty = {group_id for group_id, ids in self._members.items() if not ids}
         # Also a group whose last member has left, which the log does not contain yet.
-        begun = [each for each in records if isinstance(each, GroupEpoch) and each.epoch == 1]
-        empty |= {each.group_id for each in begun}
+        current = Counter(each.group_id for each in records if isinstance(each, CurrentMember))
+        removed = {each.group_id for each in records if isinstance(each, GroupRemoved)}
+        empty |= {group_id for group_id in removed if current[group_id] == 1}
         for record in records:
             match record:
                 case Ended():
