@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep no more of the reports than the summary needs; with `-n`, send no more of them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts a job in the background so, and what the tests start would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(ForgottenReports(config))
     if hasattr(config, "workerinput"):
         from .worker_messages import send_less

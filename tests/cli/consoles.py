@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 _TIMEOUT_S = 30
@@ -51,9 +50,7 @@ class RunningConsole:
 def running_console(*words: str) -> Iterator[RunningConsole]:
     """A console, until Ctrl-C ends it with its exit status 130."""
     command = [sys.executable, "-P", "-m", "ottla", "console", "--json", *words]
-    # A shell starts what runs in the background with SIGINT ignored, and the tests may be there.
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             url: str = json.loads(process.stdout.readline())["url"]

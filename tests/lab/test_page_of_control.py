@@ -82,6 +82,8 @@ def test_a_stopped_node_is_said(broker: Ottla, lab: LabClient) -> None:
         assert found["total"] == 0
     finally:
         broker.nodes[1].start()
+        # The page asks for the nodes at most every two seconds, and other tests expect both.
+        broker.wait_for(lambda: len(lab.call("GET", "/browse/cluster")["nodes"]) == 2)
 
 
 def test_a_control_imports_nothing_of_the_page_at_its_start() -> None:
