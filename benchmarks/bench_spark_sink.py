@@ -1,8 +1,9 @@
 """Measures small batches of the exactly-once sink beside those of Spark's own sink.
 
 What a batch costs apart from its rows: a batch write of 64 tasks with one row each, and
-micro-batches of one row. The session is warm; both sinks write to the same broker of Ottla. Run it
-by `python -m benchmarks.bench_spark_sink`.
+micro-batches of one row. The session is warm; both sinks write to the same broker of Ottla. A third
+sink in Python writes nothing: what Spark itself takes for a sink of that kind. Run it by
+`python -m benchmarks.bench_spark_sink`.
 """
 
 from __future__ import annotations
@@ -16,16 +17,49 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    WriterCommitMessage,
+)
+
 from ottla.spark.session import session
 from ottla.spark.testing import produce
 from ottla.testing import Ottla
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Iterator
 
-FORMATS: Final = ("kafka-exactly-once", "kafka")
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.types import StructType
+
+FORMATS: Final = ("kafka-exactly-once", "nothing-in-python", "kafka")
 _TASKS: Final = 64
 _WARM: Final = 2  # batches that are not counted
+
+
+class Nothing(DataSourceWriter, DataSourceStreamWriter):
+    """Takes the rows and writes none."""
+
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
+        for _ in iterator:
+            pass
+        return WriterCommitMessage()
+
+
+class NothingInPython(DataSource):
+    """The least that a sink in Python does."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "nothing-in-python"
+
+    def writer(self, schema: StructType, overwrite: bool) -> Nothing:
+        return Nothing()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Nothing:
+        return Nothing()
 
 
 def main() -> None:
@@ -36,6 +70,7 @@ def main() -> None:
     given = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="ottla-bench-"))
     spark = session("bench-sink", log_path=directory / "spark.log")
+    spark.dataSource.register(NothingInPython)
     with Ottla() as broker:
         broker.create_topic("out", partitions=2)
         rows = spark.range(_TASKS).selectExpr("string(id) value").repartition(_TASKS)

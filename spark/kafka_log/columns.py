@@ -16,7 +16,8 @@ Column = Callable[[], pa.Array]
 """Makes a column; called only if the query wants it."""
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
-_CODECS: Final = pa.array(["none", "gzip", "snappy", "lz4", "zstd", "5", "6", "7"])
+# A list, since the first array of pyarrow imports pandas, and not each importer makes columns.
+_CODECS: Final = ["none", "gzip", "snappy", "lz4", "zstd", "5", "6", "7"]
 # Spark's timestamps are microseconds: later ones are as unreadable to it as none.
 _LATEST_MS: Final = (1 << 63) // 1000 - 1
 
@@ -74,7 +75,7 @@ def constant(value: object, kind: pa.DataType, count: int) -> pa.Array:
 
 def codecs(attributes: npt.NDArray[np.integer]) -> pa.Array:
     """The names of the codecs in attributes of batches."""
-    return _CODECS.take(pa.array((attributes & 7).astype(np.int8)))
+    return pa.array(_CODECS).take(pa.array((attributes & 7).astype(np.int8)))
 
 
 def last_offsets(headers: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:

@@ -189,7 +189,7 @@ def fault_count(broker: Ottla) -> int:
 
 
 def test_a_held_request_is_applied_although_its_client_has_gone(broker: Ottla, topic: str) -> None:
-    sent = Sent(broker, socket_timeout_ms=500, message_timeout_ms=1000)
+    sent = Sent(broker, socket_timeout_ms=30_000)
     match = {"api": "Produce", "topic": topic, "nth": 1}
     with broker.faults.expect("hold", match=match) as fault:
         sent.send(topic, "ambiguous")
