@@ -186,11 +186,11 @@ def consumers__regex(broker: Broker) -> Any:
     """A heartbeat after the one with the regular expression gets the matching topics."""
     group, topics = broker.fresh("g"), [broker.topic(2), broker.topic(1)]
     a = Consumer(broker, group, "a", topics)
-    prefix = topics[0][: topics[0].index("-")]
-    out: list[Any] = [a.join(subscribed_topic_regex=f"{prefix}-.*", subscribed_topic_names=[])]
+    regex = f"({'|'.join(topics)})"
+    out: list[Any] = [a.join(subscribed_topic_regex=regex, subscribed_topic_names=[])]
     out += [until(a.report, lambda told: told[2] is not None), a.report(), state(broker, group)]
     found = described(broker, group)["members"][0]
-    out += [found["subscribed_topic_names"], found["subscribed_topic_regex"] == f"{prefix}-.*"]
+    out += [found["subscribed_topic_names"], found["subscribed_topic_regex"] == regex]
     out += [
         a.beat(subscribed_topic_regex="(", owned=a.owned),
         a.report(subscribed_topic_regex="", subscribed_topic_names=topics[1:]),
