@@ -7,6 +7,7 @@ import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -148,6 +149,13 @@ def client(bootstrap: str) -> Iterator[Client]:
 
     with Client.to(bootstrap) as made:
         yield made
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project whose runs in this process report no brokers of the tests around them."""
+    monkeypatch.setattr("ottla.testing.broker.brokers", WeakSet())
+    return pytester
 
 
 @pytest.fixture(scope="session")
