@@ -88,15 +88,17 @@ class CreationRates:
         """Admit the first waiting connection, and further ones until the rate is too high again."""
         del self._turns[listener]
         waiting = self._waiting.get(listener, {})
-        while waiting:
-            connection = next(iter(waiting))
-            del waiting[connection]
-            connection.release()
-            self._admit(listener, connection)
-            wait_ms = self._wait_ms(listener) if waiting else 0
-            if wait_ms > 0:
+        wait_ms = 0
+        try:
+            while waiting and wait_ms == 0:
+                connection = next(iter(waiting))
+                del waiting[connection]
+                connection.release()
+                self._admit(listener, connection)
+                wait_ms = self._wait_ms(listener) if waiting else 0
+        finally:  # also after a fault of one of them, which the event loop logs
+            if waiting:
                 self._set_turn(listener, wait_ms)
-                return
 
     def _wait_ms(self, listener: str) -> int:
         """Count one more connection; return its wait in ms."""

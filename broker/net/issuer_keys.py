@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...security.signed_tokens import BadKeySet, KeySet
 from ..log_output import Log
+from ..runtime.logs.blocking_steps import reason_of
 from ..settings.key_set_files import read_url
 
 if TYPE_CHECKING:
@@ -63,14 +64,14 @@ class IssuerKeys:
             data = await asyncio.to_thread(self._read_url, self._source.url)
             self.current = KeySet.of(data)
             self._failures = 0
-        except (OSError, BadKeySet) as wrong:
+        except (OSError, BadKeySet, RuntimeError, MemoryError) as wrong:  # perhaps no thread
             doubled_ms = self._source.retry_ms << min(self._failures, 20)
             wait_ms = min(doubled_ms, self._source.most_retry_ms)
             self._failures += 1
             if self._failures == 1:  # one line until it works again
                 _log.warning(
                     "the keys of the tokens' issuer cannot be read", url=self._source.url,
-                    reason=str(wrong),
+                    reason=reason_of(wrong),
                 )  # fmt: skip
         if not self._is_closed and not self._source.url.startswith("file:"):
             self._timer = self._clock.call_after_ms(wait_ms, self._read_again)

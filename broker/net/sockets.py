@@ -376,12 +376,15 @@ class NodeSockets:
     def _close_idle(self) -> None:
         """Close the connections that were idle for `connections.max.idle.ms`."""
         limit_s = self._config["connections.max.idle.ms"] / 1000
-        self._buffers.free_unused()
         self._end_idle(iter(list(self._served) if limit_s >= 0 else []), limit_s)
+        self._buffers.free_unused()
 
     def _end_idle(self, left: Iterator[Connection], limit_s: float) -> None:
         """End the idle ones, some in each turn: those of an attack may all be idle at once."""
         turns, ended = Turns(), 0
+        pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
+        # First: a fault of one of them, which the event loop logs, does not end the checks.
+        self._idle_check = self._clock.call_after_ms(pause_s * 1000, self._close_idle)
         for connection in left:
             if connection in self._served and (
                 connection.is_idle_since(limit_s) or connection.is_login_overdue(limit_s)
@@ -389,11 +392,10 @@ class NodeSockets:
                 connection.end()
                 ended += 1
             if ended == _IDLE_ENDS or turns.is_over():
+                self._idle_check.cancel()
                 loop = asyncio.get_running_loop()
                 self._idle_check = loop.call_soon(self._end_idle, left, limit_s)
                 return
-        pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
-        self._idle_check = self._clock.call_after_ms(pause_s * 1000, self._close_idle)
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)

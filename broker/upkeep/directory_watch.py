@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -64,13 +65,14 @@ class DirectoryWatch:
         some = list(islice(self._directory.logs(), self._next, self._next + LOGS_IN_A_LOOK))
         self._next = self._next + LOGS_IN_A_LOOK if len(some) == LOGS_IN_A_LOOK else 0
         for log in some:
-            _look_at(log)
+            with suppress(OSError):  # the disk cannot say where the file is; a later look may
+                _look_at(log)
         return True
 
     def _look_and_continue(self) -> None:
-        self._timer = None
-        if self.look():
-            self.start()
+        self.start()  # first: a disk that fails a look does not end the watch
+        if not self.look():
+            self.stop()
 
 
 def _look_at(log: PartitionLog) -> None:

@@ -20,6 +20,7 @@ from ....storage.log_directory import LogDirectory
 from ...clock import is_in_event_loop
 from ...log_output import Log
 from ..work_limits import WorkLimits
+from .blocking_steps import NO_RESOURCES, reason_of
 from .storage_trouble import remedy
 
 if TYPE_CHECKING:
@@ -106,12 +107,14 @@ class TopicLogs:
         """Make some logs that wait, and delete some that are dropped."""
         self._timer = None
         self._left_at_once = self._limits.logs_made_at_once
-        for topic, partition in list(islice(self._waiting, self._limits.logs_made_in_a_turn)):
-            self.make_now(topic, partition)
-        for _ in islice(self.deletions(), self._limits.logs_made_in_a_turn):
-            pass
-        if self._waiting or self._directory.next_dropped() is not None:
-            self._continue_later()
+        try:
+            for topic, partition in list(islice(self._waiting, self._limits.logs_made_in_a_turn)):
+                self.make_now(topic, partition)
+            for _ in islice(self.deletions(), self._limits.logs_made_in_a_turn):
+                pass
+        finally:  # also after a fault of one of them, which the event loop logs
+            if self._waiting or self._directory.next_dropped() is not None:
+                self._continue_later()
 
     def _open(self, topic: Topic, partitions: Sequence[Partition]) -> None:
         config, now_ms = self._config_of(topic), self._clock.now_ms()
@@ -131,7 +134,7 @@ class TopicLogs:
                     self._rename_stray(f"{topic.name}-{partition.index}")
                     log = open_log()
                 log.leader_epoch = partition.leader_epoch
-            except OSError as failed:
+            except NO_RESOURCES as failed:
                 self._cannot_open(topic_partition, failed)
 
     def _is_elsewhere(self, topic: Topic, partition: Partition) -> bool:
@@ -199,15 +202,15 @@ class TopicLogs:
     def _config_of(self, topic: Topic) -> LogConfig:
         return self._config.log_config(self._catalog.overrides(ResourceType.TOPIC, topic.name))
 
-    def _cannot_open(self, topic_partition: tuple[str, int], failed: OSError) -> None:
+    def _cannot_open(self, topic_partition: tuple[str, int], failed: Exception) -> None:
         """Log the failure; the other logs are opened."""
         if topic_partition not in self._directory.failed:
             _log.error(
                 "a log cannot be opened",
                 topic=topic_partition[0], partition=topic_partition[1],
-                reason=str(failed), remedy=remedy(failed),
+                reason=reason_of(failed), remedy=remedy(failed),
             )  # fmt: skip
-        self._directory.failed[topic_partition] = str(failed)
+        self._directory.failed[topic_partition] = reason_of(failed)
 
     def _rename_stray(self, name: str) -> None:
         """Set aside a directory of a topic that was deleted, or lost by a damaged metadata log."""

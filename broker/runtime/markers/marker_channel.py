@@ -278,12 +278,14 @@ class MarkerChannel:
         """Write some of `unwritten`, and the rest in the next turns of the event loop."""
         self._turn = None
         turns = Turns()
-        while self.unwritten:
-            self._route_again([self.unwritten.popleft()])
-            if turns.is_over():
-                break
-        if self.unwritten and self._turn is None and not self._stopped:
-            self._turn = asyncio.get_running_loop().call_soon(self._write_unwritten)
+        try:
+            while self.unwritten:
+                self._route_again([self.unwritten.popleft()])
+                if turns.is_over():
+                    break
+        finally:  # also after a fault at one of them, which the event loop logs
+            if self.unwritten and self._turn is None and not self._stopped:
+                self._turn = asyncio.get_running_loop().call_soon(self._write_unwritten)
 
     def _route_again(self, entries: Collection[Entry]) -> None:
         if self._stopped:
@@ -494,8 +496,12 @@ class MarkerChannel:
     def _complete_again(self) -> None:
         self._completion_timer = None
         endings, self.completions = self.completions, deque()
-        for ending in endings:
-            self._complete_if_written(ending)
+        try:
+            while endings:
+                self._complete_if_written(endings.popleft())
+        finally:  # after a fault at one of them, which the event loop logs, the others wait again
+            for ending in endings:
+                self._complete_later(ending)
 
 
 def _complete(machine: Transactions, now: Moment, prepared: Transaction) -> Outcome[None]:

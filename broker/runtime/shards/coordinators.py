@@ -127,7 +127,7 @@ class Coordinator(Generic[M]):
         self._shards[partition] = shard
         self._loading.add(shard, partial(self._loaded, shard))
 
-    def _loaded(self, shard: Shard[M], failed: Refused | Malformed | None) -> None:
+    def _loaded(self, shard: Shard[M], failed: Exception | None) -> None:
         if self._shards.get(shard.partition) is not shard:
             return  # another node leads by now
         deleted = self._deleted_while_loading.pop(shard, ())

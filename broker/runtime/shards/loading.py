@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .machines import Machine
     from .shard import Shard
 
-Done: TypeAlias = Callable[[Refused | Malformed | None], None]
+Done: TypeAlias = Callable[[Exception | None], None]
 _log = Log("loading")
 
 
@@ -51,7 +51,7 @@ class Loading:
         return self._current is not None and self._current.log is log
 
     def add(self, shard: Shard[Machine], done: Done) -> None:
-        """Load a shard, then call `done` with the error of its log, or None.
+        """Load a shard, then call `done` with what went wrong, or None.
 
         Without a running event loop it is loaded at once, whatever its size.
         """
@@ -92,7 +92,7 @@ class Loading:
         self._at_once_bytes = self._limits.load_at_once_bytes
 
 
-async def _replay(shard: Shard[Machine], slice_s: float) -> Refused | Malformed | None:
+async def _replay(shard: Shard[Machine], slice_s: float) -> Exception | None:
     slices = shard.load_in_slices(slice_s)
     while True:
         try:
@@ -101,10 +101,16 @@ async def _replay(shard: Shard[Machine], slice_s: float) -> Refused | Malformed 
             return None
         except (Refused, Malformed) as damage:
             return damage
+        except Exception as fault:  # no memory, or a bug: the other shards are loaded all the same
+            _log.error(
+                "a coordinator cannot be loaded", topic=shard.log.topic,
+                partition=shard.log.partition, exc_info=fault,
+            )  # fmt: skip
+            return fault
         await asyncio.sleep(0)
 
 
-def _tried(load: Callable[[], None]) -> Refused | Malformed | None:
+def _tried(load: Callable[[], None]) -> Exception | None:
     try:
         load()
     except (Refused, Malformed) as failed:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _log = Log("share_partitions")
 
 _PORTION: Final = 100  # of acknowledgements of single records: about a millisecond
+_TICK_AGAIN_MS: Final = 1000
 
 _CODES: Final = {
     Code.NOT_COORDINATOR: Code.COORDINATOR_NOT_AVAILABLE,
@@ -288,12 +289,16 @@ class LedSharePartition:
         if self.is_fenced:
             return
         turns, limits = Turns(), self.settings.limits
-        while (change := self.machine.tick(limits, now_ms=self._now_ms())) is not None:
-            if change:
-                self._services.counts.lock_timeouts += change.record_count
-                self._write(change)
-            if turns.is_over():
-                break
+        try:
+            while (change := self.machine.tick(limits, now_ms=self._now_ms())) is not None:
+                if change:
+                    self._services.counts.lock_timeouts += change.record_count
+                    self._write(change)
+                if turns.is_over():
+                    break
+        except Exception:  # no memory, or a bug, which the event loop logs
+            self._timer = self._services.clock.call_after_ms(_TICK_AGAIN_MS, self._tick)
+            raise
         self.set_timer()
         self._tell_of_change()
 

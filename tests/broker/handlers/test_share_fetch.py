@@ -115,6 +115,37 @@ async def test_the_end_of_a_lock_wakes_another_member(tmp_path: Path) -> None:
         assert await second.acknowledge((0, 2, ACCEPT)) == Code.NONE
 
 
+class FailsOnce:
+    """A machine whose first tick lacks memory."""
+
+    def __init__(self, machine: Any) -> None:
+        self._machine = machine
+        self._has_failed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def tick(self, *args: Any, **named: Any) -> Any:
+        if not self._has_failed:
+            self._has_failed = True
+            raise MemoryError
+        return self._machine.tick(*args, **named)
+
+
+@in_virtual_time
+async def test_a_lock_that_could_not_be_ended_is_ended_a_second_later(tmp_path: Path) -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    async with a_node(tmp_path, group_share_min_record_lock_duration_ms="1000") as it:
+        topic_id = await with_records(it, share_record_lock_duration_ms="2000")
+        first, second = Member(it, topic_id, "a"), Member(it, topic_id, "b")
+        await first.get()
+        began = asyncio.get_running_loop().time()
+        led: Any = next(iter(it.node.share_partitions))
+        led.machine = FailsOnce(led.machine)
+        assert second.ranges(await second.wait()) == [(0, 2, 2)]
+        assert asyncio.get_running_loop().time() - began == pytest.approx(3, abs=0.01)
+
+
 @in_virtual_time
 async def test_a_fetch_without_records_ends_at_its_time(tmp_path: Path) -> None:
     async with a_node(tmp_path) as it:

@@ -26,6 +26,7 @@ class Door:
         self.admitted: list[tuple[int, float]] = []
         self.closed: list[int] = []
         self.held: set[int] = set()
+        self.broken: int | None = None  # its release fails
 
     def _admit(self, listener: str, connection: Connection) -> None:
         now_s = asyncio.get_running_loop().time() - self.began_s
@@ -54,6 +55,8 @@ class Held:
 
     def release(self) -> None:
         self._door.held.discard(self.number)
+        if self.number == self._door.broken:
+            raise RuntimeError("a fault")
 
     def end(self) -> None:
         self._door.closed.append(self.number)
@@ -66,6 +69,17 @@ async def test_no_connection_waits_without_a_rate_limit() -> None:
         door.connect(number)
     assert door.at_once() == 5000
     assert not door.held
+
+
+@in_virtual_time
+async def test_a_connection_that_cannot_be_released_does_not_keep_the_others_waiting() -> None:
+    door = Door(max_connection_creation_rate="2")
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    door.broken = 25
+    for number in range(40):
+        door.connect(number)
+    await asyncio.sleep(30)
+    assert [number for number, _ in door.admitted] == [*range(25), *range(26, 40)]
 
 
 @in_virtual_time

@@ -25,9 +25,12 @@ class Issuer:
     def __init__(self) -> None:
         self.reads = 0
         self.content: bytes | None = keys().key_set().encode()
+        self.lack: Exception | None = None
 
     def read(self, url: str) -> bytes:
         self.reads += 1
+        if self.lack is not None:
+            raise self.lack
         if self.content is None:
             raise OSError("connection refused")
         return self.content
@@ -57,6 +60,24 @@ async def test_keys_are_read_again_after_their_time() -> None:
     place.keys.close()
     assert await place.after_ms(600_000) == 3
     assert not place.clock.pending()
+
+
+@pytest.mark.parametrize(
+    "lack", [RuntimeError("can't start new thread"), MemoryError()], ids=["thread", "memory"]
+)
+async def test_keys_are_read_again_after_a_moment_without_threads_or_memory(
+    lack: Exception, log_lines: LogLines
+) -> None:
+    place = Place()
+    await place.keys.read()
+    place.issuer.lack = lack
+    assert await place.after_ms(60_000) == 2
+    ((_, event, fields),) = log_lines.lines
+    assert event == "the keys of the tokens' issuer cannot be read"
+    assert fields["reason"]
+    place.issuer.lack = None
+    assert await place.after_ms(100) == 3
+    assert await place.after_ms(60_000) == 4
 
 
 async def test_keys_of_a_file_are_read_once() -> None:

@@ -23,6 +23,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
+from tests.log_lines import LogLines
 
 ONE = {"offsets_topic_num_partitions": "1", "transaction_state_log_num_partitions": "1"}
 COMMITS = 60
@@ -161,6 +162,7 @@ class _LongLog:
     log_end_offset = 1
     size_bytes = WORK_LIMITS.load_at_once_bytes + 1
     topic = CONSUMER_OFFSETS
+    partition = 0
 
 
 class SlowShard:
@@ -190,6 +192,31 @@ async def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
     assert work.left == 2
     await until(lambda: not work.left)
     assert loaded == several
+
+
+class LackingShard(SlowShard):
+    """Lacks memory in its second slice."""
+
+    def load_in_slices(self, slice_s: float) -> Any:
+        yield
+        raise MemoryError
+
+
+async def test_a_load_that_lacks_memory_does_not_stop_the_others(log_lines: LogLines) -> None:
+    loaded: list[tuple[Any, object]] = []
+    lacking: Any = LackingShard()
+    other: Any = SlowShard()
+    work = loading.Loading()
+    for each in (lacking, other):
+        work.add(each, lambda failed, shard=each: loaded.append((shard, failed)))
+    await until(lambda: not work.left)
+    (first, failed), second = loaded
+    assert first is lacking
+    assert isinstance(failed, MemoryError)
+    assert second == (other, None)
+    ((level, event, fields),) = log_lines.of("loading").lines
+    assert (level, event) == ("error", "a coordinator cannot be loaded")
+    assert (fields["topic"], fields["partition"]) == (CONSUMER_OFFSETS, 0)
 
 
 async def test_a_load_requested_after_all_others_ended_runs() -> None:

@@ -261,6 +261,32 @@ async def test_a_completion_that_the_log_does_not_take_is_tried_again(tmp_path: 
         assert markers_of(it, ("orders", 0)) == [(True, 0)]
 
 
+class Broken:
+    """The end of a transaction at which something fails that nobody expects."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise MemoryError
+
+
+@in_a_loop
+async def test_a_completion_that_lacks_memory_does_not_keep_the_others_waiting(
+    tmp_path: Path,
+) -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    async with nodes(tmp_path, 2) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.topic("orders", other)
+        end(it, prepare(it, ("orders", 0)))
+        transaction_state = ResourceType.TOPIC, TRANSACTION_STATE
+        it.controller.set_configs(*transaction_state, {"max.message.bytes": "1"})
+        channel: Any = coordinator_of(it).marker_channel
+        await until(lambda: channel.completions)
+        channel.completions.appendleft(Broken())
+        it.controller.set_configs(*transaction_state, {"max.message.bytes": None})
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+
+
 @in_a_loop
 async def test_a_node_that_stops_sends_nothing_more(tmp_path: Path) -> None:
     async with nodes(tmp_path) as it:
@@ -482,6 +508,19 @@ async def test_the_markers_of_very_many_partitions_are_written_in_slices(
         assert [markers_of(it, place) for place in places] == [[(True, 0)]] * len(places)
         assert coordinator_of(it).marker_channel.retries == 0
         assert coordinator_of(it).marker_channel.unfinished == {}
+
+
+@in_a_loop
+async def test_a_marker_that_lacks_memory_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    set_slice_s(0.0)
+    async with nodes(tmp_path, 1) as it:
+        places = many(SOON.markers_at_once + 5)
+        with_records(it, 1, places)
+        end(it, prepare(it, *places))
+        channel: Any = coordinator_of(it).marker_channel
+        channel.unwritten.appendleft((Broken(), places[0]))
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
 
 
 @in_a_loop

@@ -225,6 +225,20 @@ async def test_a_coordinator_that_fails_in_its_turn_does_not_stop_the_others() -
 
 
 @in_virtual_time
+async def test_a_coordinator_that_fails_once_does_what_is_due_a_second_later() -> None:
+    place = Place()
+    place.plan("a", at_ms=1000)
+    place.machine.fault = MemoryError()
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    await asyncio.sleep(1.5)
+    assert place.machine.done == []
+    assert place.shard.run_now(lambda machine, now: Outcome("an answer")) == "an answer"
+    place.machine.fault = None
+    await asyncio.sleep(0.6)
+    assert place.machine.done == ["a"]
+
+
+@in_virtual_time
 async def test_a_sooner_deadline_than_the_one_that_is_waited_for_is_kept() -> None:
     place = Place()
     place.plan("late", at_ms=9000)

@@ -11,6 +11,7 @@ from pathlib import Path
 from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.metadata.catalog import ResourceType
 from ottla.protocol.errors import Code
+from ottla.storage.disk.files import RealFiles
 from tests.broker.one_node import OneNode, one_node, until
 
 MANY = 160
@@ -106,6 +107,31 @@ async def test_logs_that_waited_at_a_stop_are_made_by_the_next_start(tmp_path: P
         assert waited
         assert made(it) == set(range(MANY))
         assert it.log("t", LAST - 1).log_end_offset == 1
+
+
+class LackingFiles(RealFiles):
+    """There is no memory for one directory, for the first time."""
+
+    lacks: str | None = None
+
+    def make_directory(self, directory: str, /) -> None:
+        if self.lacks is not None and directory.endswith(self.lacks):
+            self.lacks = None
+            raise MemoryError
+        super().make_directory(directory)
+
+
+async def test_a_log_without_memory_is_made_later_and_keeps_no_other_from_it(
+    tmp_path: Path,
+) -> None:
+    files = LackingFiles()
+    async with one_node(tmp_path, WORK_LIMITS, files) as it:
+        files.lacks = "/t-120"
+        it.topic("t", MANY)
+        await until(lambda: LAST in made(it))
+        assert made(it) == set(range(MANY)) - {120}
+        it.append("t", b"a", partition=120)
+        assert it.log("t", 120).log_end_offset == 1
 
 
 async def test_a_log_that_cannot_be_made_does_not_keep_the_others_from_it(tmp_path: Path) -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ottla.broker.upkeep.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK
+from ottla.broker.upkeep.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK, DirectoryWatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, in_virtual_time
 from tests.broker.one_node import OneNode
+from tests.clocks import LoopClock
 from tests.log_lines import LogLines
 
 BATCH = bytes(build([(None, b"v")], timestamp_ms=START_MS))
@@ -41,6 +46,43 @@ async def produced(it: OneNode, topic: str) -> Code:
         topic_data=[{"name": topic, "partition_data": parts}],
     )  # fmt: skip
     return Code(answer["responses"][0]["partition_responses"][0]["error_code"])
+
+
+class FailingDirectory:
+    """A directory on a disk that cannot always say whether it is there."""
+
+    path = "/data"
+
+    def __init__(self, *answers: bool | OSError) -> None:
+        self.answers = [*answers]
+
+    def exists(self) -> bool:
+        answer = self.answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    def logs(self) -> Iterator[PartitionLog]:
+        return iter(())
+
+
+@in_virtual_time
+async def test_a_failing_disk_does_not_end_the_watch() -> None:
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda loop, context: faults.append(context["exception"])
+    )
+    failure = OSError(errno.EIO, os.strerror(errno.EIO))
+    directory: Any = FailingDirectory(True, failure, True, False)
+    gone: list[str] = []
+    watch = DirectoryWatch(directory, LoopClock(), gone.append)
+    watch.start()
+    await asyncio.sleep(3.5 * INTERVAL_S)
+    assert faults == [failure]
+    assert not gone
+    await asyncio.sleep(3 * INTERVAL_S)
+    assert gone == ["/data"]
+    assert not directory.answers, "after that it looks no more"
 
 
 @pytest.mark.parametrize("how", ["removed", "renamed", "replaced"])
