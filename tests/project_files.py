@@ -48,6 +48,18 @@ FILES = files_of_the_project()
 MODULES = [path for path in FILES if path.suffix == ".py"]
 
 
+def files_in(folder: str, pattern: str = "*.py") -> list[Path]:
+    """The files below a folder of the project whose names fit a pattern.
+
+    Raises:
+        LookupError: there are none. A rule about the files of a folder that has moved would pass.
+    """
+    found = sorted((ROOT / folder).rglob(pattern))
+    if not found:
+        raise LookupError(f"{folder} has no {pattern}")
+    return found
+
+
 def name(path: Path) -> str:
     """The path from the root of the project."""
     return path.relative_to(ROOT).as_posix()

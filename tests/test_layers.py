@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from .project_files import ROOT, files_in
+
 PACKAGE = "ottla"
 PROGRAMS = "trials/museum/programs/"  # of clients, which the museum runs
 
@@ -283,9 +284,7 @@ CLOCK = "broker/clock.py"
 MEASURED_LOOP = "broker/scheduling/measured_loop.py"
 # The rooms of a running broker.
 ROOMS_OF_A_BROKER = {"protocol", "metadata", "security", "storage", "coordinator", "broker"}
-MODULES = sorted(
-    path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
-)
+MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in files_in(room))
 
 
 @dataclass(frozen=True, slots=True)

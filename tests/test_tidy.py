@@ -327,6 +327,16 @@ def test_no_test_patches_a_constant_or_a_log(path: Path) -> Iterable[object]:
     return [each for each in found if each[1] != "CDLL"]  # a class of ctypes
 
 
+# These compare what they find with what there is.
+SEARCH_THEMSELVES = {"tests/project_files.py", "tests/test_packaging.py", "tests/test_documents.py"}
+
+
+@every(path for path in TESTS if name(path) not in SEARCH_THEMSELVES)
+def test_files_of_the_project_are_searched_where_none_is_a_failure(path: Path) -> list[str]:
+    """A rule about the files of a folder that has moved would pass: `project_files.files_in`."""
+    return re.findall(r"ROOT[^()\n]*\)?\.r?glob\(", source(path))
+
+
 def test_patches_of_attributes_are_few() -> None:
     """A fake that is given as an argument, or an observer of events, needs no patch."""
     assert sum(len([*patched(path)]) for path in TESTS) <= PATCHES_AT_MOST

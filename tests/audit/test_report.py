@@ -122,7 +122,8 @@ def test_a_page_of_many_partitions_counts_those_it_does_not_show() -> None:
 def test_colours_of_text_have_contrast() -> None:
     """WCAG AA: 4.5 to 1, for text on the page, light and dark."""
     page = as_html(Report("data"))
-    for theme in re.findall(r":root\{(.*?)\}", page, re.DOTALL):
+    light, dark = re.findall(r":root\{(.*?)\}", page, re.DOTALL)
+    for theme in (light, dark):
         colours = dict(re.findall(r"--(\w+):(#\w+)", theme))
         for name in ("ink", "bad", "warn", "note"):
             for paper in ("paper", "soft"):

@@ -15,7 +15,7 @@ import pytest
 from ottla.broker import log_output
 from ottla.broker.log_output import Log
 from ottla.broker.text_stream import MOST_WAITING_BYTES, TextStream
-from tests.project_files import ROOT
+from tests.project_files import ROOT, files_in
 
 LINE = "x" * 999 + "\n"
 MANY = MOST_WAITING_BYTES // len(LINE) + 2000
@@ -142,7 +142,7 @@ WRITES = (
 def test_only_text_streams_write_to_the_standard_streams_of_a_broker() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in (path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
+        for path in (path for room in ROOMS for path in files_in(room))
         if "sys.std" in (text := path.read_text()) or "print(" in text
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in WRITES

@@ -7,18 +7,18 @@ standard error, `ottla: REASON`, and nothing on standard output. A new command n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-from typer.main import get_command
 
 from ottla.__main__ import main
-from ottla.cli.app import COMMANDS, made
 from ottla.testing import Ottla
+from tests.project_files import ROOT
 
-from .command_names import commands
+from .command_names import commands, with_option
 
 NOWHERE: Final = "127.0.0.1:1"
 ARGUMENTS: Final = {
@@ -30,10 +30,9 @@ ARGUMENTS: Final = {
     "quotas remove": "--user a producer_byte_rate", "oracle": "--history {ledger}",
 }  # fmt: skip
 """The arguments that a command needs to get as far as its broker."""
-OTHERWISE: Final = {
-    "audit": "its exit statuses are in tests/cli/test_admin.py and tests/spark",
-}
-"""Commands that take --bootstrap, and do not talk to a broker at first."""
+OTHERWISE: Final = {"audit": "audit/test_report.py"}
+"""Commands that take --bootstrap, and do not talk to a broker at first, and where their exit
+statuses are."""
 
 
 class Ended(NamedTuple):
@@ -51,19 +50,6 @@ def ended(words: list[str], capfd: pytest.CaptureFixture[str]) -> Ended:
     except SystemExit as exited:  # argparse
         status = int(str(exited.code))
     return Ended(status, *capfd.readouterr())
-
-
-def with_option(option: str) -> list[str]:
-    """The commands that take an option."""
-    app = get_command(made(COMMANDS))
-    found = []
-    for words in commands():
-        command: Any = app  # Any: groups and commands of click
-        for word in words:
-            command = command.commands[word]
-        if any(option in each.opts for each in command.params):
-            found.append(" ".join(words))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -140,18 +126,21 @@ GOOD: Final = [
     "museum list", "certs {missing} --json",
 ]  # fmt: skip
 GOOD_ELSEWHERE: Final = {
-    "serve": "test_main.py", "template": "test_template.py", "demo": "tests/spark",
-    "bench": "test_commands.py", "console": "test_console_command.py",
-    "log": "test_log_command.py", "audit": "tests/spark",
-    "fault": "tests/lab/test_shell.py", "clock": "tests/lab/test_shell.py",
-    "torture": "torturing/test_torture.py", "diff": "diff/test_diff.py",
-    "trace start": "tests/lab/test_shell.py", "trace stop": "tests/lab/test_shell.py",
-    "trace pcap": "tests/lab", "trace parquet": "test_trace_files.py",
-    "trace view": "test_trace_pictures.py",
-    "txn abort": "test_transactions_command.py", "txn complete": "test_transactions_command.py",
-    "txn watch": "test_transactions_command.py", "museum run": "museum/test_command.py",
-    "museum clear": "museum/test_command.py",
+    "serve": "serving/test_main.py", "template": "serving/test_template.py",
+    "demo": "serving/test_main.py", "bench": "cli/test_commands.py",
+    "console": "cli/test_console_command.py", "log": "cli/test_log_command.py",
+    "audit": "audit/test_report.py", "fault": "lab/test_shell.py", "clock": "lab/test_shell.py",
+    "torture": "trials/torture/test_torture.py", "diff": "trials/diff/test_diff.py",
+    "trace start": "lab/test_shell.py", "trace stop": "lab/test_shell.py",
+    "trace pcap": "trace/test_trace_files.py", "trace parquet": "trace/test_trace_files.py",
+    "trace view": "cli/test_trace_pictures.py",
+    "txn abort": "cli/test_transactions_command.py",
+    "txn complete": "cli/test_transactions_command.py",
+    "txn watch": "cli/test_transactions_command.py",
+    "museum run": "trials/museum/test_command.py",
+    "museum clear": "trials/museum/test_command.py",
 }  # fmt: skip
+"""Commands and the files of their tests."""
 
 
 def test_commands_that_succeed_have_status_0_and_no_errors(
@@ -176,6 +165,12 @@ def test_each_command_has_a_call_that_succeeds() -> None:
         and name.split()[0] not in GOOD_ELSEWHERE
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize(("command", "file"), [*GOOD_ELSEWHERE.items(), *OTHERWISE.items()])
+def test_the_test_elsewhere_calls_the_command(command: str, file: str) -> None:
+    source = (ROOT / "tests" / file).read_text()
+    assert all(re.search(rf"\b{word}\b", source) for word in command.split())
 
 
 @pytest.mark.parametrize(

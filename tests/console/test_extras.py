@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ottla.console.extras import EXTRAS
-from tests.project_files import ROOMS, ROOT
+from tests.project_files import ROOMS, ROOT, files_in
 
 WITHOUT = """
 import sys
@@ -164,7 +164,7 @@ def test_each_use_of_an_extra_has_a_row() -> None:
         str(path.relative_to(ROOT))
         for room in ROOMS
         if room != "spark"
-        for path in sorted((ROOT / room).rglob("*.py"))
+        for path in files_in(room)
         if "museum/programs" not in str(path) and not path.name.startswith("pytest_")
         if imported(path) & set(EXTRAS)
     }

@@ -26,6 +26,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.shown_text import shown, shown_lines
 from ottla.testing import Ottla
+from tests.cli.command_names import with_option
 from tests.project_files import MODULES, name
 
 EVIL: Final = "evil\nFORGED ROW\x1b]0;pwned\x07\x1b[2J\r\x9b2J\u202e\u2028[/red]\x7f"
@@ -125,15 +126,58 @@ COMMANDS: Final[list[list[str]]] = [
     ["consume", "__transaction_state"],
     ["consume", "no\x1b[2J"],
     ["topics", "describe", "no\x1b[2J"],
+    ["topics", "configs", "orders"],
+    ["groups", "lag"],
+    ["acls", "add", f"User:{EVIL}", "read", "--topic", "orders"],
+    ["acls", "list"],
+    ["acls", "remove", f"User:{EVIL}", "--topic", "no\x1b[2J"],
+    ["quotas", "set", "--client-id", EVIL, "consumer_byte_rate=1000000"],
+    ["quotas", "remove", "--client-id", EVIL, "consumer_byte_rate"],
+    ["quotas", "list"],
+    ["why"],
+    ["why", "--group", EVIL],
+    ["why", "no\x1b[2J"],
     ["kafka-consumer-groups", "--list"],
     ["kafka-consumer-groups", "--describe", "--all-groups"],
     ["kafka-consumer-groups", "--describe", "--all-groups", "--members", "--verbose"],
     ["kafka-consumer-groups", "--describe", "--all-groups", "--state"],
+    ["kafka-groups", "--list"],
+    ["kafka-share-groups", "--describe", "--group", EVIL],
+    ["kafka-streams-groups", "--describe", "--group", EVIL],
     ["kafka-transactions", "list"],
     ["kafka-transactions", "describe", "--transactional-id", EVIL],
     ["kafka-acls", "--list"],
     ["kafka-configs", "--describe", "--entity-type", "clients"],
 ]  # fmt: skip
+
+
+# What else asks a broker, and why it has no row above.
+NO_NAMES_OF_CLIENTS: Final = {
+    "audit": "its report is in tests/audit",
+    "bench": "it prints its own numbers",
+    "config": "its names and values are those of settings",
+    "console": "it prints the address of its page, and the page is one of the browser",
+    "demo": "it prints its own numbers",
+    "health": "it prints addresses",
+    "oracle": "it prints what a ledger says, as Python writes it",
+    "produce": "it prints offsets",
+    "topics list": "a topic's name has letters, digits, dots, hyphens and underscores alone",
+    "topics create": "as above",
+    "topics alter": "as above",
+    "topics delete": "as above",
+    "txn abort": "it prints nothing but that the transaction is aborted",
+    "txn complete": "as above",
+}
+
+
+def test_each_command_that_asks_a_broker_has_a_row() -> None:
+    shown_here = {" ".join(words) for words in COMMANDS}
+    missing = {
+        command
+        for command in with_option("--bootstrap")
+        if not any(each == command or each.startswith(f"{command} ") for each in shown_here)
+    }
+    assert missing == NO_NAMES_OF_CLIENTS.keys()
 
 
 # Data may have lines.
@@ -232,9 +276,7 @@ ALLOWED: Final = {
     "kafka_tools/__main__.py",
     "kafka_tools/options.py",
     "kafka_tools/texts.py",
-    "tools/museum_page.py",
     "serving/serve.py",
-    "tools/settings_page.py",
     "console/tables.py",
     "serving/template_process.py",
     "trials/torture/reports.py",
@@ -264,4 +306,4 @@ def test_commands_print_by_functions_that_escape() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in WRITES
     }
-    assert found <= ALLOWED, "print by ottla.console.tables, or see that no client chooses the text"
+    assert found == ALLOWED, "print by ottla.console.tables, or see that no client chooses the text"

@@ -419,7 +419,7 @@ def test_a_count_beyond_the_request_fails_at_once_and_takes_no_memory(name: str)
     with pytest.raises(Malformed):  # compiles the decoder, too
         read(LIES[name])
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.thread_time()
     try:
         with pytest.raises(Malformed):
             read(LIES[name])
@@ -427,7 +427,7 @@ def test_a_count_beyond_the_request_fails_at_once_and_takes_no_memory(name: str)
     finally:
         tracemalloc.stop()
     assert peak < 100_000
-    assert time.perf_counter() - started < 0.1
+    assert time.thread_time() - started < 0.1
 
 
 def test_tagged_fields_in_many_structs_cost_no_more_than_the_bytes_they_are() -> None:
@@ -441,9 +441,9 @@ def test_tagged_fields_in_many_structs_cost_no_more_than_the_bytes_they_are() ->
             "include_topic_authorized_operations": False,
         }
         frame = reference_request(ApiKey.METADATA, 12, values, {50: b"x" * 20})
-        started = time.perf_counter()
+        started = time.thread_time()
         assert len(read(frame).topics) == count
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     seconds(10)
     assert seconds(40_000) < 1.5  # with a copy of the rest at each: 40 GB

@@ -354,7 +354,9 @@ def test_a_lack_of_descriptors_is_not_taken_for_damage(truth: Truth) -> None:
 @pytest.mark.parametrize("suffix", COPIES)
 def test_garbage_in_an_index_loses_nothing(truth: Truth, suffix: str, clean: bool) -> None:
     chance = Random(suffix)
-    for path in [path for path in harmed_files(truth) if path.endswith(suffix)]:
+    paths = [path for path in harmed_files(truth) if path.endswith(suffix)]
+    assert paths
+    for path in paths:
         size = truth.disk.size(path)
         for length in (1, size, size, size + 3, 4000):
             disk = truth.disk.after_kill()
@@ -363,7 +365,9 @@ def test_garbage_in_an_index_loses_nothing(truth: Truth, suffix: str, clean: boo
 
 
 def test_a_wrong_leader_epoch_is_logged_once_and_corrected_in_the_file(truth: Truth) -> None:
-    for path in [path for path in harmed_files(truth) if path.endswith(".log")]:
+    paths = [path for path in harmed_files(truth) if path.endswith(".log")]
+    assert paths
+    for path in paths:
         for number, (position, header) in enumerate(headers_in(truth.disk.read(path))):
             for bit in range(32) if EVERY_BIT else range(number % 4, 32, 4):
                 disk = truth.disk.after_kill()

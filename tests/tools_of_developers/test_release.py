@@ -12,9 +12,9 @@ from packaging.version import Version
 
 from tools import release
 
-from ..project_files import ROOT
+from ..project_files import ROOT, files_in
 
-WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+WORKFLOWS = files_in(".github/workflows", "*.yml")
 CHANGELOG = f"# Changelog\n\n## [{release.version()}] - 2026-12-01\n"
 
 

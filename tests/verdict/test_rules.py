@@ -18,7 +18,7 @@ from ottla.trace.exchanges import ON_THE_WAY_MS
 from ottla.verdict.judge import judge
 from ottla.verdict.rules.all_rules import RULES
 from ottla.verdict.rules.rule import Rule, Status
-from tests.project_files import ROOT
+from tests.project_files import files_in
 from tests.wire.batches import batch
 from tests.wire.broker import Broker
 from tests.wire.client import framed, header
@@ -149,7 +149,7 @@ def test_the_page_says_how_long_an_answer_may_be_on_its_way() -> None:
 
 
 def test_no_rule_has_a_grace_of_its_own() -> None:
-    for file in sorted((ROOT / "verdict").glob("*_rules.py")):
+    for file in files_in("verdict/rules"):
         assert not re.search(r"(?i)grace", file.read_text()), file.name
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from ....coordinator.partitioning import partition_for
-from ....protocol.errors import Code, Malformed, Refused
+from ....protocol.errors import Code, Refused
 from ....protocol.named_tuple import NamedTuple
 from ...log_output import Log
 from .loading import Loading

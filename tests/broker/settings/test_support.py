@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from pathlib import Path
 
 import pytest
 
@@ -24,8 +23,8 @@ from ottla.broker.settings.topic_settings import (
 )
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log_config import LogConfig
+from tests.project_files import files_in
 
-ROOT = Path(__file__).parents[3]
 TABLES = {
     "broker": BROKER_SETTINGS,
     "topic": TOPIC_SETTINGS,
@@ -71,7 +70,7 @@ def constants() -> set[str]:
     """All texts in the code that could be a setting's name."""
     found = set()
     for room in ("broker", "coordinator", "storage"):
-        for file in (ROOT / room).rglob("*.py"):
+        for file in files_in(room):
             if file.name not in NOT_READERS:
                 for node in ast.walk(ast.parse(file.read_text())):
                     if isinstance(node, ast.Constant) and isinstance(node.value, str):

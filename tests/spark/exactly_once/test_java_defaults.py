@@ -13,7 +13,7 @@ from ottla.spark.exactly_once.options import SinkOptions
 from ottla.spark.exactly_once.producer_settings import JAVA_DEFAULTS
 from ottla.spark.testing import produce
 from ottla.testing import Ottla
-from tests.project_files import ROOMS, ROOT
+from tests.project_files import ROOMS, ROOT, files_in
 
 PRODUCERS: Final = {
     "spark/exactly_once/data_source.py",  # checks settings
@@ -44,7 +44,7 @@ def producers_in(path: Path) -> bool:
 
 
 def test_every_producer_of_librdkafka_is_in_the_table() -> None:
-    modules = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    modules = [path for room in ROOMS for path in files_in(room)]
     found = {str(each.relative_to(ROOT)) for each in modules if producers_in(each)}
     # Programs of the museum and of conform stand for those of users.
     assert {each for each in found if "/programs/" not in each} == PRODUCERS | WITH_OTHER_SETTINGS
