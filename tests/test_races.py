@@ -1,8 +1,8 @@
 """No test races with its client, or with the clock of the machine.
 
 A consumer fetches from the moment it is assigned. A rule or a trace that is made after that may
-miss the request that the test means. A test that polls a fixed number of times for less than a second
-gives up on a busy machine, and so does one that allows a piece of work a few seconds.
+miss the request that the test means. A test that polls a fixed number of times, each for less than
+a second, gives up on a busy machine, and so does one that allows work a few seconds.
 """
 
 from __future__ import annotations
