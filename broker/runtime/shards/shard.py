@@ -537,22 +537,17 @@ class Shard(Generic[M]):
         if deadline_ms is None or deadline_ms > now.monotonic_ms:
             self._set_timer(now)  # the deadline has changed meanwhile
             return
-        self._ticks = True
+        self._ticks, fails = True, True
         try:
-            refused = self._make_due_decisions(now)
-        except Exception:  # no memory, or a bug, which the event loop logs
-            if not self.is_closed:
-                self._tick_later(now)
-            raise
-        finally:
+            fails = self._make_due_decisions(now) is not None
+        finally:  # also after a fault, such as a lack of memory, which the event loop logs
             self._ticks = False
-        if refused is None or self.is_closed:
-            self._set_timer(now)
-        else:
-            self._tick_later(now)
+            if self.is_closed or not fails:
+                self._set_timer(now)
+            else:  # later, and not at each request before
+                self._tick_later(now)
 
     def _tick_later(self, now: Moment) -> None:
-        """Make the due decisions again after a pause, and not at each request before."""
         self._timer_deadline_ms, self._was_tick_refused = self.machine.next_deadline(now), True
         if is_in_event_loop():
             self._timer = self._clock.live.call_after_ms(_RETRY_S * 1000, run_in_turn, self.tick)

@@ -262,7 +262,7 @@ async def test_a_completion_that_the_log_does_not_take_is_tried_again(tmp_path: 
 
 
 class Broken:
-    """The end of a transaction at which something fails that nobody expects."""
+    """The end of a transaction at which something unexpected fails."""
 
     def __getattr__(self, name: str) -> Any:
         raise MemoryError

@@ -225,7 +225,7 @@ async def test_a_coordinator_that_fails_in_its_turn_does_not_stop_the_others() -
 
 
 @in_virtual_time
-async def test_a_coordinator_that_fails_once_does_what_is_due_a_second_later() -> None:
+async def test_a_coordinator_that_fails_once_makes_its_due_decisions_a_second_later() -> None:
     place = Place()
     place.plan("a", at_ms=1000)
     place.machine.fault = MemoryError()
