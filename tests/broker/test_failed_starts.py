@@ -16,6 +16,7 @@ from ottla.broker import server
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.broker.settings.config import BrokerConfig
+from ottla.console.options import SERVE_OPTIONS
 from ottla.lab.control.control import Control
 from ottla.storage.inspection.directory_inspection import inspect_directory
 from tests.broker.one_node import OneNode
@@ -69,6 +70,24 @@ MISTAKES = {
     "another node": ("--set", "node.id=7"),
     "a wrong setting": ("--set", "num.partitions=none"),
 }
+
+
+OTHER_OPTIONS = {
+    **dict.fromkeys(
+        ("--config", "--nodes", "--clock", "--as", "--emulate", "--log-level", "--log-format"),
+        "it is read before anything is opened",
+    ),
+    "--data-dir": "tests/storage/test_faults_serve.py",
+    "--answer-health": "without its socket the broker starts all the same",
+}
+"""Options that take a value and have no mistake above, and why."""
+
+
+def test_each_option_with_a_value_has_a_mistake() -> None:
+    """What can fail is tried before the directory is changed."""
+    given = {each.flag for each in SERVE_OPTIONS if each.metavar}
+    tried = {word for words in MISTAKES.values() for word in words} & given
+    assert given - tried == OTHER_OPTIONS.keys()
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -133,9 +133,17 @@ def test_client_libraries_are_whole_in_the_processes_of_xdist(pytester: pytest.P
 
 
 # What these libraries do to a process is not Ottla's; some modules import them.
-OTHERS = """
+OTHERS = ("aiokafka", "confluent_kafka", "numpy", "pyarrow.parquet")
+OTHERS_OF_SPARK = (
+    *OTHERS,
+    "pandas",
+    "pyspark.sql.datasource",
+    "pyspark.sql.functions",
+    "rich.style",
+)
+IMPORTS_OTHERS = """
     import importlib
-    for name in ("aiokafka", "confluent_kafka", "numpy", "pyarrow.parquet"):
+    for name in OTHERS:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError:
@@ -153,24 +161,27 @@ COMPARE = """
 """
 
 
-def public_modules() -> list[str]:
-    """All modules of the package but programs, which are run and not imported."""
+def public_modules(*, of_spark: bool) -> list[str]:
+    """The modules of `ottla.spark`, or all others, but for programs, which are not imported."""
     programs = (
         "ottla.__main__",
         "ottla.trials.museum.programs",
         "ottla.trials.process_group_watcher",
     )
     found = [each.name for each in pkgutil.walk_packages(ottla.__path__, "ottla.")]
-    return ["ottla", *(each for each in found if not each.startswith((*programs, "ottla.spark")))]
+    found = [each for each in found if each.startswith("ottla.spark") is of_spark]
+    return ["ottla", *(each for each in found if not each.startswith(programs))]
 
 
-def test_the_import_of_modules_changes_nothing() -> None:
+@pytest.mark.parametrize("of_spark", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_import_of_modules_changes_nothing(of_spark: bool) -> None:
     run(
-        textwrap.dedent(OTHERS),
+        f"OTHERS = {OTHERS_OF_SPARK if of_spark else OTHERS!r}",
+        textwrap.dedent(IMPORTS_OTHERS),
         "from tests.testing.process_state import changes, settle, state",
         "settle(); before = state()",
         textwrap.dedent(f"""
-        for name in {public_modules()!r}:
+        for name in {public_modules(of_spark=of_spark)!r}:
             try:
                 importlib.import_module(name)
             except ModuleNotFoundError as missing:
