@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from ...security.signed_tokens import BadKeySet, KeySet
 from ..log_output import Log
-from ..runtime.logs.blocking_steps import reason_of
 from ..settings.key_set_files import read_url
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class IssuerKeys:
             if self._failures == 1:  # one line until it works again
                 _log.warning(
                     "the keys of the tokens' issuer cannot be read", url=self._source.url,
-                    reason=reason_of(wrong),
+                    reason=str(wrong) or type(wrong).__name__,
                 )  # fmt: skip
         if not self._is_closed and not self._source.url.startswith("file:"):
             self._timer = self._clock.call_after_ms(wait_ms, self._read_again)
