@@ -206,9 +206,13 @@ async def test_a_load_that_lacks_memory_does_not_stop_the_others(log_lines: LogL
     loaded: list[tuple[Any, object]] = []
     lacking: Any = LackingShard()
     other: Any = SlowShard()
+
+    def done(given: Any, failed: object) -> None:
+        loaded.append((given, failed))
+
     work = loading.Loading()
     for each in (lacking, other):
-        work.add(each, lambda failed, shard=each: loaded.append((shard, failed)))
+        work.add(each, partial(done, each))
     await until(lambda: not work.left)
     (first, failed), second = loaded
     assert first is lacking
