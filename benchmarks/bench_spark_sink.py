@@ -39,13 +39,25 @@ _TASKS: Final = 64
 _WARM: Final = 2  # batches that are not counted
 
 
-class Nothing(DataSourceWriter, DataSourceStreamWriter):
-    """Takes the rows and writes none."""
+def passed_over(rows: Iterator[Row]) -> WriterCommitMessage:
+    """Take the rows and write none."""
+    for _ in rows:
+        pass
+    return WriterCommitMessage()
+
+
+class NoBatch(DataSourceWriter):
+    """A write of a batch that writes nothing."""
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
-        for _ in iterator:
-            pass
-        return WriterCommitMessage()
+        return passed_over(iterator)
+
+
+class NoStream(DataSourceStreamWriter):
+    """A stream that writes nothing."""
+
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
+        return passed_over(iterator)
 
 
 class NothingInPython(DataSource):
@@ -55,11 +67,11 @@ class NothingInPython(DataSource):
     def name(cls) -> str:
         return "nothing-in-python"
 
-    def writer(self, schema: StructType, overwrite: bool) -> Nothing:
-        return Nothing()
+    def writer(self, schema: StructType, overwrite: bool) -> NoBatch:
+        return NoBatch()
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Nothing:
-        return Nothing()
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoStream:
+        return NoStream()
 
 
 def main() -> None:
