@@ -7,7 +7,6 @@ import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -152,10 +151,14 @@ def client(bootstrap: str) -> Iterator[Client]:
 
 
 @pytest.fixture
-def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def pytester(pytester: pytest.Pytester) -> Iterator[pytest.Pytester]:
     """A project whose runs in this process report no brokers of the tests around them."""
-    monkeypatch.setattr("ottla.testing.broker.brokers", WeakSet())
-    return pytester
+    from ottla.testing.broker import brokers
+
+    around = list(brokers)
+    brokers.clear()
+    yield pytester
+    brokers.update(around)
 
 
 @pytest.fixture(scope="session")
