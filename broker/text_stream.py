@@ -91,7 +91,7 @@ class TextStream:
             return
         self._waiting.append(data)
         self._waiting_bytes += len(data)
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():  # it may have lacked memory
             self._thread = self.start_thread()
 
     def start_thread(self) -> threading.Thread:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import pty
+import select
 import socket
 import threading
 import tty
@@ -61,6 +62,34 @@ def test_a_reader_that_stalls_does_not_hold_the_writer(made: Callable[[], tuple[
     assert all(line.endswith(LINE.strip()) for line in lines[:-1])
     assert numbers == sorted(set(numbers)), "what is not lost is whole and in order"
     assert (len(numbers) + before, lines[-1]) == (MANY, f"lost {before}")
+    os.close(writing)
+    os.close(reading)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_another_thread_goes_on_when_one_lacks_memory() -> None:
+    lacks = True
+
+    def lost_line(lost: int) -> str:
+        if lacks:
+            raise MemoryError
+        return f"lost {lost}\n"
+
+    reading, writing = through_pipe()
+    stream = TextStream(writing, lost_line)
+    for number in range(MANY):
+        stream.write(f"{number} {LINE}")
+    thread = stream._thread
+    assert thread is not None
+    while thread.is_alive():
+        if select.select([reading], [], [], 0.01)[0]:
+            os.read(reading, 1 << 16)
+    lacks = False
+    stream.write("the next one\n")
+    received = bytearray()
+    while b"the next one\n" not in received:
+        received += os.read(reading, 1 << 16)
+    assert stream.drain(DRAIN_S)
     os.close(writing)
     os.close(reading)
 
