@@ -2,7 +2,7 @@
 
 A case has the name of its function: `produce__all_versions` is `produce.all_versions`; the first
 part is the family. Outcomes are JSON without ids, times and offsets of other tests.
-kafka-4.4.0.json has the outcomes of Apache Kafka 4.1.1, recorded by `--record`.
+kafka-4.4.0.json has the outcomes of Apache Kafka 4.4.0, recorded by `--record`.
 """
 
 from __future__ import annotations

@@ -203,6 +203,32 @@ def consumers__regex(broker: Broker) -> Any:
 
 
 @case
+def consumers__a_regex_that_is_given_up(broker: Broker) -> Any:
+    """Given up for nothing, for another one, and for one that another member keeps."""
+    out: list[Any] = []
+    for pattern in ("", "none"):
+        group, topic = broker.fresh("g"), broker.topic(1)
+        a = Consumer(broker, group, "a", [topic])
+        out += [a.join(subscribed_topic_regex=topic), _settled(a), state(broker, group)]
+        out += [a.report(subscribed_topic_regex=pattern), state(broker, group)]
+        out.append(until(a.report, lambda told: told[1] == 3))  # "none" is matched meanwhile
+        out += [*([] if pattern else [a.report()]), state(broker, group)]
+    group, topic = broker.fresh("g"), broker.topic(2)
+    a, b = (Consumer(broker, group, each, [topic]) for each in "ab")
+    out += [a.join(subscribed_topic_regex=topic), _settled(a)]
+    out += [b.join(subscribed_topic_regex=topic), a.beat(), a.report(), b.beat(), b.report()]
+    out += [a.report(subscribed_topic_regex=""), state(broker, group)]
+    out += [a.report(), b.beat(), b.report(), a.beat(), b.beat(), state(broker, group)]
+    return out
+
+
+def _settled(member: Consumer) -> list[Any]:
+    """The first heartbeat with partitions; the pattern is matched behind the one before."""
+    told: list[Any] = until(member.report, lambda told: bool(told[2]))
+    return told
+
+
+@case
 def consumers__regex_matches_whole_names(broker: Broker) -> Any:
     group, topic = broker.fresh("g"), broker.topic(1)
     a = Consumer(broker, group, "a", [topic])

@@ -17,20 +17,28 @@ SHORT_MS = 1_500
 EMPTY = {
     "AddOffsetsToTxn": 3, "AddPartitionsToTxn": 3, "AddRaftVoter": 0, "AlterClientQuotas": 1,
     "AlterConfigs": 2, "AlterPartitionReassignments": 0, "AlterReplicaLogDirs": 2,
-    "AlterUserScramCredentials": 0, "ConsumerGroupDescribe": 0,
+    "AlterShareGroupOffsets": 0, "AlterUserScramCredentials": 0, "ApiVersions": 3,
+    "ConsumerGroupDescribe": 0,
     "ConsumerGroupHeartbeat": 0, "CreateAcls": 3, "CreateDelegationToken": 3,
     "CreatePartitions": 3, "CreateTopics": 7, "DeleteAcls": 3, "DeleteGroups": 2,
-    "DeleteRecords": 2, "DeleteTopics": 5, "DescribeAcls": 3, "DescribeClientQuotas": 1,
+    "DeleteRecords": 2, "DeleteShareGroupOffsets": 0, "DeleteShareGroupState": 0,
+    "DeleteTopics": 5, "DescribeAcls": 3, "DescribeClientQuotas": 1,
     "DescribeCluster": 1, "DescribeConfigs": 4, "DescribeDelegationToken": 3, "DescribeGroups": 5,
     "DescribeLogDirs": 4, "DescribeProducers": 0, "DescribeQuorum": 1,
+    "DescribeShareGroupOffsets": 1,
     "DescribeTopicPartitions": 0, "DescribeTransactions": 0, "DescribeUserScramCredentials": 0,
     "ElectLeaders": 2, "EndTxn": 4, "ExpireDelegationToken": 2, "FindCoordinator": 4,
-    "Heartbeat": 4, "IncrementalAlterConfigs": 1, "InitProducerId": 4, "LeaveGroup": 4,
+    "Heartbeat": 4, "IncrementalAlterConfigs": 1, "InitProducerId": 4,
+    "InitializeShareGroupState": 0, "LeaveGroup": 4,
     "ListConfigResources": 0, "ListGroups": 4, "ListOffsets": 7, "ListPartitionReassignments": 0,
     "ListTransactions": 0, "Metadata": 12, "OffsetCommit": 8, "OffsetDelete": 0, "OffsetFetch": 7,
-    "OffsetForLeaderEpoch": 4, "Produce": 9, "RemoveRaftVoter": 0, "RenewDelegationToken": 2,
-    "TxnOffsetCommit": 3, "UnregisterBroker": 0, "UnregisterController": 0, "UpdateFeatures": 1,
-    "WriteTxnMarkers": 1,
+    "OffsetForLeaderEpoch": 4, "Produce": 9, "ReadShareGroupState": 0,
+    "ReadShareGroupStateSummary": 1, "RemoveRaftVoter": 0, "RenewDelegationToken": 2,
+    "ShareAcknowledge": 2, "ShareGroupDescribe": 1, "ShareGroupHeartbeat": 1,
+    "StreamsGroupDescribe": 1, "StreamsGroupHeartbeat": 1,
+    "StreamsGroupTopologyDescriptionUpdate": 0, "TxnOffsetCommit": 3, "UnregisterBroker": 0,
+    "UnregisterController": 0, "UpdateFeatures": 1,
+    "WriteShareGroupState": 1, "WriteTxnMarkers": 1,
 }  # fmt: skip
 
 
@@ -165,6 +173,8 @@ def _content(api: str) -> dict[str, Any]:
         return {"topics": []}
     if api == "Produce":
         return {"acks": -1}
+    if api == "StreamsGroupTopologyDescriptionUpdate":
+        return {"topology_description": {"subtopologies": [], "global_stores": []}}
     return {"validate_only": True} if api == "UpdateFeatures" else {}
 
 
