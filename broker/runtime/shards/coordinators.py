@@ -17,6 +17,7 @@ from ....coordinator.partitioning import partition_for
 from ....protocol.errors import Code, Refused
 from ....protocol.named_tuple import NamedTuple
 from ...log_output import Log
+from ..logs.blocking_steps import reason_of
 from .loading import Loading
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class Coordinator(Generic[M]):
     def _log_unusable(self, partition: int, failed: Exception) -> None:
         _log.error(
             "a coordinator cannot use its log and refuses all requests",
-            topic=self.topic, partition=partition, reason=str(failed),
+            topic=self.topic, partition=partition, reason=reason_of(failed),
         )  # fmt: skip
 
     def topic_deleted(self, name: str, topic_id: UUID) -> None:

@@ -113,6 +113,6 @@ async def _replay(shard: Shard[Machine], slice_s: float) -> Exception | None:
 def _tried(load: Callable[[], None]) -> Exception | None:
     try:
         load()
-    except (Refused, Malformed) as failed:
+    except (Refused, Malformed, MemoryError) as failed:
         return failed
     return None

@@ -223,6 +223,27 @@ async def test_a_load_that_lacks_memory_does_not_stop_the_others(log_lines: LogL
     assert (fields["topic"], fields["partition"]) == (CONSUMER_OFFSETS, 0)
 
 
+class _ShortLog(_LongLog):
+    size_bytes = 1
+
+
+class LackingShortShard(SlowShard):
+    """Lacks memory when it is loaded at once."""
+
+    log = _ShortLog()
+
+    def load(self) -> None:
+        raise MemoryError
+
+
+async def test_a_small_log_that_lacks_memory_does_not_stop_those_behind_it() -> None:
+    loaded: list[object] = []
+    lacking: Any = LackingShortShard()
+    loading.Loading().add(lacking, loaded.append)
+    (failed,) = loaded
+    assert isinstance(failed, MemoryError)
+
+
 async def test_a_load_requested_after_all_others_ended_runs() -> None:
     loaded: list[Any] = []
 
