@@ -76,7 +76,8 @@ def _try_all(mutants: Sequence[Mutant], workshops: Sequence[Workshop]) -> int:
     tests = sorted({test for mutant in mutants for test in mutant.found_by})
     without = workshops[0].run(tests, all_of_them=True)
     if without.status != 0:
-        _say(f"error: without any bug the tests fail, and prove nothing\n{without.output}")
+        why = "fail" if without.status else "do not end in time"
+        _say(f"error: without any bug the tests {why}, and prove nothing\n{without.output}")
         return 2
     idle: SimpleQueue[Workshop] = SimpleQueue()
     for workshop in workshops:

@@ -26,6 +26,7 @@ _SOURCE: Final = "src"
 _PACKAGE: Final = "ottla"
 _OF_A_TEST_S: Final = 60
 _OF_A_RUN_S: Final = 300
+_OF_ALL_TESTS_S: Final = 1800
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _NOT_COPIED: Final = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
@@ -87,7 +88,8 @@ class Workshop:
             process_group=0,
         ) as process:
             try:
-                output, _ = process.communicate(timeout=_OF_A_RUN_S)
+                limit_s = _OF_ALL_TESTS_S if all_of_them else _OF_A_RUN_S
+                output, _ = process.communicate(timeout=limit_s)
                 status: int | None = process.returncode
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
