@@ -131,7 +131,8 @@ def _fetch(request: Fields, names: Names) -> Iterator[str]:
     yield f"without {forgotten}" if forgotten else ""
     if request.get("session_id"):
         yield f"session {request['session_id']}"
-    yield "committed" if request.get("isolation_level") == 1 else ""
+    # Whole, because "from 4 committed" reads as an offset that a group has committed.
+    yield "read_committed" if request.get("isolation_level") == 1 else ""
 
 
 def _metadata(request: Fields, names: Names) -> Iterator[str]:

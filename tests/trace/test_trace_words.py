@@ -70,7 +70,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
             ],
             "batches": [{"topic": ID, **BATCH}],
         },
-        "orders-0 from 7 without orders-1 session 3 committed"
+        "orders-0 from 7 without orders-1 session 3 read_committed"
         " -> ok 1.0 ms: orders-0 90 B 1 aborted (2 records to 8)",
     ),
     ("Fetch", {"session_id": 3}, {"responses": []}, "session 3 -> ok 1.0 ms: no records"),
