@@ -164,14 +164,26 @@ class GroupQuestions:
         """Put committed and pending offsets into the groups."""
         if not names:
             return
+        pending = []
+        for each in self._offsets_of(names, node_id, require_stable=True):
+            unstable = _unstable_in(each)
+            found[each.group_id] = replace(
+                found[each.group_id], committed=_committed_in(each), unstable=unstable
+            )
+            if unstable:
+                pending.append(each.group_id)
+        # Of pending offsets the answer above does not have what was committed before.
+        for each in self._offsets_of(pending, node_id, require_stable=False):
+            found[each.group_id] = replace(found[each.group_id], committed=_committed_in(each))
+
+    def _offsets_of(self, names: Sequence[str], node_id: int, *, require_stable: bool) -> list[Any]:
+        # Any: parts of an answer.
+        if not names:
+            return []
         groups = [{"group_id": name, "topics": None} for name in names]
-        body = {"groups": groups, "require_stable": False}
-        for each in self._client.ask(ApiKey.OFFSET_FETCH, body, node_id=node_id).groups:
-            committed = {place: offset for place, offset, _ in _offsets_in(each) if offset >= 0}
-            found[each.group_id] = replace(found[each.group_id], committed=committed)
-        body["require_stable"] = True
-        for each in self._client.ask(ApiKey.OFFSET_FETCH, body, node_id=node_id).groups:
-            found[each.group_id] = replace(found[each.group_id], unstable=_unstable_in(each))
+        body = {"groups": groups, "require_stable": require_stable}
+        answer = self._client.ask(ApiKey.OFFSET_FETCH, body, node_id=node_id)
+        return list(answer.groups)
 
     def unstable(self, group_id: str, places: Iterable[Place]) -> frozenset[Place]:
         """The partitions whose offsets are pending, also if none was committed before.
@@ -214,6 +226,10 @@ def _offsets_in(group: Any) -> list[tuple[Place, int, int]]:  # Any: part of an 
         for topic in group.topics
         for each in topic.partitions
     ]
+
+
+def _committed_in(group: Any) -> dict[Place, int]:  # Any: part of an answer
+    return {place: offset for place, offset, _ in _offsets_in(group) if offset >= 0}
 
 
 def _unstable_in(group: Any) -> frozenset[Place]:  # Any: part of an answer

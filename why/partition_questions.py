@@ -51,10 +51,14 @@ def partitions_of(
                 each.leader_id, tuple(each.replica_nodes), tuple(each.isr_nodes)
             )
     if with_offsets:
-        for name, time_ms, isolation in _OFFSETS:
-            for place, offset in _offsets(client, found, time_ms, isolation).items():
-                changed: dict[str, Any] = {name: offset}
-                found[place] = replace(found[place], **changed)
+        asked = _by_leader(client, found)
+        known = {
+            name: _offsets(client, asked, time_ms, isolation)
+            for name, time_ms, isolation in _OFFSETS
+        }
+        for place, each in found.items():
+            of_place: dict[str, Any] = {name: offsets.get(place) for name, offsets in known.items()}
+            found[place] = PartitionFacts(each.leader, each.replicas, each.in_sync, **of_place)
     return found, tuple(absent)
 
 
@@ -70,11 +74,15 @@ def _by_leader(
 
 
 def _offsets(
-    client: Client, partitions: Mapping[Place, PartitionFacts], time_ms: int, isolation: Isolation
+    client: Client, asked: Mapping[int, Mapping[str, list[int]]], time_ms: int, isolation: Isolation
 ) -> dict[Place, int]:
-    """The offsets that leaders know; those of partitions that just move are left out."""
+    """The offsets that leaders know; those of partitions that just move are left out.
+
+    Args:
+        asked: partitions as `_by_leader` has them.
+    """
     found = {}
-    for node_id, topics in _by_leader(client, partitions).items():
+    for node_id, topics in asked.items():
         body = {
             "replica_id": -1,
             "isolation_level": isolation,
