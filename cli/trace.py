@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,12 +16,22 @@ from ..console.options import CannotRun
 from ..console.tables import print_json, print_line, print_painted
 from ..testing.lab import Trace
 from ..trace.events import BrokenTrace, Event, events_of
+from ..trace.lane_rows import CLIENT, GROUP, TRANSACTION
 from ..trace.lanes import lanes
 from ..trace.reader import read_objects
 from ..trace.view import folded, lines_of
 from . import trace_files, trace_pictures
 from .lab.lab_options import Control, lab_of
 from .shared_options import AsJson, Subcommands, about
+
+
+class LaneKind(StrEnum):
+    """What has a column in lanes."""
+
+    CLIENT = CLIENT
+    ID = TRANSACTION
+    GROUP = GROUP
+
 
 _STYLES: Final = {"fault": "\033[35m", "error": "\033[31m", "timer": "\033[36m"}
 
@@ -45,12 +56,16 @@ def _start(
         Path | None, typer.Option("--file", help="Gets all events, a line of JSON each.")
     ] = None,
     ring: Annotated[int, typer.Option("--ring", min=1, help="Events in memory.")] = 100_000,
+    without_records: Annotated[
+        bool, typer.Option("--without-records", help="Show nothing of keys and values.")
+    ] = False,
     as_json: AsJson = False,
     control: Control = "",
 ) -> int:
     """Trace from now on."""
     with lab_of(control) as lab:
-        state = Trace(lab).start(ring=ring, file=None if file is None else file.absolute())
+        path = None if file is None else file.absolute()
+        state = Trace(lab).start(ring=ring, file=path, with_previews=not without_records)
     if as_json:
         print_json(state)
     return 0
@@ -72,6 +87,10 @@ def _show(
     as_lanes: Annotated[
         bool, typer.Option("--lanes", help="Transactions in time, a column for each id.")
     ] = False,
+    by: Annotated[
+        list[LaneKind] | None,
+        typer.Option("--by", help="With --lanes: columns of these; repeat it for more."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON.")] = False,
     html: Annotated[
         Path | None, typer.Option("--html", help="Write a page for the browser instead.")
@@ -87,6 +106,8 @@ def _show(
     """Print a trace: a line for each request with what it changed."""
     if html is not None and (as_json or as_lanes):
         raise CannotRun("trace show takes one of --html, --json and --lanes")
+    if by and not as_lanes:
+        raise CannotRun("trace show --by: expected --lanes, too")
     lines = _objects(file, control)
     if as_json:
         for each in lines:
@@ -98,7 +119,7 @@ def _show(
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if as_lanes:
-        for text in lanes(events, width):
+        for text in lanes(events, width, kinds=[each.value for each in by or (LaneKind.ID,)]):
             print_line(text)
         return 0
     in_colour = width is not None and "NO_COLOR" not in os.environ

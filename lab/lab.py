@@ -69,10 +69,10 @@ class Lab:
         spec = read(given, RuleSpec)
         check_rule(spec, self._cluster)
         unusual = list(unusual_in(spec, apis_of(spec.match), self._cluster))
-        return {"id": self._added(spec).number, **({"warnings": unusual} if unusual else {})}
-
-    def _added(self, spec: RuleSpec) -> ActiveRule:
-        return self.faults.add(spec, self._clock.monotonic_ms())
+        return {
+            "id": self.state.add_rule(spec).number,
+            **({"warnings": unusual} if unusual else {}),
+        }
 
     def list_faults(self) -> list[dict[str, Any]]:
         """All rules with their counts, in their order."""
@@ -92,11 +92,11 @@ class Lab:
     def remove_fault(self, number: int) -> dict[str, Any]:
         """Remove a rule; return its last counts. Raises NotThere."""
         self._rule(number)
-        return self.faults.remove(number).shown()
+        return self.state.remove_rule(number).shown()
 
     def clear_faults(self) -> dict[str, Any]:
         """Remove all rules; return their number."""
-        return {"removed": self.faults.clear()}
+        return {"removed": self.state.clear_rules()}
 
     def _rule(self, number: int) -> ActiveRule:
         try:
@@ -118,7 +118,10 @@ class Lab:
         else:
             file = None if settings.file is None else Path(settings.file)
             try:
-                self.tracer.start(ring=settings.ring, file=file, file_bytes=settings.file_bytes)
+                self.tracer.start(
+                    ring=settings.ring, file=file, file_bytes=settings.file_bytes,
+                    with_previews=settings.with_previews,
+                )  # fmt: skip
             except (OSError, ValueError) as failed:  # a path with a null character
                 raise NotNow(f"{file} cannot be opened: {failed}") from None
         return self.trace_state()

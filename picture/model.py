@@ -19,6 +19,7 @@ from .groups import Groups
 from .lanes import Lane, Lanes, Places, indexes, log_of
 from .rows import Row, Rows, api_and_client
 from .transactions import Transactions
+from .usual_errors import note_usual_errors
 
 Model = dict[str, Any]
 VERSION: Final = 1
@@ -55,7 +56,8 @@ def model_of(
     transactions.add_all(rows)
     groups = Groups()
     groups.add_all(rows)
-    findings = findings_of(rows, names, transactions)
+    note_usual_errors(rows)
+    findings = findings_of(rows, names, transactions, told_by=failure)
     lanes = Lanes()
     columns = _columns(rows, lanes, Places(whole, names), names)
     columns["transaction"] = [transactions.of_rows.get(number, 0) for number in range(len(rows))]
@@ -95,7 +97,8 @@ def _columns(rows: Sequence[Row], lanes: Lanes, of_events: Places, names: Names)
         values = {
             "seq": row.event.seq, "last": row.last_seq, "events": row.count,
             "at": row.event.at_ms - start_ms, "mark": row.mark, "text": row.text,
-            "error": int(row.is_error), "lanes": _numbers(row, rows, lanes, of_events),
+            "error": int(row.is_error and not row.is_usual),
+            "lanes": _numbers(row, rows, lanes, of_events),
             "api": api, "client": client, "request": row.request_row, "answer": row.answer_row,
             "errors": row.errors, "topics": _topics(row, names),
             "offsets": _offsets(row, lanes, names),

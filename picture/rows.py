@@ -26,6 +26,8 @@ from ..trace.events import (
     OffsetsMaterialized,
     RecordsAppended,
     Request,
+    RuleAdded,
+    RuleRemoved,
     kind_of,
 )
 from ..trace.exchanges import Exchange, Exchanges
@@ -33,6 +35,7 @@ from ..trace.messages import Names, errors_of
 from ..trace.owners import client_of
 from ..trace.phrases import few
 from ..trace.view import Connections, answered, asked_in, changed
+from .contents import content_of
 
 MOST_CHARACTERS: Final = 400
 """Of the text of a row; the fields of the event have all of it."""
@@ -46,6 +49,7 @@ COMMIT: Final = "c"
 ABORT: Final = "b"
 APPEND: Final = "r"
 CONNECTION: Final = "n"
+RULE: Final = "u"
 OTHER: Final = "o"
 
 
@@ -59,6 +63,7 @@ class Row:
         mark: one of the letters above.
         text: a sentence.
         is_error: whether an answer has an error code, or never comes.
+        is_usual: whether its errors are those that a healthy client expects.
         exchange: the request, with its answer as far as the trace has it; None for other events.
         errors: the names of error codes.
         request_row: of an answer, or of what a request caused: the row of the request, else -1.
@@ -71,6 +76,7 @@ class Row:
     mark: str
     text: str
     is_error: bool = False
+    is_usual: bool = False
     exchange: Exchange | None = None
     errors: list[str] = field(default_factory=list)
     request_row: int = -1
@@ -137,8 +143,11 @@ class Rows:
 
     def _of_request(self, event: Request, exchange: Exchange) -> Row:
         said = asked_in(event, self._names)
-        text = cut(f"{event.api} {said}".rstrip())
-        return Row(event, event.seq, REQUEST, text, event.undecoded is not None, exchange)
+        content = content_of(event.fields) if event.api == "Produce" else ""
+        text = cut(" ".join(each for each in (event.api, said, content) if each))
+        return Row(
+            event, event.seq, REQUEST, text, is_error=event.undecoded is not None, exchange=exchange
+        )
 
     def _add_answer(self, event: Answer, exchange: Exchange | None) -> None:
         errors = errors_of(event)
@@ -147,9 +156,11 @@ class Rows:
         if exchange is None or number < 0:
             api = event.api or "a request"
             text = f"answer to {api}, which is before the trace"
-            self.rows.append(Row(event, event.seq, ANSWER, text, is_error, errors=errors))
+            self.rows.append(Row(event, event.seq, ANSWER, text, is_error=is_error, errors=errors))
             return
         said = answered(exchange, self._names)
+        if exchange.api == "Fetch" and (content := content_of(exchange.response)):
+            said = f"{said} {content}"
         request_row = self.rows[number]
         if number == len(self.rows) - 1:
             request_row.mark = EXCHANGE
@@ -160,7 +171,9 @@ class Rows:
             return
         request_row.answer_row = len(self.rows)
         text = cut(f"← {exchange.api}: {said}")
-        row = Row(event, event.seq, ANSWER, text, is_error, exchange, errors)
+        row = Row(
+            event, event.seq, ANSWER, text, is_error=is_error, exchange=exchange, errors=errors
+        )
         row.request_row = number
         self.rows.append(row)
 
@@ -169,7 +182,9 @@ class Rows:
             case Fault():
                 return Row(event, event.seq, FAULT, cut(changed(event)))
             case DecisionRefused():
-                return Row(event, event.seq, STATE, cut(changed(event)), True, errors=[event.code])
+                return Row(
+                    event, event.seq, STATE, cut(changed(event)), is_error=True, errors=[event.code]
+                )
             case Decision():
                 return Row(event, event.seq, STATE, cut(changed(event)))
             case GroupTransition() | LeadersChanged():
@@ -177,6 +192,8 @@ class Rows:
             case MarkerAppended() | OffsetsMaterialized():
                 mark = COMMIT if event.commit else ABORT
                 return Row(event, event.seq, mark, cut(changed(event)))
+            case RuleAdded() | RuleRemoved():
+                return Row(event, event.seq, RULE, cut(changed(event)))
             case RecordsAppended():
                 return Row(event, event.seq, APPEND, cut(changed(event)))
             case ConnectionOpened() | ConnectionClosed():

@@ -10,20 +10,27 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.addresses import read_address
 from ..trace.wildcards import fits
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _PATIENCE_S: Final = 30.0
 _FIRST_PAUSE_S: Final = 0.001
 _LONGEST_PAUSE_S: Final = 0.05
 _AT_ONCE: Final = 10_000
 _KEPT: Final = 100_000
+_COMMANDS: Final = "ottla.trials."
+_NOT_CALLERS: Final = ("ottla.", "contextlib")
+_PLACE_CHARACTERS: Final = 200
 Event = dict[str, Any]
 
 
@@ -176,6 +183,7 @@ class Faults:
             "action": {"kind": kind, **parameters},
             "name": name,
             "continue": goes_on,
+            "added_by": _caller(),
         }
         added = self._client.call("POST", "/faults", rule)
         return Fault(self._client, added["id"], added.get("warnings", ()))
@@ -232,19 +240,22 @@ class Trace:
         self._client = client
         self._story = story
 
-    def start(self, *, ring: int = _KEPT, file: Path | str | None = None) -> Event:
+    def start(
+        self, *, ring: int = _KEPT, file: Path | str | None = None, with_previews: bool = True
+    ) -> Event:
         """Trace from now on; return whether it is on, and the last sequence number.
 
         Args:
             ring: the number of events in memory.
             file: gets all events, a line of JSON each.
+            with_previews: whether batches have the beginnings of keys and values.
         """
         if self._story is not None:
             self.clear()  # what was kept for the story alone is no event of the test
-        return self._on(ring, file)
+        return self._on(ring, file, with_previews=with_previews)
 
-    def _on(self, ring: int, file: Path | str | None) -> Event:
-        body: dict[str, object] = {"ring": ring}
+    def _on(self, ring: int, file: Path | str | None, *, with_previews: bool = True) -> Event:
+        body: dict[str, object] = {"ring": ring, "with_previews": with_previews}
         if file is None and self._story is not None:
             from .stories import FILE_BYTES
 
@@ -292,6 +303,26 @@ class Trace:
         from ..trace.view import lines_of
 
         return [text for text, _ in lines_of(events_of(self.events()), apis)]
+
+
+def _caller() -> str:
+    """Who adds a rule: the line of a test, or the command of Ottla that does it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.startswith(_COMMANDS):
+            return f"ottla {module.split('.')[2]}"
+        if not module.startswith(_NOT_CALLERS):
+            path = Path(frame.f_code.co_filename)
+            with suppress(ValueError, OSError):  # elsewhere, or there is no current directory
+                path = path.relative_to(Path.cwd())
+            place = f"{path}:{frame.f_lineno}"
+            name = frame.f_code.co_name
+            return place[-_PLACE_CHARACTERS:] + (
+                "" if name.startswith("<") else f" in {name}"[:100]
+            )
+        frame = frame.f_back
+    return ""
 
 
 def _fits(event: Event, wanted: Mapping[str, object]) -> bool:

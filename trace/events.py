@@ -113,13 +113,46 @@ class Fault(_Known, kw_only=True):
         id: the number of the rule.
         action: its kind and parameters.
         node_id: where, if it is not the node of the request.
+        added_by: who added the rule, as they said; None if they did not.
+        added_at_ms: when, by the wall time; None in older traces.
     """
 
-    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"node_id"})
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"node_id", "added_by", "added_at_ms"})
     id: int
     name: str = ""
     action: dict[str, Any]
     node_id: int | None = None
+    added_by: str | None = None
+    added_at_ms: int | None = None
+
+
+class RuleAdded(_Known, kw_only=True):
+    """A rule of the lab acts from now on.
+
+    Attributes:
+        id: the number of the rule.
+        match: what it is for; all requests if it is empty.
+        action: its kind and parameters.
+        added_by: who added it; empty if they did not say.
+    """
+
+    id: int
+    name: str = ""
+    match: dict[str, Any] = {}
+    action: dict[str, Any]
+    added_by: str = ""
+
+
+class RuleRemoved(_Known, kw_only=True):
+    """A rule of the lab acts no more.
+
+    Attributes:
+        id: the number of the rule.
+        fired: how often it has acted.
+    """
+
+    id: int
+    fired: int = 0
 
 
 class Decision(_Known, kw_only=True):
@@ -237,6 +270,8 @@ KnownEvent: TypeAlias = (
     | Answer
     | AnswerWithoutRequest
     | Fault
+    | RuleAdded
+    | RuleRemoved
     | Decision
     | DecisionRefused
     | MetadataDecision

@@ -24,10 +24,14 @@ from .events import (
     OffsetsMaterialized,
     RecordsAppended,
     Request,
+    RuleAdded,
+    RuleRemoved,
     fields_of,
 )
 from .exchanges import Exchange, exchanges_and_others
+from .expected_errors import are_expected
 from .messages import Names, errors_of, topic_names
+from .phrases import count
 from .wildcards import fits
 from .words import asked, got
 
@@ -134,7 +138,7 @@ def line_of(exchange: Exchange, names: Names, client: str = "") -> tuple[str, st
     if any(isinstance(each, Fault) for each in changes):
         style = "fault"
     else:
-        style = "error" if answer is not None and _is_refused(answer) else ""
+        style = "error" if answer is not None and _is_refused(exchange.api, answer) else ""
     return " ".join(each for each in parts if each), style
 
 
@@ -161,8 +165,10 @@ def answered(exchange: Exchange, names: Names) -> str:
     return f"{', '.join(errors_of(answer)) or 'ok'} {took}" + (f": {said}" if said else "")
 
 
-def _is_refused(answer: Answer) -> bool:
-    return answer.unanswered is not None or bool(errors_of(answer))
+def _is_refused(api: str, answer: Answer) -> bool:
+    """Whether there is no answer, or one with an error that a healthy client does not expect."""
+    errors = errors_of(answer)
+    return answer.unanswered is not None or (bool(errors) and not are_expected(api, errors))
 
 
 def _in_words(changes: list[Event], answer: Answer | None) -> str:
@@ -181,6 +187,10 @@ def changed(event: Event) -> str:
     match event:
         case Fault():
             return _fault(event)
+        case RuleAdded():
+            return _rule(event)
+        case RuleRemoved():
+            return f"rule {event.id} removed, which acted {count(event.fired, 'time')}"
         case Decision():
             return _decision(event)
         case RecordsAppended():
@@ -216,6 +226,21 @@ def _fault(event: Fault) -> str:
     return f"fault {event.id}{name}: {event.action['kind']}{at}{node}"
 
 
+def _rule(event: RuleAdded) -> str:
+    """The rule, who added it, what it does, and for what."""
+    name = f" {event.name}" if event.name else ""
+    by = f" by {event.added_by}" if event.added_by else ""
+    match = "".join(f" {each}={value}" for each, value in event.match.items())
+    what = f"{action_text(event.action)} for{match or ' all requests'}"
+    return f"rule {event.id}{name} added{by}: {what}"
+
+
+def action_text(action: Fields) -> str:
+    """What a rule does, with its parameters: `error code=NOT_COORDINATOR`."""
+    parameters = (f" {name}={value}" for name, value in action.items() if name != "kind")
+    return f"{action.get('kind')}{''.join(parameters)}"
+
+
 def _decision(event: Decision) -> str:
     told = [_record(record) for record in event.records[:3]]
     more = event.count - len(told)
@@ -233,7 +258,9 @@ def _leaders(topic: str, leaders: list[list[int]]) -> str:
     return ", ".join(told) + (f" and {more} more" if more else "")
 
 
-def _record(record: Fields) -> str:
+def _record(record: object) -> str:
+    if not isinstance(record, dict) or "type" not in record:  # of a cut list
+        return str(record)
     if record["type"] == "Transaction":
         before = f"{record['before']} -> " if record.get("before") else ""
         return f"{record['transactional_id']}: {before}{record['after']}"

@@ -57,7 +57,10 @@ def _add(
             raise CannotRun(f"fault add {match}: the match is no JSON: {wrong}") from None
     action = {"kind": kind, **dict(map(_parameter, parameters))}
     with lab_of(control) as lab:
-        rule = {"match": wanted, "action": action, "name": name, "continue": goes_on}
+        rule = {
+            "match": wanted, "action": action, "name": name, "continue": goes_on,
+            "added_by": "ottla fault add",
+        }  # fmt: skip
         added = lab.call("POST", "/faults", rule)
     _said(added, "{id}", as_json=as_json)
     for each in added.get("warnings", ()):

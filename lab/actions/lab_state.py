@@ -8,8 +8,8 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from ...broker.requests.handler import Body
-from ...trace.events import Fault
-from ..rules.rule import shown
+from ...trace.events import Fault, RuleAdded, RuleRemoved
+from ..rules.rule import RuleSpec, shown
 from ..rules.rule_table import ActiveRule, Faults
 from ..tracing.trace import Tracer
 
@@ -35,6 +35,7 @@ class LabState:
     def __init__(self, events: Events, clock: Clock) -> None:
         self.faults = Faults()
         self.tracer = Tracer(events, clock)
+        self._clock = clock
         self.frame: memoryview | None = None
         self._tasks: dict[asyncio.Task[Body | None], int] = {}
         self.kills: Counter[int] = Counter()
@@ -44,8 +45,38 @@ class LabState:
         action = shown(rule.spec)["action"]
         name = rule.spec.name
         self.tracer.add(
-            Fault(cause=cause, id=rule.number, name=name, action=action, node_id=node_id)
-        )
+            Fault(
+                cause=cause, id=rule.number, name=name, action=action, node_id=node_id,
+                added_by=rule.spec.added_by or None, added_at_ms=rule.added_at_ms,
+            )
+        )  # fmt: skip
+
+    def add_rule(self, spec: RuleSpec) -> ActiveRule:
+        """Add a checked rule, and note it in the trace. Raises WrongRule if there are too many."""
+        rule = self.faults.add(spec, self._clock.monotonic_ms())
+        rule.added_at_ms = self._clock.now_ms()
+        given = shown(spec)
+        self.tracer.add(
+            RuleAdded(
+                id=rule.number, name=spec.name, match=given.get("match", {}),
+                action=given["action"], added_by=spec.added_by,
+            )
+        )  # fmt: skip
+        return rule
+
+    def remove_rule(self, number: int) -> ActiveRule:
+        """Remove a rule, and note it in the trace. Raises KeyError."""
+        rule = self.faults.remove(number)
+        self.tracer.add(RuleRemoved(id=number, fired=rule.shown()["fired"]))
+        return rule
+
+    def clear_rules(self) -> int:
+        """Remove all rules, and note them in the trace; return their number."""
+        removed = [RuleRemoved(id=each.number, fired=each.shown()["fired"]) for each in self.faults]
+        count = self.faults.clear()
+        for event in removed:
+            self.tracer.add(event)
+        return count
 
     def node_killed(self, node_id: int) -> None:
         """End what a node still did for clients that are gone: it is dead."""

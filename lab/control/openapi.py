@@ -88,7 +88,7 @@ _WAITS: Final = _object(
 _FAULT: Final = _object(
     ["id", "name", "match", "action", "continue", "matched", "fired", "held"],
     id=_COUNT, name=_TEXT, match={"type": "object"}, action={"type": "object"},
-    **{"continue": {"type": "boolean"}}, matched=_COUNT, fired=_COUNT, held=_COUNT,
+    **{"continue": {"type": "boolean"}}, added_by=_TEXT, matched=_COUNT, fired=_COUNT, held=_COUNT,
 )  # fmt: skip
 _SCHEMAS: Final[dict[str, Any]] = {
     "Any": {"type": "object"},

@@ -281,12 +281,14 @@ class TraceSettings(Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
         file: a path that gets all events, a line of JSON each.
         file_bytes: a larger file becomes FILE.before, in place of the last one, and a new one
             begins; None for no limit.
+        with_previews: whether batches have the beginnings of keys and values.
     """
 
     on: bool = True
     ring: Annotated[int, Meta(ge=1, le=MOST_RING)] = RING
     file: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
     file_bytes: Annotated[int, Meta(ge=4096)] | None = None
+    with_previews: bool = True
 
 
 class ClockAdvance(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -320,12 +322,14 @@ class RuleSpec(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=Tr
         match: what it matches; all requests without it.
         action: what it does.
         name: for people; the trace has it.
+        added_by: for people: who adds it, such as the line of a test; the trace has it.
         continue_: whether later rules are tried after this one has fired.
     """
 
     action: AnyAction
     match: Match = Match()
     name: Annotated[str, Meta(max_length=200)] = ""
+    added_by: Annotated[str, Meta(max_length=300)] = ""
     continue_: bool = msgspec.field(default=False, name="continue")
 
 

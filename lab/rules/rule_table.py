@@ -66,6 +66,7 @@ class ActiveRule:
         matched: how often its match held.
         fired: how often it acted.
         held: the number of requests that it holds now.
+        added_at_ms: when it was added, by the wall time.
     """
 
     def __init__(self, number: int, spec: RuleSpec, added_ms: int) -> None:
@@ -73,6 +74,7 @@ class ActiveRule:
         self.spec = spec
         self.matched = self.fired = self._undecided = 0
         self._added_ms = added_ms
+        self.added_at_ms = 0
         self._chance = random.Random(spec.match.seed)
         self._conditions = list(_conditions(spec.match))
         self._held: dict[object, Callable[[bool], None]] = {}
@@ -186,9 +188,10 @@ class ActiveRule:
     def shown(self) -> dict[str, Any]:
         """The rule and its counts, as JSON."""
         spec = shown(self.spec)
+        by = {"added_by": self.spec.added_by} if self.spec.added_by else {}
         return {
             "id": self.number, "name": self.spec.name, "match": spec.get("match", {}),
-            "action": spec["action"], "continue": self.spec.continue_,
+            "action": spec["action"], "continue": self.spec.continue_, **by,
             "matched": self.matched - self._undecided, "fired": self.fired - self._undecided,
             "held": self.held,
         }  # fmt: skip

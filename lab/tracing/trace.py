@@ -61,6 +61,7 @@ class Tracer:
         path: of the file that gets the events; None for none, and after a write that failed.
         on_change: called when it was switched on or off.
         cause: the number of the request that runs now; None for timers.
+        with_previews: whether batches have the beginnings of keys and values.
     """
 
     def __init__(self, events: Events, clock: Clock) -> None:
@@ -76,6 +77,7 @@ class Tracer:
         self.is_on = self.was_on = False
         self.path: Path | None = None
         self.cause: int | None = None
+        self.with_previews = True
         self.on_change: Callable[[], None] = lambda: None
 
     @property
@@ -84,8 +86,9 @@ class Tracer:
         return self._last
 
     def start(
-        self, *, ring: int = RING, file: Path | None = None, file_bytes: int | None = None
-    ) -> None:
+        self, *, ring: int = RING, file: Path | None = None, file_bytes: int | None = None,
+        with_previews: bool = True,
+    ) -> None:  # fmt: skip
         """Trace from now on; events that are in memory stay, as far as the ring has room.
 
         Args:
@@ -93,12 +96,14 @@ class Tracer:
             file: gets all further events, a line of JSON each. One of this broker grows; the
                 trace of an earlier broker becomes FILE.before.
             file_bytes: a larger file becomes FILE.before, and a new one begins; None for no limit.
+            with_previews: whether batches have the beginnings of keys and values.
 
         Raises:
             OSError: the file cannot be opened, or is no trace.
         """
         opened = None if file is None else self._opened(file)
         self._ring = deque(self._ring, maxlen=ring)
+        self.with_previews = with_previews
         self._close_file()
         self._file, self.path = opened, file
         self._file_bytes = file_bytes
@@ -184,7 +189,7 @@ class Tracer:
         """Add a decoded request; return its number."""
         connection = context.connection
         self.cause = None
-        fields = request_fields(context.api_key, request)
+        fields = request_fields(context.api_key, request, with_previews=self.with_previews)
         return self.add(
             Request(
                 node_id=node.node_id, connection=connection.id, listener=connection.listener.name,
@@ -211,7 +216,9 @@ class Tracer:
 
     def answer(self, number: int, context: Context, body: object, began_s: float) -> None:
         """Add the answer to a request, or that there is none (acks=0)."""
-        response = None if body is None else answer_fields(context.api_key, body)
+        response = None
+        if body is not None:
+            response = answer_fields(context.api_key, body, with_previews=self.with_previews)
         self._add_answer(number, context, began_s, Answer(response=response))
 
     def ended(self, number: int, context: Context, ended: BaseException, began_s: float) -> None:

@@ -21,12 +21,15 @@ from ...protocol.batch import HEADER_SIZE, MAGIC, BatchHeader, Bytes, headers_in
 from ...protocol.errors import Malformed
 from ...storage.segments.reads import FileRange
 from ...trace.events import Decision, Event, MetadataDecision, kind_named, new_event
+from .previews import previews_of
 
 Before = Callable[[str, str], "str | None"]
 MOST_CHARACTERS: Final = 20_000
 MOST_ELEMENTS: Final = 1000
 MOST_BATCHES: Final = 100
 """Of the records of one partition in one request or answer."""
+MOST_PREVIEWED: Final = 10
+"""The batches of one request or answer that have previews."""
 
 
 def is_traced_with_its_request(event: object) -> bool:
@@ -52,27 +55,30 @@ def traced_event(event: Any, before: Before) -> Event:
     return new_event({"kind": kind_named(type(event).__name__), **_plain(event._asdict())})
 
 
-def request_fields(api_key: ApiKey, request: Any) -> dict[str, Any]:
+def request_fields(api_key: ApiKey, request: Any, *, with_previews: bool = True) -> dict[str, Any]:
     """The fields of a decoded request; a Produce has also the headers of its batches.
 
     A topic of a batch is its name, or its id in Kafka's base64. A batch of another format than
-    v2 has no other fields.
+    v2 has no other fields. The first batches have previews of keys and values.
     """
     fields = _shown(request)
     if api_key is ApiKey.PRODUCE:
+        previews = _Previews(with_previews)
         fields["batches"] = [
-            {"topic": topic.name or shown(topic.topic_id), "partition": partition.index, **batch}
+            {"topic": name, "partition": partition.index, **batch}
             for topic in request.topic_data[:MOST_ELEMENTS]
+            for name in (topic.name or shown(topic.topic_id),)
             for partition in topic.partition_data[:MOST_ELEMENTS]
-            for batch in _batches(partition.records) or [{}]
+            for batch in _batches(name, partition.records, previews) or [{}]
         ]
     return fields
 
 
-def answer_fields(api_key: ApiKey, body: Any) -> dict[str, Any]:
+def answer_fields(api_key: ApiKey, body: Any, *, with_previews: bool = True) -> dict[str, Any]:
     """The fields of the body of an answer; a Fetch has also the headers of its batches.
 
-    An answer to SyncGroup has also the partitions of the assignment, if it can be read.
+    The first batches have previews. An answer to SyncGroup has also the partitions of the
+    assignment, if it can be read.
     """
     fields = _shown(body)
     if api_key is ApiKey.SYNC_GROUP:
@@ -80,15 +86,13 @@ def answer_fields(api_key: ApiKey, body: Any) -> dict[str, Any]:
         if assigned is not None:
             fields["assigned"] = assigned
     if api_key is ApiKey.FETCH:
+        previews = _Previews(with_previews)
         fields["batches"] = [
-            {
-                "topic": _field(topic, "topic") or shown(_field(topic, "topic_id")),
-                "partition": _field(partition, "partition_index"),
-                **batch,
-            }
+            {"topic": name, "partition": _field(partition, "partition_index"), **batch}
             for topic in (_field(body, "responses") or ())[:MOST_ELEMENTS]
+            for name in (_field(topic, "topic") or shown(_field(topic, "topic_id")),)
             for partition in _field(topic, "partitions")[:MOST_ELEMENTS]
-            for batch in _batches(_field(partition, "records"))
+            for batch in _batches(name, _field(partition, "records"), previews)
         ]
     return fields
 
@@ -118,12 +122,31 @@ def _field(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
-def _batches(records: Bytes | FileRange | None) -> list[dict[str, object]]:
+class _Previews:
+    """The previews of one message, which has few."""
+
+    def __init__(self, is_on: bool) -> None:
+        self._left = MOST_PREVIEWED if is_on else 0
+
+    def of(
+        self, topic: object, records: Bytes | FileRange, position: int, header: BatchHeader
+    ) -> dict[str, object]:
+        """The field with the previews of a batch; empty for none."""
+        if not self._left or header.is_control or str(topic).startswith("__"):
+            return {}
+        self._left -= 1
+        return {"first_records": previews_of(records, position, header)}
+
+
+def _batches(
+    topic: object, records: Bytes | FileRange | None, previews: _Previews
+) -> list[dict[str, object]]:
     """The headers of whole batches of format v2, up to the first of another format.
 
     If there are more than MOST_BATCHES, the last one that is kept says so.
     """
-    headers = takewhile(lambda found: found.magic == MAGIC, _headers(records or b""))
+    data = records or b""
+    headers = takewhile(lambda found: found[1].magic == MAGIC, _headers(data))
     kept: list[dict[str, object]] = [
         {
             "base_offset": header.base_offset, "last_offset": header.last_offset,
@@ -131,26 +154,28 @@ def _batches(records: Bytes | FileRange | None) -> list[dict[str, object]]:
             "crc": header.crc, "producer_id": header.producer_id,
             "producer_epoch": header.producer_epoch, "base_sequence": header.base_sequence,
             "is_transactional": header.is_transactional, "is_control": header.is_control,
+            **previews.of(topic, data, position, header),
         }
-        for header in islice(headers, MOST_BATCHES)
+        for position, header in islice(headers, MOST_BATCHES)
     ]  # fmt: skip
     if len(kept) == MOST_BATCHES and next(headers, None) is not None:
         kept[-1]["more_follow"] = True
     return kept
 
 
-def _headers(records: Bytes | FileRange) -> Iterator[BatchHeader]:
-    """The headers of whole batches; of a large answer only they are read from the file."""
+def _headers(records: Bytes | FileRange) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of whole batches; of a large answer little is read from the file."""
     if not isinstance(records, FileRange):
-        yield from (header for _, header in headers_in(records))
+        yield from headers_in(records)
         return
     position, end = 0, len(records)
     while position + HEADER_SIZE <= end:
         header = read_header(records.part(position, HEADER_SIZE))
-        position += header.size_bytes
-        if header.size_bytes < HEADER_SIZE or position > end:
+        after = position + header.size_bytes
+        if header.size_bytes < HEADER_SIZE or after > end:
             return
-        yield header
+        yield position, header
+        position = after
 
 
 def _decision(event: DecisionAppended, before: Before) -> Decision:

@@ -2,7 +2,8 @@
 
 A finding says what happened and not whether it is wrong, which only the author of a test knows.
 `find.py` puts them in order; `refusals.py` has faults, errors and leaders, `transactions.py` ends
-of transactions, `reads.py` where readers begin and what they get, and `groups.py` members.
+of transactions, `reads.py` where readers begin and what they get, `groups.py` members that take
+over, and `lost_members.py` those that were lost.
 
 May enter: a module with a function from `Seen` to findings. Begin with `seen.py`.
 """

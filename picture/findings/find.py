@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -9,37 +10,56 @@ from ...trace.events import Event
 from ...trace.messages import Names, topic_names
 from ..rows import Row, Rows, cut
 from ..transactions import Transactions
-from . import groups, reads, refusals, transactions
-from .seen import Finding, Seen, seen_in
+from . import groups, lost_members, reads, refusals, transactions
+from .seen import Finding, Seen, said, seen_in
 
+_WORD: Final = re.compile(r"[\w.-]+")
 MOST: Final = 10
 """The findings that a reader is shown."""
 _FINDERS: Final[tuple[Callable[[Seen], Iterator[Finding]], ...]] = (
     refusals.faults, refusals.stored_twice, transactions.ends, transactions.open_ones,
-    reads.uncommitted, reads.beginnings, groups.lost_members, groups.replaced_members,
+    reads.uncommitted, reads.beginnings, lost_members.lost_members, groups.replaced_members,
     refusals.refusals, groups.read_again, refusals.leaders, refusals.throttling, reads.deleted,
     groups.resumptions,
 )  # fmt: skip
 
 
-def findings_of(rows: Sequence[Row], names: Names, found: Transactions) -> list[Finding]:
-    """What stands out in the rows of a trace, at most MOST sentences.
+def findings_of(
+    rows: Sequence[Row], names: Names, found: Transactions, *, told_by: str | None = None
+) -> list[Finding]:
+    """What stands out in the rows of a trace, at most MOST sentences, the most telling first.
 
     Args:
         names: the topics' names by id.
         found: the transactions of the rows.
+        told_by: the text of a failure: of findings with the same weight those come first whose
+            topics, ids and clients it names.
     """
     seen = seen_in(rows, names, found)
     all_found = [each for finder in _FINDERS for each in finder(seen)]
-    found_first = sorted(all_found, key=lambda each: (each.weight, each.seq))[:MOST]
+    named = _names_in(told_by or "", seen)
+
+    def order(each: Finding) -> tuple[int, int, int]:
+        return each.weight, -len(named.intersection(_WORD.findall(each.text))), each.seq
+
+    found_first = sorted(all_found, key=order)[:MOST]
     return [each._replace(text=cut(each.text)) for each in found_first]
 
 
-def findings_in(events: Iterable[Event]) -> list[Finding]:
-    """What stands out in the events of a trace."""
+def _names_in(text: str, seen: Seen) -> set[str]:
+    """The names of the trace that a text has as words: partitions, transactional ids, clients."""
+    words = set(_WORD.findall(text))
+    known = {each.transactional_id for each in seen.transactions.all}
+    known |= {each.client for each in seen.calls}
+    partitions = {said(place) for place in seen.written if {place[0], said(place)} & words}
+    return known & words | partitions
+
+
+def findings_in(events: Iterable[Event], *, told_by: str | None = None) -> list[Finding]:
+    """What stands out in the events of a trace, as `findings_of` has it."""
     whole = list(events)
     names = topic_names(whole)
     rows = Rows(names).add_all(whole)
     found = Transactions(whole)
     found.add_all(rows)
-    return findings_of(rows, names, found)
+    return findings_of(rows, names, found, told_by=told_by)

@@ -1,43 +1,19 @@
-"""Findings: members that were lost or replaced, and offsets that other members go on from."""
+"""Findings: members that were replaced, and offsets that other members go on from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...trace.events import GroupTransition
 from ...trace.messages import structs
 from ...trace.owners import group_of
 from .seen import Call, Finding, Partition, Seen, joined, place_of, places_in, said, times
 
-LOST: Final = 1
 REPLACED: Final = 1
 READ_AGAIN: Final = 2
+COMMITS_EARLY: Final = 2
 GOES_ON: Final = 3
-
-
-def lost_members(seen: Seen) -> Iterator[Finding]:
-    """Classic groups that a member left by its silence."""
-    sessions: dict[str, set[str]] = {}
-    for call in seen.of("JoinGroup"):
-        span_ms = call.exchange.fields.get("session_timeout_ms")
-        group_id = group_of(call.exchange.fields)
-        if group_id and span_ms is not None:
-            sessions.setdefault(group_id, set()).add(str(span_ms))
-    lost: dict[str, list[int]] = {}
-    for row in seen.rows:
-        event = row.event
-        if not isinstance(event, GroupTransition) or event.cause:
-            continue
-        if (event.before, event.after) == ("Stable", "PreparingRebalance"):
-            lost.setdefault(event.group_id, []).append(event.seq)
-    for group_id, seqs in lost.items():
-        spans = joined(sorted(sessions.get(group_id, ())))
-        yield Finding(
-            LOST, seqs[0],
-            f"Group {group_id} lost a member{times(len(seqs))}: no heartbeat came within"
-            f" session.timeout.ms{f'={spans}' if spans else ''}, so its partitions were taken away",
-        )  # fmt: skip
 
 
 def replaced_members(seen: Seen) -> Iterator[Finding]:
@@ -104,19 +80,47 @@ class _Flow:
         self.commits: list[tuple[Call, int]] = []
 
 
+class _Ends:
+    """The last request of each client so far, and those by which clients left groups."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Call] = {}
+        self._left: dict[tuple[str, str], Call] = {}
+
+    def add(self, call: Call) -> None:
+        """The next request of the trace."""
+        self._last[call.client] = call
+        fields = call.exchange.fields
+        epoch = fields.get("member_epoch")
+        if call.exchange.api == "LeaveGroup" or (isinstance(epoch, int) and epoch < 0):
+            self._left[group_of(fields) or "", call.client] = call
+
+    def told(self, group_id: str, commit: Call, produced: Sequence[int]) -> str:
+        """How the client of a commit ended, and whether anything was produced before that."""
+        left = self._left.get((group_id, commit.client))
+        is_left = left is not None and left.seq > commit.seq
+        end = left if left is not None and is_left else self._last.get(commit.client, commit)
+        nothing = bisect(produced, commit.seq) == bisect(produced, end.seq)
+        what = "left the group" if is_left else f"ended with {end.exchange.api}"
+        without = ", with nothing produced in between" if nothing and produced else ""
+        return f". After that commit {commit.client} {what} (#{end.seq}){without}"
+
+
 def resumptions(seen: Seen) -> Iterator[Finding]:
     """Members that go on at an offset which another member has committed."""
     flows: dict[tuple[str, Partition], _Flow] = {}
     reads: dict[Partition, list[Call]] = {}
-    produced: list[Call] = []
-    for call in seen.of("Fetch", "Produce", "OffsetCommit", "OffsetFetch"):
+    produced: list[int] = []
+    ends = _Ends()
+    for call in seen.calls:
+        ends.add(call)
         exchange = call.exchange
         match exchange.api:
             case "Fetch":
                 for batch in structs(exchange.response, "batches"):
                     reads.setdefault(place_of(batch, seen.names), []).append(call)
             case "Produce":
-                produced.append(call)
+                produced.append(call.seq)
             case "OffsetCommit" if exchange.is_answered and not exchange.error:
                 group_id = group_of(exchange.fields) or ""
                 for place, each in places_in(exchange.fields, seen.names):
@@ -124,40 +128,44 @@ def resumptions(seen: Seen) -> Iterator[Finding]:
                     flow.reads = flow.reads or reads.get(place, [])[-1:]
                     flow.commits.append((call, each.get("committed_offset", -1)))
             case "OffsetFetch":
-                yield from _goes_on(call, flows, produced, seen)
+                for group_id, place, flow in _goes_on(call, flows, seen):
+                    text, first = _early(flow, produced)
+                    commit, offset = flow.commits[-1]
+                    yield Finding(
+                        GOES_ON if first is None else COMMITS_EARLY, (first or call).seq,
+                        f"{call.client} goes on with {said(place)} at offset {offset}, which"
+                        f" {commit.client} committed (#{commit.seq}){text}"
+                        f"{ends.told(group_id, commit, produced)}",
+                    )  # fmt: skip
             case _:
                 pass
 
 
 def _goes_on(
-    call: Call, flows: dict[tuple[str, Partition], _Flow], produced: list[Call], seen: Seen
-) -> Iterator[Finding]:
-    """The sentence for an OffsetFetch that finds an offset of another member."""
+    call: Call, flows: dict[tuple[str, Partition], _Flow], seen: Seen
+) -> Iterator[tuple[str, Partition, _Flow]]:
+    """Where an OffsetFetch finds the offset that another client has committed last."""
     response = call.exchange.response or {}
     for group in [*structs(response, "groups")] or [response]:
         group_id = group_of(group) or group_of(call.exchange.fields) or ""
         for place, each in places_in(group, seen.names):
             flow = flows.get((group_id, place))
             offset = each.get("committed_offset", -1)
-            if flow is None or offset != flow.commits[-1][1] or offset < 0:
+            if flow is None or offset < 0:
                 continue
-            commit = flow.commits[-1][0]
-            if _is_another(commit, call):
-                yield Finding(
-                    GOES_ON, call.seq,
-                    f"{call.client} goes on with {said(place)} at offset {offset}, which"
-                    f" {commit.client} committed (#{commit.seq}){_early(flow, produced)}",
-                )  # fmt: skip
+            commit, committed = flow.commits[-1]
+            if offset == committed and _is_another(commit, call):
+                yield group_id, place, flow
 
 
-def _early(flow: _Flow, produced: list[Call]) -> str:
-    """Whether the first commit came before what was produced of its read."""
+def _early(flow: _Flow, produced: Sequence[int]) -> tuple[str, Call | None]:
+    """Words, and the first commit, if that came before anything was produced of its read."""
     commit = flow.commits[0][0]
-    begin = flow.reads[0].seq if flow.reads else 0
-    behind = [each for each in produced if each.seq > begin]
-    if not behind or behind[0].seq < commit.seq:
-        return ""
-    return (
+    behind = bisect(produced, flow.reads[0].seq if flow.reads else 0)
+    if behind == len(produced) or produced[behind] < commit.seq:
+        return "", None
+    text = (
         f". {commit.client} commits before anything is produced of what it read"
-        f" (commit #{commit.seq}, first Produce #{behind[0].seq})"
+        f" (commit #{commit.seq}, first Produce #{produced[behind]})"
     )
+    return text, commit

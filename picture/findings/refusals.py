@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ...trace.events import Fault, LeadersChanged
+from ...trace.events import Fault, LeadersChanged, RuleAdded
+from ...trace.expected_errors import UNENDING, why_expected
 from ...trace.messages import structs
 from ...trace.owners import transactional_id_of
+from ...trace.view import action_text
 from .seen import Call, Finding, Partition, Seen, joined, place_of, said, stored_by, times
 
 FAULTS: Final = 0
@@ -15,15 +17,6 @@ STORED_TWICE: Final = 0
 REFUSED: Final = 2
 MOVED: Final = 3
 THROTTLED: Final = 3
-_USUAL: Final = frozenset(
-    {
-        "MEMBER_ID_REQUIRED", "CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS",
-        "REBALANCE_IN_PROGRESS", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE",
-        "FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH",
-    }
-)  # fmt: skip
-"""Errors which are a part of how clients and brokers talk, unless they do not end."""
-_STUCK: Final = 3
 _FENCING: Final = {
     "INVALID_PRODUCER_EPOCH": "its transactional id has a newer epoch",
     "PRODUCER_FENCED": "a newer producer has its transactional id",
@@ -37,27 +30,42 @@ _FENCING: Final = {
 
 
 def faults(seen: Seen) -> Iterator[Finding]:
-    """Each rule of the lab that acted, with the requests that it hit."""
+    """Each rule of the lab that acted, with the requests that it hit, and who added it."""
     hits: dict[int, list[tuple[Fault, Any]]] = {}  # Any: the row's request
+    added: dict[int, RuleAdded] = {}
     for row in seen.rows:
+        if isinstance(row.event, RuleAdded):
+            added[row.event.id] = row.event
         if isinstance(row.event, Fault):
             asked = None if row.request_row < 0 else seen.rows[row.request_row].exchange
             hits.setdefault(row.event.id, []).append((row.event, asked))
-    for found in hits.values():
-        first = found[0][0]
+    begin_ms = seen.rows[0].event.at_ms if seen.rows else 0
+    for number, found in hits.items():
+        first, asked = found[0]
         on = joined(f"{each.api} of {each.client_id or '-'}" for _, each in found if each)
         yield Finding(
-            FAULTS, first.seq,
-            f"{_rule(first)} acted{times(len(found))}{f' on {on}' if on else ''}",
+            FAULTS, first.seq if asked is None else asked.seq,
+            f"{_rule(first)} acted{times(len(found))}{f' on {on}' if on else ''}"
+            f"{_origin(first, added.get(number), begin_ms)}",
         )  # fmt: skip
 
 
 def _rule(fault: Fault) -> str:
     """A rule with its name and what it does."""
-    action = {name: value for name, value in fault.action.items() if name != "kind"}
-    with_what = "".join(f" {name}={value}" for name, value in action.items())
     name = f" “{fault.name}”" if fault.name else ""
-    return f"Fault rule {fault.id}{name} ({fault.action.get('kind')}{with_what})"
+    return f"Fault rule {fault.id}{name} ({action_text(fault.action)})"
+
+
+def _origin(fault: Fault, added: RuleAdded | None, begin_ms: int) -> str:
+    """When the rule was added, and by whom; empty if the trace does not say it."""
+    whom = fault.added_by or ("" if added is None else added.added_by)
+    by = f" by {whom}" if whom else ""
+    if added is not None:
+        return f". It was added{by} (#{added.seq})"
+    if fault.added_at_ms is None:
+        return f". It was added{by}" if by else ""
+    before_s = max(begin_ms - fault.added_at_ms, 0) / 1000
+    return f". It was added{by}, {before_s:.1f} s before the trace begins"
 
 
 def stored_twice(seen: Seen) -> Iterator[Finding]:
@@ -96,8 +104,8 @@ def refusals(seen: Seen) -> Iterator[Finding]:
             accepted[call.client, call.exchange.api] = call.seq
     for (client, api, about, code), calls in refused.items():
         was_accepted = accepted.get((client, api), 0) > calls[-1].seq
-        is_usual = code in _USUAL or api == "Metadata"  # of a topic that is created meanwhile
-        if is_usual and (was_accepted or len(calls) < _STUCK):
+        is_usual = why_expected(api, code) is not None
+        if is_usual and (was_accepted or len(calls) < UNENDING):
             continue
         why = f" ({_FENCING[code]})" if code in _FENCING else ""
         later = "" if was_accepted else f", and no later {api} of {client} was accepted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...trace.events import Decision
+from ...trace.events import Decision, Request
 from ..transactions import OPEN, PicturedTransaction
 from .seen import Finding, Partition, Seen, joined, places_in, said
 
@@ -17,8 +17,11 @@ _READ_COMMITTED: Final = 1
 
 def ends(seen: Seen) -> Iterator[Finding]:
     """Who aborted a transaction, if it was not its producer by EndTxn."""
+    last_requests: dict[int, int] = {}  # of each transaction, its last row with a request so far
     for number, row in enumerate(seen.rows):
         event = row.event
+        if isinstance(event, Request):
+            last_requests[seen.transactions.of_rows.get(number, 0)] = number
         if not isinstance(event, Decision):
             continue
         transaction = seen.transaction_of(number)
@@ -26,11 +29,19 @@ def ends(seen: Seen) -> Iterator[Finding]:
             if transaction is None or record.get("before") != "Ongoing":
                 continue
             if str(record.get("after")) in ("PrepareAbort", "PrepareEpochFence"):
-                yield _abort(seen, number, event, transaction)
+                last = last_requests.get(transaction.number, transaction.first)
+                yield _abort(seen, number, event, transaction, last)
 
 
-def _abort(seen: Seen, number: int, event: Decision, found: PicturedTransaction) -> Finding:
-    """The sentence for an abort: by time, by another producer, or by its own."""
+def _abort(
+    seen: Seen, number: int, event: Decision, found: PicturedTransaction, last: int
+) -> Finding:
+    """The sentence for an abort: by time, by another producer, or by its own.
+
+    Args:
+        number: the row of the decision.
+        last: the row of the last request of the transaction.
+    """
     owner = seen.client_of_row(found.first)
     whose = f"T{found.number} of {found.transactional_id} ({owner})"
     asked_row = seen.rows[number].request_row
@@ -40,16 +51,22 @@ def _abort(seen: Seen, number: int, event: Decision, found: PicturedTransaction)
         return Finding(
             BY_OTHERS, event.seq,
             f"The broker aborted {whose}, which was open for {after_s:.1f} s:"
-            " transaction.timeout.ms was over",
+            f" transaction.timeout.ms was over. Its last request is #{seen.rows[last].event.seq}"
+            f" ({_api(seen, last)})",
         )  # fmt: skip
     client = seen.client_of_row(asked_row)
     if asked.api == "InitProducerId":
         fenced = f", and fenced {owner}" if client != owner else ""
         return Finding(
-            BY_OTHERS, event.seq,
+            BY_OTHERS, asked.seq,
             f"InitProducerId of {client} with the same transactional id aborted {whose}{fenced}",
         )  # fmt: skip
-    return Finding(BY_ITSELF, event.seq, f"{client} aborted {whose} by {asked.api}")
+    return Finding(BY_ITSELF, asked.seq, f"{client} aborted {whose} by {asked.api}")
+
+
+def _api(seen: Seen, number: int) -> str:
+    exchange = seen.rows[number].exchange
+    return "" if exchange is None else exchange.api
 
 
 def open_ones(seen: Seen) -> Iterator[Finding]:

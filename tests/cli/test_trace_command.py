@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.cli.app import run
+
 EVENT = {"seq": 1, "at_ms": 0, "kind": "leaders_changed", "topic": "t", "leaders": []}
 
 
@@ -30,3 +32,15 @@ def test_colours_are_for_terminals_without_no_color(no_color: bool, tmp_path: Pa
         os.close(terminal)
         os.close(here)
     assert (b"\033[" in shown) is not no_color
+
+
+def test_lanes_are_those_of_the_kinds_that_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "trace.jsonl"
+    states = {"kind": "group_transition", "group_id": "g", "before": "Empty", "after": "Dead"}
+    file.write_text(json.dumps({"seq": 1, "at_ms": 0, **states}) + "\n")
+    assert run(["trace", "show", str(file), "--lanes", "--by", "group", "--by", "client"]) == 0
+    assert capsys.readouterr().out.split()[:2] == ["group", "g"]
+    assert run(["trace", "show", str(file), "--by", "group"]) == 2
+    assert "trace show --by: expected --lanes, too" in capsys.readouterr().err

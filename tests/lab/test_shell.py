@@ -48,7 +48,7 @@ def test_a_rule_is_added_listed_released_and_removed(shell: Shell) -> None:
     assert shown == {
         "id": int(number), "name": "pause", "match": json.loads(match),
         "action": {"kind": "hold", "point": "after"}, "continue": True,
-        "matched": 0, "fired": 0, "held": 0,
+        "added_by": "ottla fault add", "matched": 0, "fired": 0, "held": 0,
     }  # fmt: skip
     assert "pause" in shell("fault", "list")
     assert shell("fault", "release", number) == "0 released"

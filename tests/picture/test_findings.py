@@ -11,7 +11,7 @@ from ottla.picture.findings.find import MOST, findings_in
 from ottla.picture.page import render_page
 from ottla.picture.rows import MOST_CHARACTERS
 from ottla.protocol.errors import Code
-from ottla.trace.events import Answer, Decision, Fault, LeadersChanged
+from ottla.trace.events import Answer, Decision, Fault, LeadersChanged, RuleAdded
 
 from .traces import Trace, copied, produce
 
@@ -78,7 +78,34 @@ def test_a_rule_that_acts_is_named_with_the_requests_that_it_hits() -> None:
         "Fault rule 3 “drill” (error code=NOT_COORDINATOR) acted 3 times on EndTxn of shop and"
         " EndTxn of bank"
     ]
-    assert seqs(trace) == [2]
+    assert seqs(trace) == [1]  # the first request that it hit
+
+
+def test_a_rule_is_said_with_its_author_and_its_moment() -> None:
+    trace = Trace()
+    rule = RuleAdded(id=1, action={"kind": "delay", "ms": 9}, added_by="test_shop.py:3 in test_it")
+    added = trace.add(rule)
+    trace.answer(_hit(trace, 1))
+    assert texts(trace) == [
+        "Fault rule 1 (delay ms=9) acted on EndTxn of shop. It was added by test_shop.py:3 in"
+        f" test_it (#{added})"
+    ]
+
+
+def test_a_rule_that_is_older_than_the_trace_is_said_so() -> None:
+    trace = Trace()
+    trace.wait(12_000)
+    trace.answer(_hit(trace, 1, added_by="test_old.py:9", added_at_ms=1_000_000))
+    assert texts(trace) == [
+        "Fault rule 1 (delay ms=9) acted on EndTxn of shop. It was added by test_old.py:9,"
+        " 12.0 s before the trace begins"
+    ]
+
+
+def _hit(trace: Trace, rule: int, **of_rule: Any) -> int:
+    asked = trace.ask("shop", "EndTxn", transactional_id="shop")
+    trace.add(Fault(cause=asked, id=rule, action={"kind": "delay", "ms": 9}, **of_rule))
+    return asked
 
 
 def test_a_batch_that_is_stored_twice_is_said_if_its_first_answer_was_lost() -> None:
@@ -131,7 +158,7 @@ def test_a_transaction_that_the_broker_aborts_is_said_with_its_time() -> None:
     event.by_timer = True
     assert texts(trace)[0] == (
         "The broker aborted T1 of shop (writer), which was open for 10.0 s:"
-        " transaction.timeout.ms was over"
+        " transaction.timeout.ms was over. Its last request is #4 (Produce)"
     )
     assert seqs(trace)[0] == seq
 
@@ -146,6 +173,7 @@ def test_a_producer_that_fences_another_is_named() -> None:
         "InitProducerId of writer-2 with the same transactional id aborted T1 of shop (writer), and"
         " fenced writer"
     ]
+    assert seqs(trace) == [asked]  # and not the new state
 
 
 def test_an_open_transaction_is_said_with_the_readers_that_wait_for_it() -> None:
@@ -214,15 +242,17 @@ def join(trace: Trace, client: str, instance: str | None = None) -> int:
 
 def test_a_group_that_loses_a_member_by_time_is_said_with_its_session() -> None:
     trace = Trace()
-    join(trace, "worker")
-    trace.move_group(0, "g", "Stable", "PreparingRebalance")
+    joined = join(trace, "worker")
+    trace.wait(6000)
+    moved = trace.move_group(0, "g", "Stable", "PreparingRebalance")
     leave = trace.ask("other", "LeaveGroup", group_id="g")
     trace.move_group(leave, "g", "Stable", "PreparingRebalance")
     trace.answer(leave)
     assert texts(trace) == [
-        "Group g lost a member: no heartbeat came within session.timeout.ms=6000, so its partitions"
-        " were taken away"
+        f"Group g lost a member: no heartbeat of worker after #{joined} came within"
+        f" session.timeout.ms=6000, so its partitions were taken away (#{moved})"
     ]
+    assert seqs(trace) == [joined]
 
 
 def test_a_member_whose_instance_id_is_taken_is_said_if_it_is_still_there() -> None:
@@ -264,16 +294,20 @@ def test_a_member_that_goes_on_where_another_committed_is_said(is_early: bool) -
     ]  # fmt: skip
     for step in steps if is_early else reversed(steps):
         step()
+    commit = 3 if is_early else 5
+    leave = trace.call("worker-1", "LeaveGroup", {"group_id": "g"})
     fields = {"group_id": "g"}
     trace.call("worker-2", "OffsetFetch", fields, **offsets("committed_offset", 1))
-    number = 3 if is_early else 5
-    sentence = f"worker-2 goes on with t-0 at offset 1, which worker-1 committed (#{number})"
+    sentence = f"worker-2 goes on with t-0 at offset 1, which worker-1 committed (#{commit})"
     if is_early:
         sentence += (
             ". worker-1 commits before anything is produced of what it read"
-            " (commit #3, first Produce #5)"
+            f" (commit #{commit}, first Produce #5)"
         )
-    assert texts(trace) == [sentence]
+    left = f". After that commit worker-1 left the group (#{leave})"
+    without = "" if is_early else ", with nothing produced in between"
+    assert texts(trace) == [sentence + left + without]
+    assert seqs(trace) == [commit if is_early else leave + 2]
 
 
 def test_a_refused_request_is_said_and_whether_a_later_one_was_accepted() -> None:
@@ -330,6 +364,14 @@ def test_a_reader_is_shown_a_few_findings_the_most_telling_first() -> None:
     found = texts(trace)
     assert len(found) == MOST
     assert found[0] == "Fault rule 1 (delay) acted on EndTxn of c"
+
+
+def test_names_of_the_failure_come_first_among_their_like() -> None:
+    trace = Trace()
+    for client in ("a", "b", "c"):
+        trace.call(client, "Produce", {}, error_code=int(Code.NOT_LEADER_OR_FOLLOWER))
+    told = findings_in(trace.events, told_by="assert stored == 3, as b has written\nof a-b")
+    assert [each.text.split()[2] for each in told] == ["b", "a", "c"]
 
 
 def test_the_sentence_of_a_long_name_is_cut() -> None:

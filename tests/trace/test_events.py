@@ -39,6 +39,15 @@ LINES: list[dict[str, Any]] = [
         "seq": 3, "at_ms": 6, "kind": "fault", "id": 1, "name": "mine", "action": {"kind": "hold"},
         "node_id": 2,
     },
+    {
+        "seq": 3, "at_ms": 6, "kind": "fault", "id": 1, "name": "", "action": {"kind": "hold"},
+        "added_by": "test_shop.py:3", "added_at_ms": 5,
+    },
+    {
+        "seq": 3, "at_ms": 6, "kind": "rule_added", "id": 1, "name": "", "match": {"api": "Fetch"},
+        "action": {"kind": "hold"}, "added_by": "",
+    },
+    {"seq": 3, "at_ms": 6, "kind": "rule_removed", "id": 1, "fired": 2},
     {"seq": 4, "at_ms": 6, "kind": "clock_jumped", "by_ms": 4},
 ]  # fmt: skip
 

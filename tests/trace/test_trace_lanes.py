@@ -23,6 +23,7 @@ from ottla.trace.events import (
     Decision,
     Event,
     Fault,
+    GroupTransition,
     MarkerAppended,
     Request,
     fields_of,
@@ -110,6 +111,60 @@ def test_a_capture_without_decisions_has_lanes_of_requests() -> None:
     marker = {"producer_id": 5, "transaction_result": True}
     events = [*EVENTS[1:3], request(4, 20, "WriteTxnMarkers", markers=[marker])]
     assert [*lanes(events)][-1].split() == ["4", "00:00:00.020", "WriteTxnMarkers", "commit"]
+
+
+def beat(seq: int, group: str, *, code: int = 0) -> list[Event]:
+    asked = request(seq, seq, "Heartbeat", group_id=group, member_id="m", generation_id=1)
+    return [asked, answer(seq + 1, seq + 1, seq, "Heartbeat", error_code=code)]
+
+
+def test_groups_and_clients_have_lanes_too() -> None:
+    commit = request(5, 40, "TxnOffsetCommit", transactional_id="shop", group_id="g", member_id="m")
+    removed = {"type": "ConsumerRemoved", "kind": 5, "group_id": "g", "name": "m"}
+    events: list[Event] = [
+        ConnectionOpened(seq=1, connection=CONNECTION),
+        *beat(2, "g"),
+        GroupTransition(seq=4, at_ms=5, group_id="g", before="Stable", after="PreparingRebalance"),
+        commit,
+        answer(6, 41, 5, "TxnOffsetCommit"),
+        *beat(7, "g", code=27),
+        Decision(seq=9, at_ms=50, by_timer=True, records=[removed]),
+        ConnectionClosed(seq=10, at_ms=60, connection=CONNECTION),
+    ]
+    cells = [line[22:].split("  ") for line in lanes(events, kinds=["client", "id", "group"])]
+    found = [tuple(each.strip() for each in line if each.strip()) for line in cells]
+    assert found == [
+        ("client me", "id shop", "group g"),
+        ("connects", "|", "|"),
+        ("|", "|", "= PreparingRebalance"),
+        ("o", "o", "TxnOffsetCommit shop g m -> ok 2.0 ms"),
+        ("o", "|", "Heartbeat m generation 1 -> REBALANCE_IN_PROGRESS 2.0 ms"),
+        ("|", "|", "- member m is removed by a timer"),
+        ("disconnects", "|", "|"),
+    ]
+    alone = [line[22:].split("  ")[0] for line in lanes(events, kinds=["group"])]
+    assert alone[:2] == ["g", "= PreparingRebalance"]
+
+
+def test_heartbeats_and_fetches_that_say_nothing_new_are_left_out() -> None:
+    modern = {"group_id": "g", "member_id": "m", "member_epoch": 2}
+    events = [
+        *beat(1, "g"),
+        request(3, 3, "ConsumerGroupHeartbeat", **modern),
+        answer(4, 4, 3, "ConsumerGroupHeartbeat", assignment=None),
+        request(5, 5, "Fetch", topics=[]),
+        answer(6, 6, 5, "Fetch", responses=[], batches=[]),
+        request(7, 7, "ShareFetch", group_id="g"),
+        answer(8, 8, 7, "ShareFetch", responses=[{"partitions": [{"acquired_records": []}]}]),
+    ]
+    assert [*lanes(events, kinds=["client", "group"])] == [""]
+    news = [
+        request(9, 9, "ConsumerGroupHeartbeat", **modern),
+        answer(10, 10, 9, "ConsumerGroupHeartbeat", assignment={"topic_partitions": []}),
+        request(11, 11, "ShareFetch", group_id="g"),
+        answer(12, 12, 11, "ShareFetch", responses=[{"partitions": [{"acquired_records": [{}]}]}]),
+    ]
+    assert len([*lanes([*events, *news], kinds=["group"])]) == 3
 
 
 def test_a_trace_without_transactions_has_empty_lanes() -> None:

@@ -7,6 +7,7 @@ import { count, duration, shown, time } from "./text";
 interface Rule {
   id: number;
   name: string;
+  added_by?: string;
   match: Record<string, unknown>;
   action: Record<string, unknown>;
   matched: number;
@@ -34,7 +35,7 @@ export function Faults() {
     setError("");
     setSaid("");
     try {
-      const rule = JSON.parse(text);
+      const rule = { added_by: "the live page", ...JSON.parse(text) };
       const added = await send<{ id: number; warnings?: string[] }>("POST", "/faults", rule);
       setSaid([`Rule ${added.id} is added.`, ...(added.warnings ?? [])].join(" "));
       asked.again();
@@ -60,6 +61,7 @@ export function Faults() {
             columns={[
               { name: "id", cell: (each) => each.id, isNumber: true },
               { name: "name", cell: (each) => shown(each.name || "-") },
+              { name: "added by", cell: (each) => shown(each.added_by || "-") },
               { name: "match", cell: (each) => fields(each.match) || "all requests" },
               { name: "action", cell: (each) => fields(each.action) },
               { name: "matched", cell: (each) => count(each.matched), isNumber: true },

@@ -1,12 +1,12 @@
 // Dark or light: the reader's system decides until the reader does.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 type Theme = "auto" | "dark" | "light";
 const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
 
 export function ThemeButton() {
   const [theme, setTheme] = useState<Theme>(kept);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.documentElement.dataset.theme = theme;
     try {
       localStorage.setItem("ottla-theme", theme);

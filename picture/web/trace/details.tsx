@@ -4,17 +4,20 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { Fields, shown } from "../shared/fields";
 import { type Event, type Model, type Pieces, timeOf } from "../shared/model";
+import { Contents } from "./contents";
 import { WORDS } from "./marks";
 
 interface Given {
   model: Model;
   pieces: Pieces;
   row: number;
+  isBelow: boolean; // the time line, and not beside it
   onChoose(row: number): void;
+  onMove(): void;
   onClose(): void;
 }
 
-export function Details({ model, pieces, row, onChoose, onClose }: Given) {
+export function Details({ model, pieces, row, isBelow, onChoose, onMove, onClose }: Given) {
   const { rows } = model;
   const events = useEvents(pieces, rows.request[row] >= 0 && rows.mark[row] === "a"
     ? [rows.request[row], row] : rows.answer[row] >= 0 ? [row, rows.answer[row]] : [row]);
@@ -32,8 +35,12 @@ export function Details({ model, pieces, row, onChoose, onClose }: Given) {
         <span class="dim">{timeOf(model.start_ms + rows.at[row])} · {WORDS[rows.mark[row]]}</span>
         <span class="space" />
         <a href={`#seq=${rows.seq[row]}`}>link</a>
+        <button type="button" class="move" onClick={onMove} aria-label={`Show the event ${isBelow ? "beside" : "below"} the time line`}>
+          {isBelow ? "beside" : "below"}
+        </button>
         <button type="button" onClick={onClose} aria-label="Close the event">✕</button>
       </div>
+      <div class="sections">
       <p class={rows.error[row] ? "said error" : "said"}>{shown(rows.text[row])}</p>
       {rows.transaction[row] > 0 && <OfTransaction model={model} row={row} onChoose={onChoose} />}
       <Section title="Belongs to" isShown={rows.request[row] >= 0}>{go(rows.request[row])}</Section>
@@ -52,16 +59,18 @@ export function Details({ model, pieces, row, onChoose, onClose }: Given) {
           </div>
         ))}
       </Section>
+      <Contents batches={[...listOf(request?.request, "batches"), ...listOf(answer?.response, "batches")]} />
       {request && <Section title="Request" isShown><Fields value={request.request ?? {}} /><Fields value={rest(request, "request")} /></Section>}
       {answer && <Section title="Answer" isShown><Fields value={answer.response ?? {}} /><Fields value={rest(answer, "response")} /></Section>}
       {others.map((each) => (
         <Section key={each.seq} title={each.kind} isShown><Fields value={each} /></Section>
       ))}
+      </div>
     </aside>
   );
 }
 
-function OfTransaction({ model, row, onChoose }: Omit<Given, "pieces" | "onClose">) {
+function OfTransaction({ model, row, onChoose }: Pick<Given, "model" | "row" | "onChoose">) {
   const number = model.rows.transaction[row];
   const [id, first, last, outcome, isOlder] = model.transactions[number - 1];
   const ends = { commit: "commits", abort: "aborts", open: "is still open at the end" }[outcome];
@@ -87,6 +96,12 @@ function Go({ model, row, onChoose }: { model: Model; row: number; onChoose(row:
       <b>#{rows.seq[row]}</b> {shown(rows.text[row].slice(0, 160))}
     </button>
   );
+}
+
+/** A list of structs in a message; what was cut of it is a text and no struct. */
+function listOf(message: unknown, name: string): Record<string, unknown>[] {
+  const found = (message as Record<string, unknown> | null | undefined)?.[name];
+  return Array.isArray(found) ? found.filter((each) => each !== null && typeof each === "object") : [];
 }
 
 function rest(event: Event, without: string): Record<string, unknown> {

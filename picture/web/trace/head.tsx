@@ -27,11 +27,12 @@ function Failure({ text }: { text: string }) {
   const lines = text.split("\n");
   const said = lines.filter((line) => /^E( |$)/.test(line)).map((line) => line.slice(1)).filter((line) => line.trim());
   const depth = Math.min(...said.map((line) => line.search(/\S/)));
+  const title = said.length > 0 ? "Why the test failed" : "What is wrong";
   const short = said.length > 0 ? said.map((line) => line.slice(depth)).join("\n").trim() : text;
   return (
-    <section class="failure" aria-label="Why the test failed">
-      <h2>Why the test failed</h2>
-      <pre tabIndex={0} aria-label="The failed assertion">{shown(short)}</pre>
+    <section class="failure" aria-label={title}>
+      <h2>{title}</h2>
+      <pre tabIndex={0} aria-label={said.length > 0 ? "The failed assertion" : "What was said"}>{shown(short)}</pre>
       {short !== text && said.length < lines.length && (
         <details>
           <summary>the whole report</summary>

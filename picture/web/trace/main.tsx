@@ -9,6 +9,7 @@ import { type LaneKind, type Model, Pieces, readModel, rowOf } from "../shared/m
 import { ThemeButton } from "../shared/theme";
 import { Choices } from "./choices";
 import { columnsOf, firstOpen, KINDS } from "./columns";
+import { useDock } from "./dock";
 import { Details } from "./details";
 import { Head } from "./head";
 import { Help } from "./help";
@@ -51,6 +52,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
     [model, clients, apis, onlyTrouble, matches, quiet],
   );
   const columns = useMemo(() => columnsOf(lanes, { open, hidden }), [lanes, open, hidden]);
+  const [isBelow, moveEvent] = useDock(columns.width);
   const names = useMemo(() => ({
     clients: [...new Set(rows.client)].filter(Boolean).sort(), apis: [...new Set(rows.api)].filter(Boolean).sort(),
   }), [model]);
@@ -156,10 +158,10 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
           onToggle={(key) => setHidden(toggled(hidden, Number(key)))} onAll={(all) => setHidden(new Set(all ? [] : lanes.keys()))}
         />
       </div>
-      <main>
+      <main class={isBelow ? "below" : ""}>
         {items.count === 0 && <p class="empty">No event is shown. Change the filters above.</p>}
         <TimeLine {...{ model, items, columns, chosen, begin, showsArcs }} found={foundSet} onChoose={choose} />
-        {chosen >= 0 && <Details {...{ model, pieces }} row={chosen} onChoose={choose} onClose={() => choose(-1)} />}
+        {chosen >= 0 && <Details {...{ model, pieces, isBelow }} row={chosen} onChoose={choose} onMove={moveEvent} onClose={() => choose(-1)} />}
       </main>
       {showsHelp && <Help onClose={() => setShowsHelp(false)} />}
     </div>

@@ -3,7 +3,7 @@
 export const WORDS: Record<string, string> = {
   x: "request and answer", q: "request, its answer comes later", a: "answer", f: "fault",
   s: "new state", c: "commit marker", b: "abort marker", r: "records appended",
-  n: "connection", o: "other event", e: "error",
+  n: "connection", o: "other event", e: "error", u: "rule of faults added or removed",
 };
 
 export function Mark({ mark, x, y }: { mark: string; x: number; y: number }) {
@@ -29,6 +29,8 @@ export function Mark({ mark, x, y }: { mark: string; x: number; y: number }) {
       return <path class="mark good" d={`M${x - 5} ${y}l3.5 4l6.5 -8`} />;
     case "b":
       return <path class="mark error" d={`M${x - 5} ${y - 5}h10v10h-10zM${x - 5} ${y + 5}l10 -10`} />;
+    case "u":
+      return <path class="mark rule" d={`M${x} ${y - 6}l6 6l-6 6l-6 -6z`} />;
     case "r":
       return <path class="mark" d={`M${x - 5} ${y}h10`} />;
     default:
