@@ -50,6 +50,10 @@ def _diff(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The report; else it is printed.")
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write the page of what the Ottla saw."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
     values: Annotated[
         bool, typer.Option("--values", help="Keep the content of records in the report.")
@@ -71,7 +75,10 @@ def _diff(
         raise CannotRun("diff: expected one of --as and --ottla: a running Ottla is what it is")
     if release:
         _check_release(release)
+    if html is not None and ottla:
+        raise CannotRun("diff: expected one of --html and --ottla: only a started Ottla is traced")
     check_writable("diff --out", out)
+    check_writable("diff --html", html)
     from ..trials.diff.mirror import side_named
     from ..trials.diff.mirror_run import MirrorPlan, run
     from ..trials.process_groups import ending_with_command
@@ -89,6 +96,7 @@ def _diff(
         timeout,
         values,
         release or None,
+        html,
     )
     with ending_with_command():
         found = _sent_again(plan, replay, trace) if replay or trace else run(plan)
@@ -120,7 +128,7 @@ def _write(found: Compared, out: Path | None, *, as_json: bool) -> None:
     import json
 
     from ..console.tables import print_line, print_lines
-    from ..trials.diff.report import as_markdown, as_value, title
+    from ..trials.diff.report import as_markdown, as_value, differences, title
 
     journal, facts = found
     text = json.dumps(as_value(journal, facts)) + "\n" if as_json else as_markdown(journal, facts)
@@ -132,8 +140,5 @@ def _write(found: Compared, out: Path | None, *, as_json: bool) -> None:
     except OSError as failed:
         raise CannotRun(f"diff --out {out}: {failed.strerror or failed}") from None
     print_line(title(journal))
-    for each in journal.unique():
-        field = each.fields[0]
-        ours, theirs = journal.names
-        values = f"{ours} {field.ottla}, {theirs} {field.kafka}"
-        print_line(f"  {each.exchange.request.text} {field.path}: {values}")
+    for each in differences(journal):
+        print_line(f"  {each}")

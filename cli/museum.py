@@ -55,6 +55,9 @@ def _run(
     traces: Annotated[
         Path | None, typer.Option("--traces", metavar="DIR", help="Keep the traces.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="DIR", help="Write the page of each trace.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Replay bugs with an affected and a fixed version of the client.
@@ -66,7 +69,7 @@ def _run(
     chosen = _chosen(names)
     is_expected = True
     for exhibit in chosen:
-        replays = _replays(exhibit, client_version, timeout, traces)
+        replays = _replays(exhibit, client_version, timeout, traces, html)
         found = [each.verdict.shows for each in replays]
         wanted = [Shows.BUG] if client_version else [Shows.BUG, Shows.NO_BUG]
         is_expected = is_expected and found == wanted
@@ -97,7 +100,9 @@ def _chosen(names: Sequence[str]) -> list[Exhibit]:
     return [each for each in EXHIBITS if any(fnmatchcase(each.name, name) for name in names)]
 
 
-def _replays(exhibit: Exhibit, version: str, timeout_s: float, traces: Path | None) -> list[Replay]:
+def _replays(
+    exhibit: Exhibit, version: str, timeout_s: float, traces: Path | None, pages: Path | None
+) -> list[Replay]:
     from ..client.cluster_client import ErrorAnswer, NoAnswer
     from ..testing.broker import BrokerFailed
     from ..trials.museum.install import NotInstalled
@@ -107,7 +112,10 @@ def _replays(exhibit: Exhibit, version: str, timeout_s: float, traces: Path | No
     versions = [version] if version else [exhibit.affected, exhibit.fixed]
     try:
         with ending_with_command():
-            return [replay(exhibit, each, timeout_s=timeout_s, traces=traces) for each in versions]
+            return [
+                replay(exhibit, each, timeout_s=timeout_s, traces=traces, pages=pages)
+                for each in versions
+            ]
     except (NotInstalled, NoProgram, BrokerFailed, NoAnswer, ErrorAnswer, OSError) as failed:
         raise CannotRun(f"museum run {exhibit.name}: {failed}") from None
 
@@ -119,6 +127,8 @@ def _as_text(exhibit: Exhibit, replays: Sequence[Replay]) -> None:
         print_line(f"  {exhibit.client} {each.version}: {shown.shows.value}: {shown.text}")
         for text in each.lines:
             print_line(f"    {text.strip()}")
+        if each.page is not None:
+            print_line(f"    open {each.page}")
 
 
 def _as_json(exhibit: Exhibit, replays: Sequence[Replay]) -> None:
@@ -133,6 +143,7 @@ def _as_json(exhibit: Exhibit, replays: Sequence[Replay]) -> None:
                     "events": list(each.verdict.events),
                     "lines": [text.strip() for text in each.lines],
                     "took_s": round(each.took_s, 1),
+                    **({} if each.page is None else {"page": str(each.page)}),
                 }
                 for each in replays
             ],

@@ -239,7 +239,7 @@ class Ottla(BrokerData):
         from .stories import StoryFiles
 
         self.stories = self.stories or StoryFiles(self._directory())
-        self.stories.begin()
+        self.stories.begin(self._directory())  # a new one after `close`
         with suppress(Exception):  # a test without its story is better than none
             self.trace.start(ring=_RING)
 

@@ -49,10 +49,16 @@ class StoryFiles:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._starts = 0
-        self._kept: dict[int, list[bytes]] | None = None
+        self._kept: dict[int, list[bytes]] = {}
 
-    def begin(self) -> Path:
-        """The file for the next start."""
+    def begin(self, directory: Path | None = None) -> Path:
+        """The file for the next start.
+
+        Args:
+            directory: of the broker's log from now on; None: it is the same. What `keep` has kept
+                of another one stays.
+        """
+        self._directory = directory or self._directory
         self._starts += 1
         return self.file
 
@@ -66,11 +72,13 @@ class StoryFiles:
 
     def keep(self) -> None:
         """Keep the newest part in memory: the directory is removed with the broker."""
-        self._kept = {start: [*self._read(start)] for start in range(1, self._starts + 1)}
+        for start in range(1, self._starts + 1):
+            if start not in self._kept:
+                self._kept[start] = [*self._read(start)]
 
     def mark(self) -> Mark:
         """The place behind the last event."""
-        if self._kept is None:
+        if self._starts not in self._kept:
             file = self._file(self._starts)
             # A file that has just been turned over is empty.
             last = _last_line(file) or _last_line(_before(file))
@@ -88,8 +96,7 @@ class StoryFiles:
         return found
 
     def _lines(self, start: int) -> Iterator[Line]:
-        found = self._read(start) if self._kept is None else self._kept.get(start, ())
-        for line in found:
+        for line in self._kept.get(start) or self._read(start):
             with suppress(ValueError):  # cut: the broker was killed
                 yield json.loads(line)
 
@@ -158,22 +165,28 @@ class Story(NamedTuple):
     broker: str
     lines: list[Line]
 
-    def sections(self) -> Iterator[tuple[str, str]]:
-        """Titles and texts: the last requests, transactions in lanes, and what stands out."""
+    def sections(self, failure: str | None = None) -> Iterator[tuple[str, str]]:
+        """Titles and texts: the last requests, lanes, and what stands out.
+
+        Args:
+            failure: the text of the failure, whose names come first.
+        """
         from ..picture.findings.find import findings_in
         from ..protocol.shown_text import shown
         from ..trace.events import events_of
+        from ..trace.lane_rows import GROUP, TRANSACTION
         from ..trace.lanes import lanes
         from ..trace.view import lines_of
 
         events = list(events_of(self.lines))
         requests = [text for text, _ in lines_of(events)][-_LINES_SHOWN:]
         yield f"Ottla's last requests ({self.broker})", "\n".join(map(shown, requests))
-        rows = list(lanes(events, _WIDTH))
-        if len(rows) > 1:
-            last = rows if len(rows) <= _LANES_SHOWN else [rows[0], *rows[1 - _LANES_SHOWN :]]
-            yield f"Ottla's transactions ({self.broker})", "\n".join(map(shown, last))
-        findings = findings_in(events)
+        for title, kind in (("transactions", TRANSACTION), ("groups", GROUP)):
+            rows = list(lanes(events, _WIDTH, kinds=[kind]))
+            if len(rows) > 1:
+                last = rows if len(rows) <= _LANES_SHOWN else [rows[0], *rows[1 - _LANES_SHOWN :]]
+                yield f"Ottla's {title} ({self.broker})", "\n".join(map(shown, last))
+        findings = findings_in(events, told_by=failure)
         if findings:
             told = (f"{each.seq:>6} {shown(each.text)}" for each in findings)
             yield f"What stands out ({self.broker})", "\n".join(told)
@@ -201,6 +214,21 @@ def stories_since(brokers: Iterable[T], marks: Mapping[T, Mark]) -> list[Story]:
             if any(each["kind"] not in _OF_CONNECTIONS for each in lines):
                 found.append(Story(broker.bootstrap_servers, lines))
     return found
+
+
+def write_story_page(
+    broker: Teller, mark: Mark, path: Path, *, title: str, failure: str | None = None
+) -> None:
+    """Write the page of what a broker saw since a mark; nothing if it tells no story.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    if broker.stories is not None:
+        from ..picture.page import write_page
+        from ..trace.events import events_of
+
+        write_page(events_of(broker.stories.since(mark)), path, title=title, failure=failure)
 
 
 def file_name(test: str) -> str:
@@ -237,7 +265,7 @@ def write_stories(
     for number, story in enumerate(stories):
         name = file_name(test) + (f"-{number + 1}" if number else "")
         try:
-            sections += story.sections()
+            sections += story.sections(failure)
             page, trace = story.write(folder, name, title=test, failure=failure)
         except Exception as failed:  # the error of the test is what matters
             told.append(f"the story cannot be written: {failed}")

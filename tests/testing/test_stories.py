@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ottla.client import Client
+from ottla.client.admin.groups import commit_offsets
 from ottla.testing import Ottla, story_mode
 from ottla.testing.stories import (
     Mark,
@@ -240,6 +242,41 @@ def test_behind_a_file_that_was_just_turned_over_the_mark_is_that_of_the_one_bef
     file.with_name(f"{file.name}.before").write_text('{"seq": 7, "kind": "x"}\n')
     assert files.mark() == Mark(1, 7)
     assert files.since(files.mark()) == []
+
+
+def test_a_broker_that_is_closed_and_started_again_has_one_story() -> None:
+    made = Ottla()
+    made.tells_stories = True
+    made.start()
+    marks = marks_of([made])
+    try:
+        made.produce("first", ["a"])
+        made.close()
+        made.start()
+        made.produce("second", ["b"])
+        (story,) = stories_since([made], marks)
+    finally:
+        made.close()
+    texts = [json.dumps(line) for line in story.lines]
+    named = [
+        next(number for number, text in enumerate(texts) if f'"{topic}"' in text)
+        for topic in ("first", "second")
+    ]
+    assert named == sorted(named)
+    assert [each["seq"] for each in story.lines] == sorted({each["seq"] for each in story.lines})
+
+
+def test_the_report_has_the_lanes_of_groups() -> None:
+    made = Ottla()
+    made.tells_stories = True
+    with made as broker:
+        marks = marks_of([broker])
+        broker.produce("orders", ["a"])
+        with Client.to(broker.bootstrap_servers) as client:
+            commit_offsets(client, "g", {("orders", 0): 1})
+        (story,) = stories_since([broker], marks)
+    titles = [title.partition(" (")[0] for title, _ in story.sections()]
+    assert titles == ["Ottla's last requests", "Ottla's groups"]
 
 
 def test_brokers_of_earlier_tests_are_let_go_of(pytester: pytest.Pytester) -> None:

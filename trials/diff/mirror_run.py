@@ -8,12 +8,15 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from ... import __version__
 from ...console.options import CannotRun
 from ...protocol.addresses import read_address
 from ...testing.broker import BrokerFailed, Ottla
+from ...trace.reader import read_file
 from ..program import NoProgram, Program, describe_exit
 from .before import Side, known_before, look_at, names_of, notes_on, settings_for_ottla
 from .exchanges import Exchanger
@@ -22,7 +25,7 @@ from .ids import Ids
 from .journal import Journal
 from .masking import command_text
 from .mirror import Mirror
-from .report import Facts
+from .report import Facts, differences, title
 from .sides import NAMES, Address
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -40,6 +43,7 @@ class MirrorPlan(NamedTuple):
         timeout_s: for the program.
         values: whether a report may have the content of records.
         release: the release that the started Ottla answers as; None: its newest.
+        html: gets the page of what the started Ottla saw; None: there is none.
     """
 
     kafka: Address
@@ -50,6 +54,7 @@ class MirrorPlan(NamedTuple):
     timeout_s: float
     values: bool
     release: str | None = None
+    html: Path | None = None
 
 
 class Compared(NamedTuple):
@@ -72,12 +77,37 @@ def both_sides(plan: MirrorPlan, journal: Journal) -> Iterator[tuple[Side, Side]
     if refused:
         journal.note(f"Ottla does not accept Kafka's values of {', '.join(sorted(refused))}.")
     try:
-        with Ottla(settings=settings, as_kafka=plan.release) as broker:
+        with (
+            Ottla(settings=settings, as_kafka=plan.release) as broker,
+            _pictured(plan, journal, broker),
+        ):
             ours = look_at(read_address(broker.bootstrap), name="Ottla")
             journal.names = names_of((ours, kafka))
             yield ours, kafka
     except BrokerFailed as failed:
         raise CannotRun(f"diff: Ottla with the settings of Kafka: {failed}") from None
+
+
+@contextmanager
+def _pictured(plan: MirrorPlan, journal: Journal, broker: Ottla) -> Iterator[None]:
+    """Write the page of what Ottla saw in the body, if one is wanted. Raises CannotRun."""
+    if plan.html is None:
+        yield
+        return
+    from ...picture.page import write_page
+
+    with TemporaryDirectory(prefix="ottla-diff-") as folder:
+        trace = Path(folder) / "trace.jsonl"
+        broker.trace.start(ring=1, file=trace, with_previews=plan.values)
+        yield
+        broker.trace.stop()
+        failure = "\n".join(differences(journal)) or None
+        try:
+            write_page(
+                read_file(trace), plan.html, title=f"ottla diff: {title(journal)}", failure=failure
+            )
+        except OSError as failed:
+            raise CannotRun(f"diff --html {plan.html}: {failed.strerror or failed}") from None
 
 
 def run(plan: MirrorPlan) -> Compared:

@@ -37,6 +37,15 @@ class Facts(NamedTuple):
     answering: str
 
 
+def differences(journal: Journal) -> Iterator[str]:
+    """A line for each difference: the request, the field, and what both sides have in it."""
+    ours, theirs = journal.names
+    for each in journal.unique():
+        field = each.fields[0]
+        values = f"{ours} {field.ottla}, {theirs} {field.kafka}"
+        yield f"{each.exchange.request.text} {field.path}: {values}"
+
+
 def as_value(
     journal: Journal, facts: Facts, most_of_frames: int = _MOST_ALL_FRAMES
 ) -> dict[str, Any]:

@@ -27,18 +27,30 @@ class Replay(NamedTuple):
         version: of the client.
         verdict: of the check.
         lines: of the trace that show it, as `ottla trace show` prints them.
+        page: of the trace; None if it was not wanted.
     """
 
     version: str
     verdict: Verdict
     lines: tuple[str, ...]
     took_s: float
+    page: Path | None = None
 
 
 def replay(
-    exhibit: Exhibit, version: str, *, timeout_s: float = 60.0, traces: Path | None = None
-) -> Replay:
-    """Run an exhibit. Raises NotInstalled, NoProgram, BrokerFailed."""
+    exhibit: Exhibit, version: str, *, timeout_s: float = 60.0, traces: Path | None = None,
+    pages: Path | None = None,
+) -> Replay:  # fmt: skip
+    """Run an exhibit.
+
+    Args:
+        timeout_s: of the program.
+        traces, pages: folders that get the trace, and the page of it; None: not wanted.
+
+    Raises:
+        NotInstalled, NoProgram, BrokerFailed: it cannot run.
+        OSError: the trace or the page cannot be written.
+    """
     command, environment = launch(exhibit.client, version, exhibit.program)
     began_s = time.monotonic()
     with (
@@ -63,7 +75,22 @@ def replay(
         seen = _seen(trial, status)
     verdict = exhibit.check(seen) or neither(seen)
     shown = _lines(seen.events, verdict)
-    return Replay(version, verdict, shown, time.monotonic() - began_s)
+    took_s = time.monotonic() - began_s
+    page = None if pages is None else _write_page(pages, exhibit, version, seen, verdict)
+    return Replay(version, verdict, shown, took_s, page)
+
+
+def _write_page(folder: Path, exhibit: Exhibit, version: str, seen: Seen, verdict: Verdict) -> Path:
+    """Write the page of a replay; return its path. Raises OSError."""
+    from ...picture.page import write_page
+
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / f"{exhibit.name}-{version}.html"
+    numbers = ", ".join(f"#{each}" for each in verdict.events)
+    told = f"{verdict.shows.value}: {verdict.text}" + (f" ({numbers})" if numbers else "")
+    title = f"{exhibit.client} {version}: {exhibit.title}"
+    write_page(seen.events, page, title=title, failure=told)
+    return page
 
 
 def _during(exhibit: Exhibit, trial: ReplayTrial) -> None:

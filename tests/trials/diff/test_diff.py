@@ -53,14 +53,17 @@ def test_equal_brokers_have_no_difference(
 
 
 def test_an_ottla_of_a_release_is_compared_with_a_broker_of_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
     with Ottla(as_kafka="3.9") as other:
         words = ["diff", "--with", other.bootstrap, "--json", "--out", str(tmp_path / "r.json")]
+        words += ["--html", str(page)]
         steps = program("of-release", "admin", "produce", "transactions")
         status = run([*words, "--as", "3.9.2", *steps])
     found = json.loads((tmp_path / "r.json").read_text())
     assert status == 0, found["differences"]
     assert not [note for note in found["notes"] if "serves" in note["text"]]
     assert "as Kafka 3.9.2" in found["facts"]["Ottla"]
+    assert "<title>ottla diff: " in page.read_text()  # of what the started Ottla saw
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,7 @@ def test_an_ottla_of_a_release_is_compared_with_a_broker_of_it(tmp_path: Path) -
     [
         (["--as", "9.9"], "diff --as 9.9: there is no release 9.9; the releases are 2.8"),
         (["--as", "3.9", "--ottla", "127.0.0.1:1"], "expected one of --as and --ottla"),
+        (["--html", "p.html", "--ottla", "127.0.0.1:1"], "expected one of --html and --ottla"),
     ],
 )
 def test_a_release_that_cannot_be_had_says_why(

@@ -69,8 +69,9 @@ def test_a_bug_that_shows_with_one_version_alone_is_status_0(
 ) -> None:
     made_client("0.12.0")
     made_client("0.13.0")
-    traces = tmp_path / "traces"
-    assert main(["museum", "run", NAME, "--json", "--traces", str(traces)]) == 0
+    traces, pages = tmp_path / "traces", tmp_path / "pages"
+    kept = ["--traces", str(traces), "--html", str(pages)]
+    assert main(["museum", "run", NAME, "--json", *kept]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["shows"] for each in found["replays"]] == ["bug", "no_bug"]
     (line,) = found["replays"][0]["lines"]
@@ -80,6 +81,9 @@ def test_a_bug_that_shows_with_one_version_alone_is_status_0(
         f"{NAME}-0.12.0.jsonl",
         f"{NAME}-0.13.0.jsonl",
     }
+    files = [Path(each["page"]) for each in found["replays"]]
+    assert files == [pages / f"{NAME}-0.12.0.html", pages / f"{NAME}-0.13.0.html"]
+    assert all("data-kind" in each.read_text() for each in files)
 
 
 def test_one_version_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
