@@ -3,7 +3,10 @@
 # confluentinc/cp-kafka and confluentinc/confluent-local; see docs/how-to/containers.md.
 # The advertised listener is localhost:9092, for clients on the host; docker-compose.yml also serves
 # other containers. Settings are variables, as in those images (KAFKA_NUM_PARTITIONS=3).
-FROM python:3.12-slim AS build
+# A release names the digest of the base image, too: BASE_DIGEST=sha256:...
+ARG BASE=python:3.12-slim
+ARG BASE_DIGEST=
+FROM ${BASE}${BASE_DIGEST:+@}${BASE_DIGEST} AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends binutils busybox-static ca-certificates tzdata \
     && rm -rf /var/lib/apt/lists/*
@@ -12,6 +15,8 @@ COPY . .
 RUN python3 docker/make_root.py /image
 
 FROM scratch
+ARG BASE
+ARG BASE_DIGEST
 ARG VERSION=0.1.0
 ARG REVISION=
 LABEL org.opencontainers.image.title="Ottla" \
@@ -20,7 +25,8 @@ LABEL org.opencontainers.image.title="Ottla" \
       org.opencontainers.image.documentation="/usr/share/doc/ottla" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
-      org.opencontainers.image.base.name="docker.io/library/python:3.12-slim"
+      org.opencontainers.image.base.name="docker.io/library/$BASE" \
+      org.opencontainers.image.base.digest="$BASE_DIGEST"
 COPY --from=build /image /
 ENV PATH=/usr/bin:/usr/sbin:/opt/kafka/bin:/usr/local/bin PYTHONUNBUFFERED=1 LANG=C.UTF-8
 USER 1000

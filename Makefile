@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-calls bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-calls bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check release-published locks zipapp test-deployment
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -70,6 +70,10 @@ test-image: .venv/.installed ## campaign: build the container image, test it in 
 
 test-testcontainers: .venv/.installed ## campaign: start the image by the testcontainers modules of Java, Python, Node and Go
 	@$(PY) -m tests.testcontainers $(ARGS)
+
+# After `make test-image`. Needs podman.
+test-deployment: .venv/.installed-release ## campaign: what a scanner and Kubernetes see of the image
+	@$(PY) -m tests.image.deployed $(ARGS)
 
 crash-campaign: .venv/.installed ## campaign: stop the storage at every file operation, flip every bit (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \
@@ -252,6 +256,16 @@ wheel: ## run: dist/ottla-VERSION-py3-none-any.whl; needs Python with pip alone
 # Needs git and openssl; a minute. It tries the last commit, not what is changed since.
 release-check: .venv/.installed-release ## test: build wheel and sdist, try, list, sum and sign them (ARGS="--keep DIR")
 	@$(PY) -m tools.release check $(ARGS)
+
+release-published: .venv/.installed-release ## test: try the release that PyPI has (ARGS=0.1.0)
+	@$(PY) -m tools.release published $(ARGS)
+
+locks: .venv/.installed-release ## run: docker/requirements.txt, the hashes of the image's wheels at constraints.txt
+	@$(PY) -m tools.release locks
+
+# For the system and the Python that build it: the wheels of its dependencies have native code.
+zipapp: .venv/.installed-release ## run: dist/ottla.pyz, one file that runs as a command
+	@$(PY) -m tools.release zipapp $(ARGS)
 
 .venv/.installed-release: .venv/.installed
 	@$(PY) -m pip install -q -c constraints.txt -e '.[release]'

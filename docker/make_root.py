@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 SOURCE = Path(__file__).parent.parent
 SCRIPTS = SOURCE / "docker"
@@ -47,7 +48,8 @@ WRITABLE = (
 # Programs of Kafka's images that are not here.
 NOT_HERE = (
     *("connect-distributed", "connect-mirror-maker", "connect-standalone", "kafka-mirror-maker"),
-    *("kafka-rest-start", "ksql-server-start", "schema-registry-start", "trogdor"),
+    *("kafka-jmx", "kafka-metadata-shell", "kafka-replica-verification", "kafka-rest-start"),
+    *("kafka-verifiable-share-consumer", "ksql-server-start", "schema-registry-start", "trogdor"),
     "zookeeper-shell",
 )
 # Scripts of Bitnami's image: compose files name them as command or entrypoint.
@@ -62,12 +64,19 @@ FILES = {
     "etc/passwd": "root:x:0:0::/root:/bin/bash\nappuser:x:1000:1000::/var/lib/kafka:/bin/bash\n",
     "etc/group": "root:x:0:\nappuser:x:1000:\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-    "etc/os-release": 'ID=ottla\nPRETTY_NAME="Ottla"\n',
 }
+# Scanners find the advisories of the packages by these; a shell shows the name.
+OF_THE_SYSTEM = ("ID", "NAME", "VERSION", "VERSION_ID", "VERSION_CODENAME", "HOME_URL")
 
 
 def main() -> None:
-    from package_records import write_records  # beside this file: found when this is run
+    # Beside this file: found when this is run.
+    from package_records import (
+        mend_wheel_records,
+        owner_of,
+        write_python_record,
+        write_records,
+    )
 
     root = Path(sys.argv[1])
     _make_directories(root)
@@ -87,8 +96,11 @@ def main() -> None:
     links = [Path(os.path.realpath(library)) for library in libraries]
     copied = [bash, python, standard / "os.py", Path("/bin/busybox"), *libraries, *links, *others]
     _write_notice(root, write_records(root, copied))
+    if owner_of(python) is None:
+        write_python_record(root)
     compile_all = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode"]
     subprocess.run([*compile_all, "unchecked-hash", "-s", root, root], check=False)
+    mend_wheel_records(root / sysconfig.get_path("purelib").lstrip("/"))
     for each in WRITABLE:
         for path in (root / each, *(root / each).rglob("*")):
             if not path.is_symlink():
@@ -106,6 +118,9 @@ def _make_directories(root: Path) -> None:
         (root / each).mkdir(parents=True, exist_ok=True)
     for name, text in FILES.items():
         (root / name).write_text(text)
+    system = Path("/etc/os-release").read_text().splitlines()
+    kept = [line for line in system if line.partition("=")[0] in OF_THE_SYSTEM]
+    (root / "etc/os-release").write_text("\n".join(['PRETTY_NAME="Ottla"', *kept, ""]))
 
 
 def _copy(path: Path, root: Path) -> Path:
@@ -131,12 +146,17 @@ def _copy_python(root: Path) -> Path:
 
 
 def _install_ottla(root: Path) -> None:
+    """Install wheels whose hashes are known, and Ottla, which is built here."""
     packages = root / sysconfig.get_path("purelib").lstrip("/")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-cache-dir", "--no-compile"]
-    constraints = SOURCE / "constraints.txt"
-    subprocess.run(
-        [*pip, "--target", packages, "-c", constraints, f"{SOURCE}[oauth,tls]"], check=True
-    )
+    known = [*pip, "--require-hashes", "--only-binary", ":all:"]
+    wheels, build = SCRIPTS / "requirements.txt", SCRIPTS / "build-requirements.txt"
+    subprocess.run([*known, "--target", packages, "-r", wheels], check=True)
+    here = ["--no-index", "--no-deps", "--no-build-isolation"]
+    with TemporaryDirectory() as tools:
+        subprocess.run([*known, "--target", tools, "-r", build], check=True)
+        environment = {**os.environ, "PYTHONPATH": tools}
+        subprocess.run([*pip, *here, "--target", packages, SOURCE], check=True, env=environment)
     for name in ("tests", "test", "bin"):
         for found in [*packages.glob(f"*/{name}"), *packages.glob(name)]:
             shutil.rmtree(found)

@@ -1,12 +1,19 @@
-"""Records of the packages of Debian whose files are in the image, where scanners look for them.
+"""Records of the packages whose files are in the image, where scanners look for them.
 
-A file in var/lib/dpkg/status.d for each package, as in distroless images, with the checksums of
-its files here; its copyright in usr/share/doc; the licences of these in usr/share/common-licenses.
+A package of Debian has a file in var/lib/dpkg/status.d, as in distroless images, with checksums of
+its files here; its copyright is in usr/share/doc, the licence in usr/share/common-licenses.
+Wheels have their own records, which are mended to list what is left of them. Python is in a list of
+components (CycloneDX), as it comes from its sources.
 """
 
 from __future__ import annotations
 
+import base64
+import csv
 import hashlib
+import io
+import json
+import platform
 import re
 import shutil
 import subprocess
@@ -14,6 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 STATUS = "var/lib/dpkg/status.d"
+COMPONENTS = "usr/share/sbom/python.cdx.json"
 _STATUS_FILE = Path("/var/lib/dpkg/status")
 
 
@@ -27,7 +35,7 @@ def write_records(root: Path, copied: Iterable[Path]) -> list[str]:
     Returns:
         Lines for people: package, version, source.
     """
-    owners = {path: owner for path in copied if (owner := _owner(path)) is not None}
+    owners = {path: owner for path in copied if (owner := owner_of(path)) is not None}
     status = root / STATUS
     status.mkdir(parents=True)
     stanzas = _stanzas()
@@ -44,7 +52,7 @@ def write_records(root: Path, copied: Iterable[Path]) -> list[str]:
     return lines
 
 
-def _owner(path: Path) -> str | None:
+def owner_of(path: Path) -> str | None:
     """The package of a file; None if it belongs to none. Packages name files under / or /usr."""
     text = str(path)
     other = text.removeprefix("/usr") if text.startswith("/usr/") else f"/usr{text}"
@@ -91,3 +99,55 @@ def _copy_copyright(root: Path, package: str) -> None:
         target = root / "usr/share/doc" / package
         target.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target / "copyright")
+
+
+def mend_wheel_records(packages: Path) -> None:
+    """Write the RECORD of each wheel again: its files as they are, stripped, with their bytecode.
+
+    Rows of files that were left out go. The format is that of Python's wheels (PEP 427).
+
+    Args:
+        packages: the directory that wheels are installed in.
+    """
+    for record in sorted(packages.glob("*.dist-info/RECORD")):
+        with record.open(newline="") as file:
+            names = [row[0] for row in csv.reader(file) if row]
+        written = io.StringIO()
+        rows = csv.writer(written, lineterminator="\n")
+        for name in sorted({*names, *_bytecode(packages, names)}):
+            path = packages / name
+            if path == record or (path.suffix == ".pyc" and path.is_file()):
+                rows.writerow((name, "", ""))
+            elif path.is_file():
+                data = path.read_bytes()
+                digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
+                rows.writerow((name, f"sha256={digest.decode()}", len(data)))
+        record.write_text(written.getvalue())
+
+
+def _bytecode(packages: Path, names: Iterable[str]) -> list[str]:
+    """The compiled files of modules."""
+    found = []
+    for name in names:
+        path = packages / name
+        if path.suffix == ".py":
+            compiled = path.parent.glob(f"__pycache__/{path.stem}.*.pyc")
+            found += [str(each.relative_to(packages)) for each in compiled]
+    return found
+
+
+def write_python_record(root: Path) -> None:
+    """Write a list of components that has Python; where it is Debian's, scanners know it."""
+    version = platform.python_version()
+    python = {
+        "type": "application",
+        "name": "python",
+        "version": version,
+        "licenses": [{"license": {"id": "Python-2.0"}}],
+        "cpe": f"cpe:2.3:a:python:python:{version}:*:*:*:*:*:*:*",
+        "purl": f"pkg:generic/python@{version}",
+    }
+    content = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": [python]}
+    path = root / COMPONENTS
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(content, indent=2) + "\n")

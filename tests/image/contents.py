@@ -16,7 +16,7 @@ OWN = (
     *("etc/passwd", "etc/group", "etc/nsswitch.conf", "etc/os-release", "etc/hostname"),
     *("etc/hosts", "etc/resolv.conf", "run/.containerenv", ".dockerenv"),
     *("etc/confluent/docker/", "etc/kafka/", "opt/kafka/", "usr/share/doc/", STATUS),
-    *("usr/share/common-licenses/", "dev/", "proc/", "sys/"),
+    *("usr/share/common-licenses/", "usr/share/sbom/", "dev/", "proc/", "sys/"),
     *(f"usr/bin/{name}" for name in ("ottla", "ottla-entrypoint", "nc", "not-here", "kafka-tool")),
     *(f"usr/bin/{name}" for name in ("kafka-server-start", "kafka-server-stop")),
     "usr/bin/zookeeper-server-start",

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-IMAGE = "localhost/ottla:test"
+IMAGE = os.environ.get("OTTLA_IMAGE", "localhost/ottla:test")
 # More options of `build`, for example `--volume /etc/ssl/certs:/etc/ssl/certs:ro`.
 BUILD_OPTIONS = shlex.split(os.environ.get("OTTLA_IMAGE_BUILD", ""))
 PATIENCE_S = 60.0
