@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
+
+from ..held_ports import HeldPorts
 
 ROOT = Path(__file__).parents[2]
 ACTION = (ROOT / "action.yml").read_text()
@@ -93,7 +97,9 @@ def test_the_documented_example_gives_inputs_that_exist() -> None:
 
 def test_each_step_is_a_script_that_reads_the_inputs() -> None:
     scripts = re.findall(r'run: bash "\$\{\{ github\.action_path \}\}/(.*)"', ACTION)
-    assert [ROOT / each for each in scripts] == [START.with_name("install-ottla"), START]
+    names = ("cache-key", "install-ottla", "start-broker")
+    assert [ROOT / each for each in scripts] == [START.with_name(name) for name in names]
+    assert all(os.access(ROOT / each, os.X_OK) for each in scripts)
     texts = "".join((ROOT / each).read_text() for each in scripts)
     inputs = re.findall(r"^        (OTTLA_\w+): \$\{\{ inputs\.(\w+) \}\}$", ACTION, re.MULTILINE)
     assert {name for _, name in inputs} == {"listen", "nodes", "settings", "python", "extras"}
@@ -116,6 +122,7 @@ def test_the_action_installs_the_versions_of_the_constraints_and_its_extras(tmp_
         "PATH": os.environ["PATH"],
         "RUNNER_TEMP": str(tmp_path),
         "GITHUB_PATH": str(tmp_path / "path"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
         "OTTLA_PYTHON": str(python),
         "OTTLA_EXTRAS": "pytest,tls",
     }
@@ -124,3 +131,57 @@ def test_the_action_installs_the_versions_of_the_constraints_and_its_extras(tmp_
     asked = (tmp_path / "asked").read_text()
     assert f"--constraint {ROOT}/constraints.txt {ROOT}[pytest,tls]" in asked
     assert (tmp_path / "path").read_text() == f"{tmp_path}/ottla/bin\n"
+    python_of_the_next_steps = f"{tmp_path}/ottla/venv/bin/python"
+    assert (tmp_path / "output").read_text() == f"python={python_of_the_next_steps}\n"
+
+
+def cache_key(action: Path, extras: str) -> str:
+    """The key of the runner's cache, by the script of the action in a directory."""
+    output = action / "output"
+    output.write_text("")
+    environment = {
+        "PATH": os.environ["PATH"], "OTTLA_PYTHON": sys.executable, "OTTLA_EXTRAS": extras,
+        "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64", "GITHUB_OUTPUT": str(output),
+    }  # fmt: skip
+    script = str(action / ".github/cache-key")
+    subprocess.run(["bash", script], env=environment, check=True, timeout=60)
+    (name, _, key) = output.read_text().strip().partition("=")
+    assert name == "key"
+    return key
+
+
+def test_the_cache_is_for_these_versions_and_extras(tmp_path: Path) -> None:
+    """GitHub refuses a key with a comma, and hashFiles sees no file of an action."""
+    assert "hashFiles" not in ACTION.replace("# hashFiles", "")
+    (tmp_path / ".github").mkdir()
+    for name in (".github/cache-key", "constraints.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    keys = [cache_key(tmp_path, extras) for extras in ("", "tls,oauth", "tls,oauth", "tls")]
+    assert keys[1] == keys[2]
+    with (tmp_path / "constraints.txt").open("a") as constraints:
+        constraints.write("another==1.0\n")
+    keys.append(cache_key(tmp_path, "tls"))
+    assert len(set(keys)) == 4
+    assert [key for key in keys if "," in key] == []
+
+
+def test_gitlabs_job_without_an_image_starts_a_broker(runner: Runner) -> None:
+    """Its packages are there, and its tests are one record."""
+    job = yaml.safe_load((ROOT / "examples/gitlab-ci.yml").read_text())["with-the-command"]
+    for name, does in (("pip", "exit 0"), ("pytest", 'ottla produce orders "a broom"')):
+        (runner.directory / name).write_text(f"#!/bin/sh\n{does}\n")
+        (runner.directory / name).chmod(0o755)
+    assert set(job["variables"]) == {"OTTLA_BOOTSTRAP"}
+    held = HeldPorts(1)
+    environment = {
+        "PATH": f"{runner.directory}:{os.environ['PATH']}",
+        "OTTLA_BOOTSTRAP": f"127.0.0.1:{held.ports[0]}",
+    }
+    script = ["set -e", *job["script"], "kill $!", "wait $!"]
+    held.before_start()
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)], cwd=runner.directory, env=environment,
+        capture_output=True, text=True, timeout=90,
+    )  # fmt: skip
+    held.close()
+    assert done.returncode == 0, done.stderr + (runner.directory / "broker.log").read_text()
