@@ -20,13 +20,15 @@ def add(app: typer.Typer) -> None:
 def _version(as_json: AsJson = False) -> int:
     """Print versions of Ottla, Python and the data formats."""
     from .. import __version__
+    from ..broker.releases.release import RELEASES
     from ..protocol.batch import MAGIC
 
+    kafka = list(RELEASES)[-1]
     found = {
         "ottla": __version__,
-        "kafka": "4.1",
+        "kafka": kafka,
         "record_batch_format": MAGIC,
-        "data_directory": "Kafka 4.1's, KRaft (meta.properties version 1)",
+        "data_directory": f"Kafka {kafka}'s, KRaft (meta.properties version 1)",
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         "executable": sys.executable,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from .feature_levels import METADATA, level_text, metadata_level
 from .options import CommandParser
 from .texts import error_line, id_text, line, lines
 from .tool import Tool
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _META: Final = "meta.properties"
 _DEFAULT_DIRECTORY: Final = "/tmp/kafka-logs"
-_RELEASE: Final = "4.1-IV1"
 
 
 def options() -> CommandParser:
@@ -41,7 +41,7 @@ def options() -> CommandParser:
     formatted.add_argument(
         "--ignore-formatted", "-g", action="store_true", help="no error for formatted ones"
     )
-    formatted.add_argument("--release-version", "-r", metavar="V", help="accepted")
+    formatted.add_argument("--release-version", "-r", metavar="V", help="a release that exists")
     formatted.add_argument(
         "--add-scram", "-S", action="append", default=[], metavar="TEXT", help="a SCRAM credential"
     )
@@ -73,6 +73,11 @@ def _run(given: argparse.Namespace) -> int:
             "The kafka configuration file appears to be for a legacy cluster. Formatting is only"
             " supported for clusters in KRaft mode."
         )
+        return 1
+    try:
+        metadata_level(given.release_version)
+    except ValueError as unknown:
+        error_line(str(unknown))
         return 1
     node_id = settings.get("node.id") or settings.get("broker.id") or "1"
     from .scram_arguments import BadCredential, credential
@@ -130,7 +135,8 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
         }
         text = "#\n" + "".join(f"{name}={value}\n" for name, value in content.items())
         write_atomically(files, str(path / _META), text.encode())
-        line(f"Formatting metadata directory {path} with metadata.version {_RELEASE}.")
+        newest = level_text(METADATA, metadata_level(None))
+        line(f"Formatting metadata directory {path} with metadata.version {newest}.")
     return 0
 
 

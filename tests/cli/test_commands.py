@@ -19,6 +19,7 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.__main__ import main
+from ottla.kafka_tools.options import VERSION as KAFKA_VERSION
 
 TIMEOUT_S = 10.0
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
@@ -58,6 +59,12 @@ def test_produced_records_are_consumed_with_key_and_headers(run: Run, topic: str
         "headers": [["trace", "7"]], "fate": "plain", "producer_id": -1, "producer_epoch": -1,
     }  # fmt: skip
     assert run("consume", topic, "--values") == "1\ntwo\n"
+
+
+def test_the_version_names_the_kafka_that_is_the_specification(run: Run) -> None:
+    (found,) = rows(run("version", "--json"))
+    assert f"{found['kafka']}.0" == KAFKA_VERSION
+    assert found["kafka"] in found["data_directory"]
 
 
 def test_the_fate_of_each_record_is_shown(run: Run, topic: str) -> None:

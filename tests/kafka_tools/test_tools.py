@@ -137,8 +137,11 @@ def test_directories_are_formatted_once(tmp_path: Path, capsys: pytest.CaptureFi
     config = tmp_path / "server.properties"
     config.write_text(f"process.roles=broker,controller\nnode.id=1\nlog.dirs={tmp_path}/logs\n")
     words = ["kafka-storage", "format", "-t", cluster_id, "-c", str(config)]
+    assert main([*words, "--release-version", "9.9"]) == 1
+    assert capsys.readouterr().err.startswith("Unknown metadata.version '9.9'. Supported meta")
     assert main([*words, "--standalone"]) == 0
-    assert capsys.readouterr().out.startswith("Formatting metadata directory ")
+    expected = f"Formatting metadata directory {tmp_path}/logs with metadata.version 4.4-IV2.\n"
+    assert capsys.readouterr().out == expected
     assert main(words) == 1
     assert "is already formatted" in capsys.readouterr().err
     assert main([*words, "--ignore-formatted"]) == 0

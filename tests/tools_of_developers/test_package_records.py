@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ..image import scanned
 from ..project_files import ROOT
 
 SCRIPT = (
@@ -49,3 +50,29 @@ def test_python_is_a_component(tmp_path: Path) -> None:
     (path,) = tmp_path.rglob("*.cdx.json")
     (python,) = json.loads(path.read_text())["components"]
     assert python["purl"] == f"pkg:generic/python@{platform.python_version()}"
+
+
+def test_a_file_that_no_listed_package_has_is_found() -> None:
+    listing = {
+        "artifacts": [
+            {"name": "bash", "type": "deb", "metadata": {"files": [{"path": "/usr/bin/bash"}]}},
+            {
+                "name": "rich",
+                "type": "python",
+                "metadata": {
+                    "sitePackagesRootPath": "/usr/lib/python3/dist-packages",
+                    "files": [{"path": "rich/__init__.py"}, {"path": "../../../bin/rich"}],
+                },
+            },
+            {"name": "python", "type": "binary"},
+        ]
+    }
+    known = {
+        *("usr/bin/bash", "usr/bin/rich", "usr/lib/python3/dist-packages/rich/__init__.py"),
+        *("usr/lib/python3.12/abc.py", "usr/bin/python3.12", "opt/kafka/config/server.properties"),
+    }
+    strange = {"usr/bin/other", "usr/lib/python3/dist-packages/rich/other.py", "usr/lib/other.so"}
+    assert scanned.without_an_owner(known | strange, listing) == sorted(strange)
+    del listing["artifacts"][-1]
+    of_python = ["usr/bin/python3.12", "usr/lib/python3.12/abc.py"]
+    assert scanned.without_an_owner(known, listing) == of_python
