@@ -13,7 +13,8 @@ from typing import Final
 
 from ...protocol.batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from ...protocol.errors import Refused
-from ...protocol.records import Record, records_in, records_of
+from ...protocol.opening import pieces
+from ...protocol.records import Record, records_of
 from ...storage.segments.reads import FileRange
 
 MOST_OF_A_BATCH: Final = 3
@@ -21,7 +22,7 @@ MOST_OF_A_BATCH: Final = 3
 MOST_CHARACTERS: Final = 80
 """Of a key or a value."""
 _MOST_BYTES: Final = 8192
-"""What is read of a batch that is not compressed."""
+"""What is read of a batch, after its decompression: a record that is longer is not shown."""
 _MOST_PACKED_BYTES: Final = 65_536
 _LONGEST_CHARACTER: Final = 4
 
@@ -49,7 +50,8 @@ def _opened(records: Bytes | FileRange, position: int, header: BatchHeader) -> I
         size = min(header.size_bytes - HEADER_SIZE, _MOST_BYTES)
         yield from records_of(_part(records, position + HEADER_SIZE, size), header)
     elif header.size_bytes <= _MOST_PACKED_BYTES:
-        yield from records_in(_part(records, position, header.size_bytes), 0, header)
+        packed = _part(records, position + HEADER_SIZE, header.size_bytes - HEADER_SIZE)
+        yield from records_of(next(pieces(header.compression, packed, _MOST_BYTES), b""), header)
 
 
 def _part(records: Bytes | FileRange, position: int, size: int) -> Bytes:

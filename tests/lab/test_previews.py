@@ -50,15 +50,25 @@ def test_a_record_that_is_too_long_or_broken_ends_them() -> None:
     assert previews_of(broken, 0, read_header(broken)) == []
 
 
-def test_a_compressed_batch_is_opened_unless_it_is_large() -> None:
-    data = batch_of((None, b"packed"), (None, b"2"))
+def packed_batch_of(*records: tuple[bytes | None, bytes | None]) -> bytes:
+    data = batch_of(*records)
     payload = gzip.compress(data[HEADER_SIZE:])
     length = (HEADER_SIZE - LOG_OVERHEAD + len(payload)).to_bytes(4, "big")
-    packed = data[:8] + length + data[12:21] + b"\x00\x01" + data[23:HEADER_SIZE] + payload
+    return data[:8] + length + data[12:21] + b"\x00\x01" + data[23:HEADER_SIZE] + payload
+
+
+def test_a_compressed_batch_is_opened_unless_it_is_large() -> None:
+    packed = packed_batch_of((None, b"packed"), (None, b"2"))
     found = [{"key": None, "value": "packed"}, {"key": None, "value": "2"}]
     assert previews_of(packed, 0, read_header(packed)) == found
     large = read_header(packed)._replace(length=100_000)
     assert previews_of(packed, 0, large) == []
+
+
+def test_little_of_a_compressed_batch_is_decompressed() -> None:
+    bomb = packed_batch_of((None, b"first"), (None, bytes(10_000_000)))
+    assert len(bomb) < 20_000
+    assert previews_of(bomb, 0, read_header(bomb)) == [{"key": None, "value": "first"}]
 
 
 def previewed(topic: str, *batches: bytes, with_previews: bool = True) -> list[object]:
