@@ -127,9 +127,11 @@ def test_groups_and_clients_have_lanes_too() -> None:
         GroupTransition(seq=4, at_ms=5, group_id="g", before="Stable", after="PreparingRebalance"),
         commit,
         answer(6, 41, 5, "TxnOffsetCommit"),
-        *beat(7, "g", code=27),
-        Decision(seq=9, at_ms=50, by_timer=True, records=[removed]),
-        ConnectionClosed(seq=10, at_ms=60, connection=CONNECTION),
+        request(7, 43, "OffsetFetch", groups=[{"group_id": "g", "topics": None}]),
+        answer(8, 44, 7, "OffsetFetch", groups=[{"group_id": "g", "topics": []}]),
+        *beat(9, "g", code=27),
+        Decision(seq=11, at_ms=50, by_timer=True, records=[removed]),
+        ConnectionClosed(seq=12, at_ms=60, connection=CONNECTION),
     ]
     cells = [line[22:].split("  ") for line in lanes(events, kinds=["client", "id", "group"])]
     found = [tuple(each.strip() for each in line if each.strip()) for line in cells]
@@ -138,6 +140,7 @@ def test_groups_and_clients_have_lanes_too() -> None:
         ("connects", "|", "|"),
         ("|", "|", "= PreparingRebalance"),
         ("o", "o", "TxnOffsetCommit shop g m -> ok 2.0 ms"),
+        ("o", "|", "OffsetFetch all -> ok 2.0 ms: no offsets"),
         ("o", "|", "Heartbeat m generation 1 -> REBALANCE_IN_PROGRESS 2.0 ms"),
         ("|", "|", "- member m is removed by a timer"),
         ("disconnects", "|", "|"),
