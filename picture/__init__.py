@@ -3,6 +3,7 @@
 `page.py` writes one HTML file that needs nothing else. `model.py` makes what the page draws, of
 events: rows (`rows.py`), lanes (`lanes.py`), transactions (`transactions.py`), groups
 (`groups.py`), which records a transaction copied (`copies.py`), and what stands out (`findings/`).
+Rows have the first keys and values (`contents.py`) and usual errors (`usual_errors.py`).
 `web/` has the sources of the front end, and `page.html` is built of them by `make page`.
 `perfetto.py` and `otlp.py` make what viewers of others read.
 

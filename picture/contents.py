@@ -8,7 +8,7 @@ from typing import Final
 from ..trace.events import Fields
 from ..trace.messages import structs
 
-MOST_SHOWN: Final = 3
+MOST_SHOWN: Final = 2
 MOST_CHARACTERS: Final = 30
 """Of a key or a value; the fields of the event have more."""
 

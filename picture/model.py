@@ -56,7 +56,7 @@ def model_of(
     transactions.add_all(rows)
     groups = Groups()
     groups.add_all(rows)
-    note_usual_errors(rows)
+    usual = note_usual_errors(rows)
     findings = findings_of(rows, names, transactions, told_by=failure)
     lanes = Lanes()
     columns = _columns(rows, lanes, Places(whole, names), names)
@@ -69,6 +69,7 @@ def model_of(
         "left_out": len(whole) - len(shown),
         "start_ms": shown[0].at_ms if shown else 0,
         "findings": [[each.seq, each.text] for each in findings],
+        "usual": usual,
         "rows": columns,
         "transactions": [
             [each.transactional_id, each.first, each.last, each.outcome, each.began_before]

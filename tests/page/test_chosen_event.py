@@ -105,7 +105,10 @@ def test_usual_errors_are_not_red_and_name_the_next_step_of_the_client(
     with opened(browser, page_of(trace.events)) as page:
         assert page.locator(".line.error").count() == 1
         assert page.get_by_role("button", name="Errors and faults (1)").is_visible()
-        assert "usual: the member joins again" in page.locator(".line .text").first.inner_text()
+        assert page.locator(".line .text").first.inner_text().endswith("(usual)")
+        page.get_by_role("option").first.click()
+        said = page.locator("aside .said.dim").inner_text()
+        assert said.startswith("MEMBER_ID_REQUIRED is usual: the member joins again")
         page.get_by_label("Search events").fill("error:MEMBER_ID")
         assert page.locator(".count").inner_text() == "1 found"
 

@@ -217,3 +217,14 @@ def test_a_trace_of_two_brokers_has_a_row_for_each_event() -> None:
     one, two = copied().events, copied().events
     found = model([*one, *two])
     assert sum(found["rows"]["events"]) == len(one) + len(two)
+
+
+def test_a_row_has_the_first_keys_and_values() -> None:
+    records = [{"key": "k", "value": "a\nb"}, {"key": None, "value": "x" * 50}, {"value": None}]
+    batch = {"topic": "t", "partition": 0, "records": 9, "first_records": records}
+    trace = Trace()
+    trace.call("a", "Produce", {"batches": [batch, "... 3 more"]}, responses=[])
+    trace.call("b", "Fetch", {}, batches=[{**batch, "first_records": records[2:]}])
+    written, read = model(trace.events)["rows"]["text"]
+    assert f"“k”=“a b”, “{'x' * 30}…”, …" in written
+    assert read.endswith("no records null")

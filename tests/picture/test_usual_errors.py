@@ -37,7 +37,8 @@ def test_an_expected_error_has_the_next_step_of_the_client(api: str, code: Code)
     refuse(trace, api, code)
     trace.call("c", api, {"group_id": "g"})
     (text, is_error), _ = rows(trace)
-    assert (is_error, code.name in text, " · usual: " in text) == (0, True, True)
+    assert (is_error, code.name in text, text.endswith(" (usual)")) == (0, True, True)
+    assert "again" in model_of(trace.events, title="t")["usual"][code.name]
 
 
 def test_the_refusal_of_the_coordinator_is_no_error_either() -> None:

@@ -42,6 +42,7 @@ export interface Model {
   left_out: number;
   start_ms: number;
   findings?: [seq: number, text: string][]; // what stands out, most telling first
+  usual?: Record<string, string>; // codes that a healthy client expects, and what it does then
   rows: Rows;
   transactions: Transaction[];
   bands: Band[];

@@ -17,7 +17,10 @@ export function Contents({ batches }: { batches: Struct[] }) {
             <span class="dim">{headOf(batch)}</span>
             <ul>
               {records.map((each, place) => (
-                <li key={place}><Text value={each.key} /> <span class="dim">→</span> <Text value={each.value} /></li>
+                <li key={place}>
+                  {typeof each.key === "string" && <><Text value={each.key} /> <span class="dim">→</span> </>}
+                  <Text value={each.value} />
+                </li>
               ))}
             </ul>
             {more > 0 && <span class="dim">and {more.toLocaleString("en")} more</span>}

@@ -42,6 +42,9 @@ export function Details({ model, pieces, row, isBelow, onChoose, onMove, onClose
       </div>
       <div class="sections">
       <p class={rows.error[row] ? "said error" : "said"}>{shown(rows.text[row])}</p>
+      {!rows.error[row] && rows.errors[row].filter((each) => model.usual?.[each]).map((each) => (
+        <p key={each} class="said dim">{each} is usual: {model.usual![each]}.</p>
+      ))}
       {rows.transaction[row] > 0 && <OfTransaction model={model} row={row} onChoose={onChoose} />}
       <Section title="Belongs to" isShown={rows.request[row] >= 0}>{go(rows.request[row])}</Section>
       <Section title="Answered by" isShown={rows.answer[row] >= 0}>{go(rows.answer[row])}</Section>
