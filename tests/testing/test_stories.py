@@ -20,6 +20,7 @@ from ottla.testing.stories import (
     marks_of,
     stories_since,
     write_stories,
+    write_story_page,
 )
 
 pytest_plugins = ["pytester"]
@@ -244,13 +245,15 @@ def test_behind_a_file_that_was_just_turned_over_the_mark_is_that_of_the_one_bef
     assert files.since(files.mark()) == []
 
 
-def test_a_broker_that_is_closed_and_started_again_has_one_story() -> None:
+def test_a_broker_that_is_closed_and_started_again_has_one_story(tmp_path: Path) -> None:
     made = Ottla()
     made.tells_stories = True
     made.start()
     marks = marks_of([made])
     try:
         made.produce("first", ["a"])
+        with Client.to(made.bootstrap_servers) as client:
+            commit_offsets(client, "g", {("first", 0): 1})
         made.close()
         made.start()
         made.produce("second", ["b"])
@@ -263,20 +266,12 @@ def test_a_broker_that_is_closed_and_started_again_has_one_story() -> None:
         for topic in ("first", "second")
     ]
     assert named == sorted(named)
-    assert [each["seq"] for each in story.lines] == sorted({each["seq"] for each in story.lines})
-
-
-def test_the_report_has_the_lanes_of_groups() -> None:
-    made = Ottla()
-    made.tells_stories = True
-    with made as broker:
-        marks = marks_of([broker])
-        broker.produce("orders", ["a"])
-        with Client.to(broker.bootstrap_servers) as client:
-            commit_offsets(client, "g", {("orders", 0): 1})
-        (story,) = stories_since([broker], marks)
+    page = tmp_path / "page.html"
+    write_story_page(made, Mark(), page, title="both starts")  # also when it is closed
+    assert "<title>both starts</title>" in page.read_text()
     titles = [title.partition(" (")[0] for title, _ in story.sections()]
     assert titles == ["Ottla's last requests", "Ottla's groups"]
+    assert [each["seq"] for each in story.lines] == sorted({each["seq"] for each in story.lines})
 
 
 def test_brokers_of_earlier_tests_are_let_go_of(pytester: pytest.Pytester) -> None:

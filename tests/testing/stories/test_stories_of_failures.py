@@ -35,8 +35,9 @@ class Case(NamedTuple):
 CASES: Final = {
     "01": Case(
         (
-            r"Fault rule 1 \(drop_answer close=True\) acted on Produce of shop$",
             r"orders-0 has the same batch twice, at 1 and 2: .* without idempotence",
+            r"Fault rule 1 \(drop_answer close=True\) acted on Produce of shop. It was added by .*"
+            r"story_01.py:\d+ in network",
         ),
         ({"kind": "fault"}, {"kind": "answer", "api": "Produce"}),
     ),
@@ -67,7 +68,10 @@ CASES: Final = {
         ({"kind": "decision", "by_timer": True}, {"kind": "decision_refused"}),
     ),
     "07": Case(
-        (r"reader-2 goes on .* at offset 2, .* reader-1 commits before anything is produced",),
+        (
+            r"reader-2 goes on .* at offset 2, .* reader-1 commits before anything is produced"
+            r".* reader-1 left the group \(#\d+\), with nothing produced in between$",
+        ),
         ({"kind": "request", "api": "OffsetCommit", "client_id": "reader-1"},),
     ),
     "08": Case(
