@@ -60,7 +60,7 @@ def clients_of_connections(events: Iterable[Event]) -> dict[str, str]:
 def group_of(fields: Fields) -> str | None:
     """The group that a request, or an event, names; None for none, or several."""
     found = fields.get("group_id")
-    groups = fields.get("groups") or ()
+    groups = fields.get("groups") or []
     if not found and len(groups) == 1 and isinstance(groups[0], dict):
         found = groups[0].get("group_id")
     return str(found) if found else None
