@@ -30,7 +30,8 @@ LABEL org.opencontainers.image.title="Ottla" \
 COPY --from=build /image /
 ENV PATH=/usr/bin:/usr/sbin:/opt/kafka/bin:/usr/local/bin PYTHONUNBUFFERED=1 LANG=C.UTF-8
 USER 1000
-WORKDIR /var/lib/kafka
+# Commands for Kafka's images name their programs from here: bin/kafka-server-start.sh.
+WORKDIR /opt/kafka
 EXPOSE 9092
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=4s --start-period=5s CMD ["ottla", "health", "--here"]

@@ -68,7 +68,7 @@ test-kafka: setup-spark ## test: the tests that compare with a real Apache Kafka
 test-image: .venv/.installed ## campaign: build the container image, test it in podman, print size and start time
 	@$(PY) -m tests.image $(ARGS)
 
-test-testcontainers: .venv/.installed ## campaign: start the image by the testcontainers modules of Java, Python, Node and Go
+test-testcontainers: .venv/.installed ## campaign: start the image by the testcontainers modules of Java, Python, Node, Go and Rust
 	@$(PY) -m tests.testcontainers $(ARGS)
 
 # After `make test-image`. Needs podman.

@@ -38,10 +38,10 @@ TOOLS = (
 )
 # Any user may write here, as compose files choose the user of the container.
 WRITABLE = (
-    *("data", "bitnami", "bitnami/kafka", "var/lib/kafka/data", "etc/kafka/secrets"),
+    *("data", "bitnami", "bitnami/kafka", "bitnami/kafka/data", "var/lib/kafka/data"),
     *("kafka", "kafka/data", "tmp/kraft-combined-logs", "tmp/kafka-logs", "opt/kafka/data"),
     # Testcontainers write their starter to /opt/kafka, as in the image apache/kafka.
-    *("mnt/shared/config", "etc/kafka", "etc/confluent/docker", "opt/kafka"),
+    *("mnt/shared/config", "etc/kafka", "etc/kafka/secrets", "etc/confluent/docker", "opt/kafka"),
     *("opt/kafka/config", "opt/kafka/logs"),
     *("var/log/kafka", "var/lib/kafka"),
 )
@@ -194,7 +194,11 @@ def _add_scripts(root: Path) -> None:
     for name in ("__cacert_entrypoint.sh", "docker-entrypoint.sh"):
         (root / name).symlink_to("usr/bin/ottla-entrypoint")
     shutil.copy(SCRIPTS / "server.properties", root / "opt/kafka/config/server.properties")
+    # Kafka 3 has its files for KRaft in a folder of their own; Debezium's image has all in /kafka.
+    (root / "opt/kafka/config/kraft").mkdir()
+    (root / "opt/kafka/config/kraft/server.properties").symlink_to("../server.properties")
     (root / "opt/kafka/bin").mkdir()
+    (root / "kafka/bin").symlink_to("/opt/kafka/bin")
     (root / "opt/bitnami").mkdir()
     (root / "opt/bitnami/kafka").symlink_to("/opt/kafka")
     starters = ("kafka-server-start", "kafka-server-stop", "zookeeper-server-start")
@@ -211,6 +215,8 @@ def _add_scripts(root: Path) -> None:
     _install(SCRIPTS / "kafka-tool", root / "usr/bin/kafka-tool")
     for name in (*(f"kafka-{tool}" for tool in TOOLS), "cub"):
         (root / "usr/bin" / name).symlink_to("kafka-tool")
+    _install(SCRIPTS / "dub", root / "usr/bin/dub")
+    (root / "usr/bin/ub").symlink_to("dub")
     for name in (*starters, *(f"kafka-{tool}" for tool in TOOLS)):
         (root / "opt/kafka/bin" / f"{name}.sh").symlink_to(f"/usr/bin/{name}")
 

@@ -7,8 +7,11 @@ the images apache/kafka, apache/kafka-native, confluentinc/cp-kafka and bitnami/
 - variables (KAFKA_..., CLUSTER_ID), above those of /mnt/shared/config/server.properties;
 - the key stores and passwords of KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka;
 - without listeners: those of `advertised.listeners` on every address, or port 9092;
-- users and topics by the variables of other images (container_users.py, container_topics.py);
-- without a directory: the one that is mounted, or else /var/lib/kafka/data.
+- what else other images take by variables (container_images.py, container_users.py,
+  container_topics.py);
+- without a directory: the one that is mounted, or else /var/lib/kafka/data;
+- a directory of another cluster than CLUSTER_ID is refused, as by `kafka-storage format` there.
+  With `--formatted` as the first word it is not: that step of the images is done, or left out.
 
 When the broker answers, it prints the log lines of Kafka that tools wait for.
 """
@@ -26,6 +29,8 @@ from ..broker.health_socket import name_here
 from ..broker.settings.definitions import BadSetting
 from ..broker.settings.properties import CLUSTER_ID, read_properties, settings_from_environment
 from ..console.standard_streams import fill_closed_streams
+from .container_images import OWN_ZOOKEEPER, WrongImageVariable, settings_of_images
+from .container_images import VARIABLES as IMAGE_VARIABLES
 from .container_options import WrongVariable, options_from_variables
 from .container_topics import SEPARATOR, WantedTopic, WrongTopics, create_topics, topics_of
 from .container_topics import VARIABLES as TOPICS
@@ -41,11 +46,11 @@ if TYPE_CHECKING:
 MOUNTED_FILE = "/mnt/shared/config/server.properties"
 SECRETS = "/etc/kafka/secrets"
 # Where images of Kafka keep their data: the first line counts at one of whose paths something is
-# mounted. Its first path is used. The first line is the default.
+# mounted. Its first path is used. The first line is the default. docker/configure has the same.
 DATA_DIRECTORIES = (
     ("/var/lib/kafka/data", "/var/lib/kafka"),
     ("/data",),
-    ("/bitnami/kafka", "/bitnami"),
+    ("/bitnami/kafka/data", "/bitnami/kafka", "/bitnami"),
     ("/kafka/data", "/kafka"),
     ("/tmp/kraft-combined-logs",),
     ("/tmp/kafka-logs",),
@@ -57,17 +62,22 @@ STORE_VARIABLES = (
     *("KAFKA_SSL_KEYSTORE_CREDENTIALS", "KAFKA_SSL_TRUSTSTORE_CREDENTIALS"),
     "KAFKA_SSL_KEY_CREDENTIALS",
 )
-TOPIC_VARIABLES = (
-    *(*TOPICS, SEPARATOR),
-    *("KAFKA_ADVERTISED_HOST_NAME", "KAFKA_ADVERTISED_PORT"),
-)
-DEFAULT_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+TOPIC_VARIABLES = (*TOPICS, SEPARATOR)
+DEFAULT_CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 """That of the image apache/kafka."""
-OWN_ZOOKEEPER = ("localhost:", "127.0.0.1:")
+FORMATTED = "--formatted"
 
 
 class CannotStart(Exception):
-    """A mistake that the user can correct: one line, exit status 2."""
+    """A mistake that the user can correct: one line, and this exit status."""
+
+    status = 2
+
+
+class AnotherCluster(CannotStart):
+    """The directory has another id than CLUSTER_ID. The status is that of `kafka-storage`."""
+
+    status = 1
 
 
 class StartPlan(NamedTuple):
@@ -99,6 +109,7 @@ def plan(
     file: Place = MOUNTED_FILE,
     secrets: Place = SECRETS,
     directories: Sequence[Sequence[Place]] = DATA_DIRECTORIES,
+    is_formatted: bool = False,
 ) -> StartPlan:
     """Decide the arguments of `ottla serve`.
 
@@ -108,9 +119,11 @@ def plan(
         file: the settings that the user may have mounted.
         secrets: the directory for keys and passwords, which only settings make Ottla read.
         directories: candidates for the data, each with its places; the first is the default.
+        is_formatted: whether the directory keeps its cluster's id, whatever CLUSTER_ID is.
 
     Raises:
         CannotStart: the file or a variable is wrong, or the data directory is not writable.
+        AnotherCluster: CLUSTER_ID is not that of the data directory.
     """
     try:
         options = [*options_from_variables(environ, options), *options]
@@ -127,12 +140,17 @@ def plan(
     for pair in _values(options, "--set"):
         name, _, value = pair.partition("=")
         settings[name.strip()] = value.strip()
-    if (advertised := _advertised_host(environ, settings)) is not None:
-        settings["advertised.listeners"] = advertised
-        arguments += ["--set", f"advertised.listeners={advertised}"]
-    if not (_values(options, "--listen") or settings.get("listeners")):
-        settings["listeners"] = _listeners(settings) if advertised is None else DEFAULT_LISTENERS
-        arguments += ["--set", f"listeners={settings['listeners']}"]
+    if listen := _values(options, "--listen"):
+        settings["listeners"] = f"PLAINTEXT://{listen[-1]}"
+    try:
+        added = settings_of_images(environ, settings)
+    except WrongImageVariable as wrong:
+        raise CannotStart(str(wrong)) from None
+    if not (settings.get("listeners") or "listeners" in added):
+        added["listeners"] = _listeners(settings)
+    settings |= added
+    for name, value in added.items():
+        arguments += ["--set", f"{name}={value}"]
     if "controller.listener.names" not in settings and "CONTROLLER://" in settings.get(
         "listeners", ""
     ):
@@ -152,8 +170,8 @@ def plan(
         arguments += ["--data-dir", directory]
     _check_writable(directory)
     arguments += ["--answer-health", name_here()]
-    cluster_id, notes = _cluster_id(environ, directory)
-    notes += _notes(settings, secrets)
+    cluster_id, notes = _cluster_id(environ, directory, is_formatted=is_formatted)
+    notes += _unused_volumes(directory, directories) + _notes(settings, secrets)
     node_id = settings.get("node.id") or settings.get("broker.id") or "1"
     words = [*arguments, *options]
     return StartPlan(words, cluster_id, notes, directory, users.credentials, topics, node_id)
@@ -178,16 +196,18 @@ def log_lines(node_id: int, now: str) -> list[str]:
 def main() -> int:
     """Start the broker; return the exit status of `ottla serve`."""
     fill_closed_streams()
+    words = sys.argv[1:]
+    is_formatted = words[:1] == [FORMATTED]
     try:
-        planned = plan(sys.argv[1:], os.environ)
+        planned = plan(words[is_formatted:], os.environ, is_formatted=is_formatted)
     except CannotStart as error:
         sys.stderr.write(f"ottla: {error}\n")
-        return 2
+        return error.status
     for note in planned.notes:
         sys.stderr.write(f"ottla: {note}\n")
     if planned.cluster_id is not None:
         os.environ[CLUSTER_ID] = planned.cluster_id
-    for name in (*STORE_VARIABLES, *USER_VARIABLES, *TOPIC_VARIABLES):
+    for name in (*STORE_VARIABLES, *USER_VARIABLES, *TOPIC_VARIABLES, *IMAGE_VARIABLES):
         os.environ.pop(name, None)  # `serve` would call them unknown
     if planned.credentials and not os.path.exists(f"{planned.directory}/meta.properties"):
         _format(planned)
@@ -271,17 +291,6 @@ def _listeners(settings: Mapping[str, str]) -> str:
     return ",".join(f"{each.name}://0.0.0.0:{each.port}" for each in found)
 
 
-def _advertised_host(environ: Mapping[str, str], settings: Mapping[str, str]) -> str | None:
-    """The advertised listener of images before listeners: KAFKA_ADVERTISED_HOST_NAME and _PORT."""
-    host = environ.get("KAFKA_ADVERTISED_HOST_NAME") or environ.get("ADVERTISED_HOST_NAME")
-    if not host or settings.get("advertised.listeners"):
-        return None
-    port = environ.get("KAFKA_ADVERTISED_PORT") or environ.get("ADVERTISED_PORT") or "9092"
-    if not port.isdecimal():
-        raise CannotStart(f"KAFKA_ADVERTISED_PORT={port}: must be a port")
-    return f"PLAINTEXT://{host}:{port}"
-
-
 def _stores(settings: Mapping[str, str], secrets: str) -> dict[str, str]:
     """Settings of key stores from KAFKA_SSL_..._FILENAME and _CREDENTIALS, as in cp-kafka.
 
@@ -325,20 +334,41 @@ def _check_writable(directory: str) -> None:
     )
 
 
-def _cluster_id(environ: Mapping[str, str], directory: str) -> tuple[str | None, list[str]]:
-    """CLUSTER_ID for the start, and a note if the directory has another one.
+def _cluster_id(
+    environ: Mapping[str, str], directory: str, *, is_formatted: bool
+) -> tuple[str | None, list[str]]:
+    """CLUSTER_ID for the start, and a note if the directory has another one and keeps it.
 
-    Kafka's images format the directory with `--ignore-formatted`: a directory keeps its id.
+    Raises AnotherCluster in the words of `kafka-storage format`, by which the images of Apache and
+    Confluent start. Bitnami's takes the id of the directory, whatever KAFKA_KRAFT_CLUSTER_ID is.
     """
-    wanted = environ.get(CLUSTER_ID) or environ.get("KAFKA_KRAFT_CLUSTER_ID", "")
+    name = CLUSTER_ID if environ.get(CLUSTER_ID) else "KAFKA_KRAFT_CLUSTER_ID"
+    wanted, file = environ.get(name, ""), f"{directory}/meta.properties"
     try:
-        kept = read_properties(_text_of(f"{directory}/meta.properties")).get("cluster.id")
+        kept = read_properties(_text_of(file)).get("cluster.id")
     except (OSError, ValueError):
         kept = None
     if not wanted or not kept or kept == wanted:
         return wanted or None, []
-    note = f"{directory} belongs to cluster {kept}: {CLUSTER_ID}={wanted} changes nothing"
-    return kept, [note]
+    if name == CLUSTER_ID and not is_formatted:
+        raise AnotherCluster(
+            f"Invalid cluster.id in: {file}. Expected {wanted}, but read {kept}. CLUSTER_ID must be"
+            " that of the data, or the data must go (docker compose down --volumes)"
+        )
+    return kept, [f"{directory} belongs to cluster {kept}: {name}={wanted} changes nothing"]
+
+
+def _unused_volumes(directory: str, directories: Sequence[Sequence[Place]]) -> list[str]:
+    """A line for each volume where images keep their data, if the data are elsewhere."""
+    places = (os.fspath(place) for each in directories for place in each)
+    unused = [
+        place for place in places if os.path.ismount(place) and not _is_within(directory, place)
+    ]
+    return [f"the volume at {place} is not used: the data are in {directory}" for place in unused]
+
+
+def _is_within(directory: str, place: str) -> bool:
+    return f"{os.path.normpath(directory)}/".startswith(f"{os.path.normpath(place)}/")
 
 
 def _notes(settings: Mapping[str, str], secrets: str) -> list[str]:

@@ -11,22 +11,18 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from . import commands, compose_files, contents, documented, starters
+from . import commands, compose_files, connect, contents, documented, start, starters, volumes
 from .engine import (
     IMAGE,
     Failed,
     build,
     call,
     compressed_size,
-    container,
     engine,
     say,
-    wait_for_log,
 )
 
 LIMIT_BYTES = 45_000_000
-LIMIT_START_S = 0.3
-READY = "Kafka Server started"
 
 
 def main() -> int:
@@ -54,10 +50,12 @@ def _checks() -> list[tuple[str, Callable[[], None]]]:
     compose = _compose()
     checks: list[tuple[str, Callable[[], None]]] = [
         ("size of the image", _check_size),
-        ("time until the broker answers", _measure_start),
+        ("time until the broker answers", start.check),
         *((f"command: {name}", check) for name, check in commands.CHECKS.items()),
         *((f"contents: {name}", check) for name, check in contents.CHECKS.items()),
+        *((f"volumes: {name}", check) for name, check in volumes.CHECKS.items()),
         *((f"documented: {name}", check) for name, check in documented.CHECKS.items()),
+        *((f"connect: {name}", check) for name, check in connect.CHECKS.items()),
     ]
     checks += [
         (f"testcontainers: {name}", partial(starters.check, sequence))
@@ -95,29 +93,6 @@ def _check_size() -> None:
     say(f"size: {size / 1e6:.1f} MB compressed")
     if size > LIMIT_BYTES:
         raise Failed(f"the image has {size:,} bytes, more than {LIMIT_BYTES:,}")
-
-
-def _measure_start() -> None:
-    """Print the time from the start of the container's process to the ready broker."""
-    times_s = []
-    for _ in range(5):
-        with container("ottla-start") as name:
-            wait_for_log(name, READY)
-            # Not btime of /proc/stat: it has whole seconds.
-            script = (
-                "import os, time; from pathlib import Path;"
-                "ticks = int(Path('/proc/1/stat').read_text().rsplit(')', 1)[1].split()[19]);"
-                "up_s = float(Path('/proc/uptime').read_text().split()[0]);"
-                "print(time.time() - up_s + ticks / os.sysconf('SC_CLK_TCK'))"
-            )
-            began_s = float(call("exec", name, "python3", "-c", script))
-            line = next(line for line in call("logs", name).splitlines() if READY in line)
-            stamp, milliseconds = line[1:].partition("]")[0].split(",")
-            at_s = time.mktime(time.strptime(stamp, "%Y-%m-%d %H:%M:%S")) + int(milliseconds) / 1000
-            times_s.append(at_s - began_s)
-    say(f"ready after {min(times_s):.2f} s (best of {len(times_s)}; host and image in UTC)")
-    if min(times_s) > LIMIT_START_S:
-        raise Failed(f"the start takes longer than {LIMIT_START_S} s")
 
 
 if __name__ == "__main__":

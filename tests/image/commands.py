@@ -79,23 +79,6 @@ def _a_directory_of_root_gets_a_hint() -> None:
         _expect(try_call(*RUN, "-v", mount, IMAGE), 2, "sudo chown -R 1000")
 
 
-def _data_survives_in_a_volume() -> None:
-    cluster = "abcdefghijklmnopqrstuv"
-    try_call("volume", "rm", "-f", "ottla-test-data")
-    try:
-        for given in (cluster, ""):
-            environment = {"CLUSTER_ID": given} if given else {}
-            options = ["-v", "ottla-test-data:/var/lib/kafka/data"]
-            with container("ottla-data", options=options, environment=environment) as name:
-                wait_for_log(name, READY)
-                kept = call("exec", name, "cat", "/var/lib/kafka/data/meta.properties")
-                call("stop", "-t", "10", name)
-            if f"cluster.id={cluster}" not in kept:
-                raise Failed(f"the directory has another id:\n{kept}")
-    finally:
-        try_call("volume", "rm", "-f", "ottla-test-data")
-
-
 def _expect(result: tuple[int, str], status: int, text: str) -> None:
     if result[0] != status or text not in result[1]:
         raise Failed(f"exit status {result[0]} instead of {status}, or no {text!r}:\n{result[1]}")
@@ -108,5 +91,4 @@ CHECKS: dict[str, Callable[[], None]] = {
     "no pip and no tests": _no_pip_and_no_tests,
     "unknown variables are named in one line": _unknown_variables_are_one_line,
     "a directory of root gets a hint": _a_directory_of_root_gets_a_hint,
-    "data survives in a volume": _data_survives_in_a_volume,
 }

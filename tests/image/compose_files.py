@@ -1,6 +1,8 @@
 """Runs the compose files in compose/: files for images of Kafka, with only the image replaced.
 
-The first lines of a file say what it must do:
+Those in compose/projects have the brokers of well-known projects: variables, commands, ports,
+volumes and health checks are those of the project's own file; its other services are not there, or
+something small does what they do to the broker. The first lines of a file say what it must do:
 
     # outside: bootstrap servers for a client of the host
     # inside: bootstrap servers for a client in another container
@@ -12,6 +14,7 @@ The first lines of a file say what it must do:
     # partitions: partitions of a new topic
     # brokers: number of brokers
     # returns: a service that is stopped and started again under a producer and a group
+    # kept: SERVICE PATH: all containers go, and new ones have the topics in the volume at this path
 
 All services use the host's network, because nested and rootless engines have no other; the names of
 the services are names for 127.0.0.1.
@@ -25,9 +28,12 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from .clients import lose_nothing, use_from_inside, use_from_outside
 from .engine import IMAGE, PATIENCE_S, Failed, call, try_call, wait_for_log, wait_for_log_again
@@ -36,8 +42,11 @@ HEALTH_S = 20.0
 RETURNS_TOPIC = "kept"
 FILES = Path(__file__).parent / "compose"
 IMAGE_LINE = re.compile(
-    r"(image: )(apache/|confluentinc/|bitnami/|debezium/kafka|wurstmeister/)\S+"
+    r"(image: \"?)(apache/|confluentinc/|bitnami/|(quay\.io/)?debezium/kafka|wurstmeister/"
+    r"|ghcr\.io/posthog/kafka)[^\s\"]+"
 )
+BROKER = re.compile(r"(kafka|broker)(-server|-?\d+)?")
+"""A service with a broker, by its name."""
 
 
 class ComposeFile:
@@ -55,9 +64,9 @@ class ComposeFile:
         self.wanted: dict[str, str] = {}
         for name, text in re.findall(r"^# ([a-z]+): (.+)$", self.text, re.MULTILINE):
             self.wanted[name] = f"{self.wanted[name]}\n{text}" if name in self.wanted else text
-        section = self.text.partition("\nservices:\n")[2]
-        section = re.split(r"^\w", section, maxsplit=1, flags=re.MULTILINE)[0]
-        self.services = re.findall(r"^  ([\w-]+):", section, re.MULTILINE)
+        # Any: values of YAML
+        self._services: dict[str, Any] = yaml.safe_load(self.text)["services"]
+        self.services = list(self._services)
 
     @property
     def host_options(self) -> list[str]:
@@ -66,13 +75,13 @@ class ComposeFile:
 
     def container_of(self, service: str) -> str:
         """The name of a service's container."""
-        found = re.search(rf"container_name: {service}$", self.text, re.MULTILINE)
-        return service if found else f"{self.name}_{service}_1"
+        named = self._services[service].get("container_name")
+        return str(named) if named else f"{self.name}_{service}_1"
 
 
 def files() -> list[ComposeFile]:
     """All compose files, by name."""
-    return [ComposeFile(path) for path in sorted(FILES.glob("*.yml"))]
+    return [ComposeFile(path) for path in sorted(FILES.rglob("*.yml"))]
 
 
 def check(file: ComposeFile, compose: str) -> None:
@@ -85,7 +94,7 @@ def check(file: ComposeFile, compose: str) -> None:
     Raises:
         Failed: an expectation does not hold.
     """
-    with _running(file, compose):
+    with _running(file, compose) as make_again:
         for service in file.wanted.get("refused", "").split():
             _ends(file, service, 2)
         for line in file.wanted.get("output", "").splitlines():
@@ -93,31 +102,66 @@ def check(file: ComposeFile, compose: str) -> None:
             _prints(file, service, text)
         for service in file.wanted.get("ends", "").split():
             _ends(file, service, 0)
-        if outside := file.wanted.get("outside"):
-            _use(file, outside)
-            if returns := file.wanted.get("returns"):
-                _return(file, returns, outside)
+        if file.wanted.keys() & {"outside", "inside"}:
+            _use(file)
+        if returns := file.wanted.get("returns"):
+            _return(file, returns, file.wanted["outside"])
         for service in file.wanted.get("healthy", "").split():
             _is_healthy(file.container_of(service))
+        if kept := file.wanted.get("kept"):
+            _keeps(file, kept, make_again)
 
 
-def _use(file: ComposeFile, outside: str) -> None:
-    for name in file.services:
-        if name in ("kafka", "broker") or name.startswith("kafka-"):
-            wait_for_log(file.container_of(name), "Kafka Server started")
-    admin = use_from_outside(outside)
-    seen = admin.list_topics(timeout=10)
-    missing = set(file.wanted.get("topics", "").split()) - seen.topics.keys()
-    if missing:
-        raise Failed(f"these topics are missing: {', '.join(sorted(missing))}")
-    if (brokers := int(file.wanted.get("brokers", "1"))) != len(seen.brokers):
-        raise Failed(f"there are {len(seen.brokers)} brokers, not {brokers}")
-    use_from_inside(file.wanted["inside"], file.host_options)
+def _use(file: ComposeFile) -> None:
+    """Use the broker from outside and inside, and look for the topics."""
+    _wait_for_brokers(file)
+    outside, inside = file.wanted.get("outside"), file.wanted.get("inside")
+    if outside:
+        admin = use_from_outside(outside)
+        found = len(admin.list_topics(timeout=10).brokers)
+        if (brokers := int(file.wanted.get("brokers", "1"))) != found:
+            raise Failed(f"there are {found} brokers, not {brokers}")
+    if inside:
+        use_from_inside(inside, file.host_options)
+    wanted = set(file.wanted.get("topics", "").split())
+    deadline = time.monotonic() + PATIENCE_S
+    while missing := wanted - (topics := _topics(file)).keys():
+        if time.monotonic() > deadline:
+            raise Failed(f"these topics are missing: {', '.join(sorted(missing))}")
     if partitions := file.wanted.get("partitions"):
-        made = admin.list_topics(timeout=10).topics
-        counts = {len(each.partitions) for name, each in made.items() if name.startswith("inside-")}
+        counts = {count for name, count in topics.items() if name.startswith("inside-")}
         if counts != {int(partitions)}:
             raise Failed(f"a topic that is created by its use has {counts} partitions")
+
+
+def _wait_for_brokers(file: ComposeFile) -> None:
+    for name in filter(BROKER.fullmatch, file.services):
+        wait_for_log(file.container_of(name), "Kafka Server started")
+
+
+def _topics(file: ComposeFile) -> dict[str, int]:
+    """The number of partitions by topic, as Kafka's tool in another container sees them."""
+    servers = file.wanted.get("inside") or file.wanted["outside"]
+    words = ["run", "--rm", "--network=host", *file.host_options, IMAGE, "kafka-topics.sh"]
+    said = call(*words, "--bootstrap-server", servers, "--describe")
+    return {
+        name: int(count)
+        for name, count in re.findall(r"^Topic: (\S+)\s.*PartitionCount: (\d+)", said, re.MULTILINE)
+    }
+
+
+def _keeps(file: ComposeFile, kept: str, make_again: Callable[[], None]) -> None:
+    """Replace all containers; the new ones have the topics, because they are in the volume."""
+    service, path = kept.split()
+    before = _topics(file)
+    make_again()
+    _wait_for_brokers(file)
+    if lost := before.keys() - _topics(file).keys():
+        raise Failed(f"new containers have lost {', '.join(sorted(lost))}")
+    name = file.container_of(service)
+    found = call("exec", name, "find", path, "-name", "meta.properties").split()
+    if not found:
+        raise Failed(f"no data are in {path} of {name}:\n{call('logs', name)}")
 
 
 def _return(file: ComposeFile, service: str, servers: str) -> None:
@@ -131,6 +175,9 @@ def _return(file: ComposeFile, service: str, servers: str) -> None:
         found = re.findall(r"Isr: ([0-9,]+)", said)
         if not found or any(sorted(each.split(",")) != isr.split(",") for each in found):
             raise Failed(f"the ISR is not {isr}:\n{said}")
+        leaders = re.findall(r"Leader: (\S+)", said)
+        if len(leaders) != len(found) or not set(leaders) <= set(isr.split(",")):
+            raise Failed(f"the leaders {leaders} are not of the ISR {isr}:\n{said}")
 
     def stop() -> None:
         call("stop", "-t", "10", name)
@@ -145,10 +192,11 @@ def _return(file: ComposeFile, service: str, servers: str) -> None:
 
 
 @contextmanager
-def _running(file: ComposeFile, compose: str) -> Iterator[None]:
+def _running(file: ComposeFile, compose: str) -> Iterator[Callable[[], None]]:
+    """Yields what replaces all containers, and keeps the volumes."""
     with tempfile.TemporaryDirectory() as directory:
         project = Path(directory) / file.name
-        shutil.copytree(FILES, project)
+        shutil.copytree(file.path.parent, project)
         (project / "compose.yml").write_text(IMAGE_LINE.sub(rf"\g<1>{IMAGE}", file.text))
         hosts = [f"{service}:127.0.0.1" for service in file.services]
         override = {"network_mode": "host", "extra_hosts": hosts}
@@ -156,8 +204,13 @@ def _running(file: ComposeFile, compose: str) -> Iterator[None]:
         (project / "override.yml").write_text(json.dumps({"services": services}))
         words = [compose, "-p", file.name, "-f", "compose.yml", "-f", "override.yml"]
         _compose(words, project, "up", "-d")
+
+        def make_again() -> None:
+            _compose(words, project, "down", "-t", "10")
+            _compose(words, project, "up", "-d")
+
         try:
-            yield
+            yield make_again
         finally:
             _compose(words, project, "down", "-v", "-t", "10")
 

@@ -17,8 +17,8 @@ OWN = (
     *("etc/hosts", "etc/resolv.conf", "run/.containerenv", ".dockerenv"),
     *("etc/confluent/docker/", "etc/kafka/", "opt/kafka/", "usr/share/doc/", STATUS),
     *("usr/share/common-licenses/", "usr/share/sbom/", "dev/", "proc/", "sys/"),
-    *(f"usr/bin/{name}" for name in ("ottla", "ottla-entrypoint", "nc", "not-here", "kafka-tool")),
-    *(f"usr/bin/{name}" for name in ("kafka-server-start", "kafka-server-stop")),
+    *(f"usr/bin/{name}" for name in ("ottla", "ottla-entrypoint", "nc", "dub", "not-here")),
+    *(f"usr/bin/{name}" for name in ("kafka-tool", "kafka-server-start", "kafka-server-stop")),
     "usr/bin/zookeeper-server-start",
 )
 # Made at the installation of a package, which lists no such file.

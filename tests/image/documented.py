@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from ottla.testing.certificates import Names, write_certificates
 
-from .engine import ROOT, Failed, call, container, wait_for_log
+from .engine import ROOT, Failed, call, container, try_call, wait_for_log
 
 PAGE = ROOT / "docs/how-to/containers.md"
 READY = "Kafka Server started"
@@ -50,21 +50,29 @@ def check(protocol: str) -> None:
             settings = {"bootstrap.servers": place, "security.protocol": protocol}
             if protocol == "SASL_SSL":
                 settings["ssl.ca.location"] = str(certificates / "ca.pem")
-            if (error := _logged_in(settings, "alice-secret")) is not None:
-                raise Failed(f"the login of alice fails: {error}")
-            error = _logged_in(settings, "guessed")
-            if error is None or error.code() != KafkaError._AUTHENTICATION:
-                raise Failed(f"a wrong password gets {error}")
+            check_logins(settings)
+            checked = try_call("healthcheck", "run", name)
+            if checked[0]:
+                raise Failed(f"the image's own health check fails: {checked[1]}")
 
 
-def _logged_in(settings: dict[str, str], password: str) -> KafkaError | None:
+def check_logins(settings: dict[str, str]) -> None:
+    """Log alice in, and refuse her with another password. Raises Failed."""
+    if (error := _refusal(settings, "alice-secret")) is not None:
+        raise Failed(f"the login of alice fails: {error}")
+    error = _refusal(settings, "guessed")
+    if error is None or error.code() != KafkaError._AUTHENTICATION:
+        raise Failed(f"a wrong password gets {error}")
+
+
+def _refusal(settings: dict[str, str], password: str) -> KafkaError | None:
     """None if the broker answers alice, else why it does not."""
     errors: list[KafkaError] = []
     login: dict[str, Any] = {
         "sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": password,
         "error_cb": errors.append,
     }  # fmt: skip
-    admin = AdminClient({**settings, **login})
+    admin = AdminClient({**login, **settings})
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         try:

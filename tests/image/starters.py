@@ -8,7 +8,9 @@ a line of Kafka's log. Read from the modules' sources in 2026:
 - Python 4.15: KafkaContainer, with and without `with_kraft()`;
 - Go 0.40: kafka.Run (confluent-local); proposed: another script for apache/kafka;
 - Rust 0.13: apache::Kafka;
-- Node 11 and 12: KafkaContainer, with and without `withKraft()`, also for tags below 7.4.0.
+- Node 11 and 12: KafkaContainer, with and without `withKraft()`, also for tags below 7.4.0;
+- .NET: KafkaBuilder with the vendors Apache and Confluent; some of its versions end the advertised
+  listeners with a comma.
 
 The modules map the port of the host; on the host's network it is the same. The address of BROKER is
 the container's name, so that a client that gets it by mistake cannot connect.
@@ -70,6 +72,13 @@ EXPORT = f"export KAFKA_ADVERTISED_LISTENERS={ADVERTISED}\n"
 NODE_EXPORT = (
     f"export KAFKA_ADVERTISED_LISTENERS=BROKER://inside:9092,PLAINTEXT://localhost:{PORT}\n"
 )
+NET = {
+    **KRAFT,
+    "KAFKA_LISTENERS": f"PLAINTEXT://:{PORT},BROKER://:9092,CONTROLLER://:9094",
+    "KAFKA_BROKER_ID": "1",
+    "CLUSTER_ID": CLUSTER_ID,
+}
+ROLES = {name: NET.pop(name) for name in ("KAFKA_PROCESS_ROLES", "KAFKA_CONTROLLER_LISTENER_NAMES")}
 NODE = {
     "KAFKA_ADVERTISED_LISTENERS": "BROKER://localhost:9092",
     "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false",
@@ -217,6 +226,44 @@ SEQUENCES: dict[str, Sequence] = {
         r".*Kafka Server started.*",
         entrypoint="sh",
         says="Waiting for script...",
+    ),
+    ".NET, Apache": Sequence(
+        "/testcontainers.sh",
+        f"#!/bin/bash\n{EXPORT}exec /etc/kafka/docker/run\n",
+        {**NET, **ROLES},
+        r".*Transitioning from RECOVERY to RUNNING.*",
+        entrypoint="/bin/sh",
+    ),
+    ".NET, Apache, WithListener": Sequence(
+        "/testcontainers.sh",
+        f"#!/bin/bash\n\nexport KAFKA_ADVERTISED_LISTENERS={ADVERTISED},TC-0://127.0.0.1:19092\n"
+        "exec /etc/kafka/docker/run",
+        {
+            **NET,
+            **ROLES,
+            "KAFKA_LISTENERS": f"{NET['KAFKA_LISTENERS']},TC-0://127.0.0.1:19092",
+            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": (
+                f"{NET['KAFKA_LISTENER_SECURITY_PROTOCOL_MAP']},TC-0:PLAINTEXT"
+            ),
+        },
+        r".*Transitioning from RECOVERY to RUNNING.*",
+        entrypoint="/bin/sh",
+    ),
+    ".NET, Apache, with a comma at the end": Sequence(
+        "/testcontainers.sh",
+        f"#!/bin/bash\n\nexport KAFKA_ADVERTISED_LISTENERS={ADVERTISED},\n"
+        "exec /etc/kafka/docker/run",
+        {**NET, **ROLES},
+        r".*Transitioning from RECOVERY to RUNNING.*",
+        entrypoint="/bin/sh",
+    ),
+    ".NET, Confluent": Sequence(
+        "/testcontainers.sh",
+        f"#!/bin/bash\necho '' > /etc/confluent/docker/ensure\n{START_ZOOKEEPER}{EXPORT}"
+        "exec /etc/confluent/docker/run\n",
+        {**NET, "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"},
+        r"\[KafkaServer id=\d+\] started",
+        entrypoint="/bin/sh",
     ),
 }
 

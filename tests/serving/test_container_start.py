@@ -12,7 +12,7 @@ import pytest
 
 from ottla.broker.health_socket import name_here
 from ottla.broker.settings.properties import settings_from_environment
-from ottla.serving.container import CannotStart, StartPlan, log_lines, plan
+from ottla.serving.container import AnotherCluster, CannotStart, StartPlan, log_lines, plan
 
 HEALTH = ("--answer-health", name_here())
 
@@ -112,15 +112,39 @@ def test_a_directory_that_is_not_writable_gets_a_remedy(
         planned(data)
 
 
-def test_a_directory_keeps_its_cluster_and_the_other_id_is_named(data: Path) -> None:
+@pytest.fixture
+def kept(data: Path) -> Path:
+    """A data directory that has its cluster already."""
     data.mkdir()
     (data / "meta.properties").write_text("cluster.id=kept\nversion=1\n")
-    found = planned(data, CLUSTER_ID="wanted")
+    return data
+
+
+def test_a_directory_of_another_cluster_is_refused_in_the_words_of_kafka(kept: Path) -> None:
+    """The images of Apache and Confluent format the directory at each start."""
+    file = kept / "meta.properties"
+    said = rf"^Invalid cluster\.id in: {file}\. Expected wanted, but read kept\."
+    with pytest.raises(AnotherCluster, match=said):
+        planned(kept, CLUSTER_ID="wanted")
+    assert planned(kept, CLUSTER_ID="kept").notes == []
+    assert planned(kept).cluster_id is None
+
+
+def test_a_start_behind_that_step_keeps_the_cluster_and_names_the_other_id(kept: Path) -> None:
+    """Go's testcontainers format the directory with an id of their own."""
+    nothing = kept / "nothing"
+    found = plan(
+        [], {"CLUSTER_ID": "wanted"}, file=nothing, secrets=nothing, directories=[(kept,)],
+        is_formatted=True,
+    )  # fmt: skip
     assert found.cluster_id == "kept"
-    assert len(found.notes) == 1
-    assert "kept" in found.notes[0]
-    assert "wanted" in found.notes[0]
-    assert planned(data, CLUSTER_ID="kept").notes == []
+    assert found.notes == [f"{kept} belongs to cluster kept: CLUSTER_ID=wanted changes nothing"]
+
+
+def test_bitnamis_variable_does_not_change_a_directory(kept: Path) -> None:
+    found = planned(kept, KAFKA_KRAFT_CLUSTER_ID="wanted")
+    assert found.cluster_id == "kept"
+    assert "KAFKA_KRAFT_CLUSTER_ID=wanted changes nothing" in found.notes[0]
 
 
 def test_the_id_may_have_bitnamis_name(data: Path) -> None:
@@ -164,10 +188,10 @@ def test_the_lines_that_testcontainers_waits_for_are_printed(awaited: str) -> No
     assert any(re.fullmatch(awaited, line) for line in lines)
 
 
-def served(data: Path, **environ: str) -> subprocess.Popen[str]:
+def served(data: Path, *words: str, **environ: str) -> subprocess.Popen[str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("KAFKA_")}
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "ottla.serving.container", "--data-dir", str(data)],
+        [sys.executable, "-P", "-m", "ottla.serving.container", *words, "--data-dir", str(data)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -176,7 +200,8 @@ def served(data: Path, **environ: str) -> subprocess.Popen[str]:
 
 
 def test_the_broker_starts_and_prints_the_lines_once(data: Path) -> None:
-    with served(data, KAFKA_LISTENERS="PLAINTEXT://127.0.0.1:0", KAFKA_NODE_ID="7") as broker:
+    variables = {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", "KAFKA_NODE_ID": "7"}
+    with served(data, "--formatted", **variables) as broker:
         assert broker.stdout is not None
         lines = [broker.stdout.readline() for _ in range(4)]
         broker.terminate()
@@ -211,6 +236,13 @@ def test_a_container_that_the_others_cannot_find_stops_with_a_line(
     assert told.startswith(f"ottla: {setting}=")
 
 
+def test_another_cluster_is_one_line_with_the_status_of_kafkas_tool(kept: Path) -> None:
+    with served(kept, CLUSTER_ID="wanted") as broker:
+        told = broker.communicate()[1]
+    assert (broker.returncode, told.count("\n")) == (1, 1)
+    assert told.startswith("ottla: Invalid cluster.id in: ")
+
+
 def test_a_mistake_is_one_line(data: Path) -> None:
     with served(data, KAFKA_ADVERTISED_LISTENERS="localhost") as broker:
         told = broker.communicate()[1]
@@ -240,3 +272,21 @@ def test_a_mounted_directory_is_chosen_for_the_data(
     places = ((default, default.parent), (first,), (bitnami, bitnami.parent))
     arguments = plan([], {}, file=nothing, secrets=nothing, directories=places).arguments
     assert arguments[arguments.index("--data-dir") + 1] == str(tmp_path / chosen)
+
+
+@pytest.mark.parametrize(
+    ("named", "unused"), [("elsewhere", ["data", "data/kafka"]), ("data/kafka/more", []), ("", [])]
+)
+def test_a_volume_that_holds_no_data_is_named(
+    named: str, unused: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its user believes that the data survive the container."""
+    places = (tmp_path / "data/kafka", tmp_path / "data")
+    monkeypatch.setattr(os.path, "ismount", lambda place: Path(place) in places)
+    environ = {"KAFKA_LOG_DIRS": str(tmp_path / named)} if named else {}
+    nothing = tmp_path / "nothing"
+    notes = plan([], environ, file=nothing, secrets=nothing, directories=[places]).notes
+    chosen = tmp_path / named
+    assert sorted(notes) == [
+        f"the volume at {tmp_path / each} is not used: the data are in {chosen}" for each in unused
+    ]

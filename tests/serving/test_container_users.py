@@ -178,11 +178,3 @@ def test_topics_are_created_once(ottla: Ottla, capsys: pytest.CaptureFixture[str
         (made,) = describe_topics(client, ["made"])
     assert len(made.partitions) == 2
     assert capsys.readouterr().err.count("ottla: cannot create bad: ") == 2
-
-
-def test_an_advertised_host_is_the_listener_of_older_images(tmp_path: Path) -> None:
-    environ = {"KAFKA_ADVERTISED_HOST_NAME": "kafka", "KAFKA_ADVERTISED_PORT": "19092"}
-    nothing = tmp_path / "nothing"
-    found = plan([], environ, file=nothing, secrets=nothing, directories=[(tmp_path,)])
-    assert "advertised.listeners=PLAINTEXT://kafka:19092" in found.arguments
-    assert "listeners=PLAINTEXT://0.0.0.0:9092" in found.arguments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from ottla.serving.container import DATA_DIRECTORIES
 
 SCRIPTS = Path(__file__).parents[2] / "docker"
 
@@ -56,3 +59,38 @@ def test_nc_says_that_a_port_is_open() -> None:
         f"nc: connect to 127.0.0.1 port {port} (tcp) failed\n",
     )
     assert looked_for("-z", "127.0.0.1", port) == (1, "")
+
+
+def checked(*words: str, **variables: str) -> tuple[int, str]:
+    """What the image's dub says: its exit status and its standard error."""
+    done = subprocess.run(
+        ["bash", SCRIPTS / "dub", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], **variables},
+    )
+    return done.returncode, done.stderr
+
+
+def test_checks_of_start_scripts_say_what_is_missing(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none")
+    assert checked("path", str(tmp_path), "writable") == (0, "")
+    assert checked("path", missing, "existence") == (1, f"dub: {missing} does not exist\n")
+    assert checked("path", missing, "large")[0] == 2
+    assert checked("ensure", "WANTED", WANTED="1") == (0, "")
+    assert checked("ensure-atleast-one", "OTHER", "WANTED", WANTED="1") == (0, "")
+    assert checked("ensure", "WANTED")[1] == "dub: WANTED must be given as environment variable\n"
+    status, said = checked("template", "a", "b")
+    assert (status, said.count("\n")) == (1, 1)
+    assert "template is not in this image" in said
+
+
+def test_the_scripts_look_for_volumes_where_the_start_does() -> None:
+    """Otherwise kafka-storage would format another directory than the broker's."""
+    text = (SCRIPTS / "configure").read_text().replace("\\\n", "")
+    listed = re.search(r"^for places in (.+); do$", text, re.MULTILINE)
+    assert listed is not None
+    assert [tuple(each.split()) for each in re.findall(r'"([^"]+)"', listed[1])] == [
+        *DATA_DIRECTORIES
+    ]

@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from ottla.testing.certificates import Names, write_certificates
 from tests.image.clients import use_from_outside
+from tests.image.documented import check_logins
 from tests.image.engine import IMAGE, Failed, build, call, engine, say
 
 from .installation import INSTALLED, NotInstalled
@@ -42,8 +44,10 @@ ROWS = (
     Row("Python", "with_kraft", CONFLUENT),
     Row("Node", "KafkaContainer", CONFLUENT),
     Row("Node", "withKraft", CONFLUENT),
+    Row("Node", "withSaslSslListener", CONFLUENT),
     Row("Go", "Run", CONFLUENT),
     Row("Go", "WithClusterID", CONFLUENT),
+    Row("Rust", "apache::Kafka", KAFKA),
 )
 
 
@@ -79,43 +83,62 @@ def _holds(row: Row, image: str, host: str) -> bool:
 
 def _check(row: Row, image: str, host: str) -> None:
     command = INSTALLED[row.language]()
-    environ = {
-        **os.environ,
-        "DOCKER_HOST": host,
-        "TESTCONTAINERS_RYUK_DISABLED": "true",  # its image is none of ours
-        "TESTCONTAINERS_CHECKS_DISABLE": "true",
-        # Where this program runs in a container itself, as jobs of CI do.
-        "TESTCONTAINERS_CONNECTION_MODE": "docker_host",
-        "TESTCONTAINERS_HOST_OVERRIDE": "localhost",
-    }
     with (
+        tempfile.TemporaryDirectory() as directory,
         tempfile.TemporaryFile("w+") as errors,
-        subprocess.Popen(
+    ):
+        certificates = Path(directory) / "certificates"
+        write_certificates(certificates, Names())
+        environ = {
+            **os.environ,
+            "DOCKER_HOST": host,
+            "TESTCONTAINERS_RYUK_DISABLED": "true",  # its image is none of ours
+            "TESTCONTAINERS_CHECKS_DISABLE": "true",
+            # Where this program runs in a container itself, as jobs of CI do.
+            "TESTCONTAINERS_CONNECTION_MODE": "docker_host",
+            "TESTCONTAINERS_HOST_OVERRIDE": "localhost",
+            "KEYSTORE": str(certificates / "server.p12"),
+        }
+        with subprocess.Popen(
             [*command, row.call, image],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ,
-        ) as program,
-    ):  # fmt: skip
-        try:
-            assert program.stdout is not None
-            said: list[str] = []
-            for line in program.stdout:
-                said.append(line)
-                if line.startswith("BOOTSTRAP "):
-                    servers = line.split(maxsplit=1)[1].strip()
-                    use_from_outside(servers.removeprefix("PLAINTEXT://"))
-                    break
-            else:
+        ) as program:  # fmt: skip
+            try:
+                _use_and_end(program, certificates)
+            except Failed as failed:
                 errors.seek(0)
-                raise Failed(f"it ends:\n{''.join(said)[-1000:]}{errors.read()[-2500:]}")
-            assert program.stdin is not None
-            program.stdin.close()
-            program.stdout.read()
-            if program.wait(START_S):
-                errors.seek(0)
-                raise Failed(f"it ends with status {program.returncode}:\n{errors.read()[-1500:]}")
-        finally:
-            if program.poll() is None:
-                program.kill()
+                raise Failed(f"{failed}\n{errors.read()[-2500:]}") from None
+            finally:
+                if program.poll() is None:
+                    program.kill()
+
+
+def _use_and_end(program: subprocess.Popen[str], certificates: Path) -> None:
+    """Use the broker whose address a program prints, and end the program."""
+    assert program.stdout is not None
+    said = []
+    for line in program.stdout:
+        said.append(line)
+        kind, _, servers = line.strip().partition(" ")
+        if kind == "SECURE":
+            check_logins(
+                {
+                    "bootstrap.servers": servers,
+                    "security.protocol": "SASL_SSL",
+                    "sasl.mechanism": "SCRAM-SHA-512",
+                    "ssl.ca.location": str(certificates / "ca.pem"),
+                }
+            )
+        if kind == "BOOTSTRAP":
+            use_from_outside(servers.removeprefix("PLAINTEXT://"))
+            break
+    else:
+        raise Failed(f"it ends:\n{''.join(said)[-1000:]}")
+    assert program.stdin is not None
+    program.stdin.close()
+    program.stdout.read()
+    if program.wait(START_S):
+        raise Failed(f"it ends with status {program.returncode}")
 
 
 @contextmanager

@@ -94,6 +94,14 @@ def go() -> list[str]:
     return [str(home / "start")]
 
 
+def rust() -> list[str]:
+    """The program of Rust's module."""
+    home = CACHE / "rust"
+    shutil.copytree(PROGRAMS / "rust", home, dirs_exist_ok=True)
+    _run("cargo", "build", "--quiet", cwd=home)
+    return [str(home / "target/debug/start")]
+
+
 def java() -> list[str]:
     """The command of Java's module."""
     home = CACHE / "java"
@@ -113,4 +121,5 @@ INSTALLED: dict[str, Callable[[], list[str]]] = {
     "Node": node,
     "Go": go,
     "Java": java,
+    "Rust": rust,
 }
