@@ -106,12 +106,6 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
         error_line(f"Cluster ID string {cluster_id} does not appear to be a valid UUID.")
         return 1
     formatted = [path for path in directories if (path / _META).is_file()]
-    if formatted and not ignore:
-        error_line(
-            f"Log directory {formatted[0]} is already formatted. Use --ignore-formatted to ignore"
-            " this directory and format the others."
-        )
-        return 1
     for path in formatted:
         known = _read(path).get("cluster.id")
         if known != cluster_id:
@@ -119,6 +113,12 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
                 f"Invalid cluster.id in: {path / _META}. Expected {cluster_id}, but read {known}"
             )
             return 1
+    if formatted and not ignore:
+        error_line(
+            f"Log directory {formatted[0]} is already formatted. Use --ignore-formatted to ignore"
+            " this directory and format the others."
+        )
+        return 1
     new = [path for path in directories if path not in formatted]
     if not new:
         line("All of the log directories are already formatted.")

@@ -1,7 +1,8 @@
 """Settings that images of Kafka take by other variables: Debezium's, wurstmeister's, Bitnami's.
 
 - NODE_ID or BROKER_ID, and NODE_ROLE (Debezium);
-- KAFKA_ADVERTISED_HOST_NAME and _PORT (wurstmeister), and without KAFKA_ (Debezium).
+- KAFKA_ADVERTISED_HOST_NAME and _PORT (wurstmeister), and without KAFKA_ (Debezium);
+- KAFKA_METRIC_REPORTERS with Confluent's class, which only the image cp-server has, is left out.
 
 Where no address is given, these images advertise the name of the container, so that other
 containers find the broker. The images of Apache and Confluent need the address, or use localhost.
@@ -27,6 +28,8 @@ _ROLES: Final = {"broker": "broker", "controller": "controller"}
 _COMBINED: Final = "broker,controller"
 _CONTROLLER: Final = "CONTROLLER"
 _DEFAULT_PORT: Final = "9092"
+_REPORTERS: Final = "metric.reporters"
+_CONFLUENT: Final = "io.confluent."
 
 
 class WrongImageVariable(Exception):
@@ -51,6 +54,9 @@ def settings_of_images(environ: Mapping[str, str], settings: Mapping[str, str]) 
         found["process.roles"] = _ROLES.get(role, _COMBINED)
         if "controller.listener.names" not in settings:
             found["controller.listener.names"] = _CONTROLLER
+    if _CONFLUENT in (reporters := settings.get(_REPORTERS, "")):
+        kept = (each for each in reporters.split(",") if not each.strip().startswith(_CONFLUENT))
+        found[_REPORTERS] = ",".join(kept)
     if settings.get("advertised.listeners"):
         return found
     listeners = settings.get("listeners") or f"PLAINTEXT://:{_DEFAULT_PORT}"

@@ -100,13 +100,13 @@ def use_from_inside(bootstrap_servers: str, options: list[str]) -> None:
 
     Args:
         bootstrap_servers: as containers know the broker.
-        options: of the container.
+        options: of the container, its network among them.
 
     Raises:
         Failed: the record does not come back.
     """
     value = str(uuid4())
-    words = ["run", "--rm", "--network=host", *options, IMAGE, "sh", "-c", INSIDE]
+    words = ["run", "--rm", *options, IMAGE, "sh", "-c", INSIDE]
     said = call(*words, bootstrap_servers, f"inside-{value}", value)
     if f"read {value}" not in said:
         raise Failed(f"a client in a container at {bootstrap_servers} says:\n{said}")

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -59,6 +60,12 @@ def try_call(*words: str, timeout_s: float = PATIENCE_S) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout
+
+
+@cache
+def has_networks() -> bool:
+    """Whether containers may have networks of their own; nested engines may lack them."""
+    return try_call("run", "--rm", "--network=bridge", IMAGE, "true")[0] == 0
 
 
 def build() -> None:

@@ -144,6 +144,10 @@ def test_directories_are_formatted_once(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == expected
     assert main(words) == 1
     assert "is already formatted" in capsys.readouterr().err
+    other = ["kafka-storage", "format", "-t", "abcdefghijklmnopqrstuw", "-c", str(config)]
+    for more in ([], ["--ignore-formatted"]):  # start scripts take "already formatted" for well
+        assert main([*other, *more]) == 1
+        assert f"Expected {other[3]}, but read {cluster_id}" in capsys.readouterr().err
     assert main([*words, "--ignore-formatted"]) == 0
     assert capsys.readouterr().out == "All of the log directories are already formatted.\n"
     assert main(["kafka-storage", "info", "-c", str(config)]) == 0

@@ -90,6 +90,14 @@ def test_the_images_of_apache_and_confluent_keep_their_address(settings: dict[st
     assert settings_of_images({"KAFKA_NODE_ID": "1", "CLUSTER_ID": "x"}, settings) == {}
 
 
+def test_confluents_reporter_of_metrics_is_left_out() -> None:
+    """Only its image cp-server has that class; compose files for it are widespread."""
+    reporter = "io.confluent.metrics.reporter.ConfluentMetricsReporter"
+    assert settings_of_images({}, {"metric.reporters": reporter}) == {"metric.reporters": ""}
+    found = settings_of_images({}, {"metric.reporters": f"a.Reporter, {reporter}"})
+    assert found == {"metric.reporters": "a.Reporter"}
+
+
 def planned(data: Path, *options: str, **environ: str) -> StartPlan:
     nothing = data / "nothing"
     return plan(options, environ, file=nothing, secrets=nothing, directories=[(data,)])
