@@ -2,7 +2,8 @@
 
 - NODE_ID or BROKER_ID, and NODE_ROLE (Debezium);
 - KAFKA_ADVERTISED_HOST_NAME and _PORT (wurstmeister), and without KAFKA_ (Debezium);
-- KAFKA_METRIC_REPORTERS with Confluent's class, which only the image cp-server has, is left out.
+- KAFKA_METRIC_REPORTERS with Confluent's class, which only the image cp-server has, is left out;
+- a comma at the end of listeners, as .NET's testcontainers 3.10 write it, is left out.
 
 Where no address is given, these images advertise the name of the container, so that other
 containers find the broker. The images of Apache and Confluent need the address, or use localhost.
@@ -57,6 +58,9 @@ def settings_of_images(environ: Mapping[str, str], settings: Mapping[str, str]) 
     if _CONFLUENT in (reporters := settings.get(_REPORTERS, "")):
         kept = (each for each in reporters.split(",") if not each.strip().startswith(_CONFLUENT))
         found[_REPORTERS] = ",".join(kept)
+    for name in ("listeners", "advertised.listeners"):
+        if (text := settings.get(name, "").rstrip()).endswith(","):
+            found[name] = text.rstrip(", ")
     if settings.get("advertised.listeners"):
         return found
     listeners = settings.get("listeners") or f"PLAINTEXT://:{_DEFAULT_PORT}"

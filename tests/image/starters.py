@@ -9,8 +9,8 @@ a line of Kafka's log. Read from the modules' sources in 2026:
 - Go 0.40: kafka.Run (confluent-local); proposed: another script for apache/kafka;
 - Rust 0.13: apache::Kafka;
 - Node 11 and 12: KafkaContainer, with and without `withKraft()`, also for tags below 7.4.0;
-- .NET: KafkaBuilder with the vendors Apache and Confluent; some of its versions end the advertised
-  listeners with a comma.
+- .NET 4: KafkaBuilder with the vendors Apache and Confluent; 3.10 has a comma at the end of the
+  advertised listeners.
 
 The modules map the port of the host; on the host's network it is the same. The address of BROKER is
 the container's name, so that a client that gets it by mistake cannot connect.
@@ -249,19 +249,19 @@ SEQUENCES: dict[str, Sequence] = {
         r".*Transitioning from RECOVERY to RUNNING.*",
         entrypoint="/bin/sh",
     ),
-    ".NET, Apache, with a comma at the end": Sequence(
-        "/testcontainers.sh",
-        f"#!/bin/bash\n\nexport KAFKA_ADVERTISED_LISTENERS={ADVERTISED},\n"
-        "exec /etc/kafka/docker/run",
-        {**NET, **ROLES},
-        r".*Transitioning from RECOVERY to RUNNING.*",
-        entrypoint="/bin/sh",
-    ),
     ".NET, Confluent": Sequence(
         "/testcontainers.sh",
         f"#!/bin/bash\necho '' > /etc/confluent/docker/ensure\n{START_ZOOKEEPER}{EXPORT}"
         "exec /etc/confluent/docker/run\n",
         {**NET, "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"},
+        r"\[KafkaServer id=\d+\] started",
+        entrypoint="/bin/sh",
+    ),
+    ".NET 3.10": Sequence(
+        "/testcontainers.sh",
+        f"#!/bin/bash\n{START_ZOOKEEPER}{EXPORT.rstrip()},\n"
+        "echo '' > /etc/confluent/docker/ensure\nexec /etc/confluent/docker/run",
+        {**ZOOKEEPER, "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"},
         r"\[KafkaServer id=\d+\] started",
         entrypoint="/bin/sh",
     ),

@@ -98,6 +98,12 @@ def test_confluents_reporter_of_metrics_is_left_out() -> None:
     assert found == {"metric.reporters": "a.Reporter"}
 
 
+def test_a_comma_at_the_end_of_listeners_is_taken_as_by_older_releases() -> None:
+    settings = {"listeners": "A://:1,B://:2,", "advertised.listeners": "A://a:1, ", "x": "1,"}
+    wanted = {"listeners": "A://:1,B://:2", "advertised.listeners": "A://a:1"}
+    assert settings_of_images({}, settings) == wanted
+
+
 def planned(data: Path, *options: str, **environ: str) -> StartPlan:
     nothing = data / "nothing"
     return plan(options, environ, file=nothing, secrets=nothing, directories=[(data,)])
