@@ -73,7 +73,7 @@ def checked(*words: str, **variables: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_checks_of_start_scripts_say_what_is_missing(tmp_path: Path) -> None:
+def test_a_check_of_a_start_script_names_the_missing_thing(tmp_path: Path) -> None:
     missing = str(tmp_path / "none")
     assert checked("path", str(tmp_path), "writable") == (0, "")
     assert checked("path", missing, "existence") == (1, f"dub: {missing} does not exist\n")
