@@ -24,6 +24,10 @@ STARTS: dict[str, tuple[str, ...]] = {
         *("/opt/kafka/bin/kafka-server-start.sh", "/opt/kafka/config/server.properties"),
         *("--override", "num.partitions=2"),
     ),
+    "bin/kafka-server-start.sh": (  # of compose files for Strimzi's image
+        *("sh", "-c"),
+        "bin/kafka-server-start.sh config/kraft/server.properties --override num.partitions=2",
+    ),
 }
 PATHS = (
     *("/etc/kafka/docker/run", "/etc/confluent/docker/run", "/etc/confluent/docker/configure"),
@@ -31,6 +35,7 @@ PATHS = (
     *("/opt/kafka/bin/kafka-topics.sh", "/opt/kafka/bin/kafka-console-consumer.sh"),
     *("/opt/kafka/bin/kafka-share-groups.sh", "/usr/bin/kafka-streams-groups"),
     *("/usr/bin/kafka-topics", "/usr/bin/kafka-storage", "/usr/bin/cub", "/usr/bin/nc"),
+    *("/usr/bin/dub", "/usr/bin/ub", "/kafka/bin/kafka-topics.sh"),
 )
 
 
