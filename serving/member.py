@@ -36,7 +36,9 @@ def join_cluster(
     """
     from ..broker.quorum.member import run_member
 
-    ignored = ["--" + name.removesuffix("_kafka").replace("_", "-") for name in _OF_THE_LEADER
+    # The start of a container names its directory itself, and gives `on_ready`.
+    named = _OF_THE_LEADER if on_ready is None else _OF_THE_LEADER[1:]
+    ignored = ["--" + name.removesuffix("_kafka").replace("_", "-") for name in named
                if getattr(given, name)]  # fmt: skip
     where = "{}:{}".format(*place.address)
     if ignored:
