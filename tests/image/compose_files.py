@@ -231,6 +231,8 @@ def _running(file: ComposeFile, compose: str) -> Iterator[Callable[[], None]]:
             yield make_again
         finally:
             _compose(words, project, "down", "-v", "-t", "10")
+            # Older podman-compose leaves it.
+            try_call("network", "rm", "-f", f"{file.name}_default")
 
 
 def _compose(words: list[str], project: Path, *action: str) -> None:
