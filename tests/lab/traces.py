@@ -52,8 +52,8 @@ def missing_step(printed: str, expected: str) -> str | None:
 # What differs from run to run: times, ports, ids, and what numbers events and requests.
 _NOT_COMPARED = frozenset(
     {
-        "seq", "cause", "at_ms", "took_us", "connection", "correlation_id", "port", "topic_id",
-        "cluster_id", "producer_id", "member_id", "log_append_time_ms",
+        "seq", "cause", "at_ms", "added_at_ms", "took_us", "connection", "correlation_id", "port",
+        "topic_id", "cluster_id", "producer_id", "member_id", "log_append_time_ms",
     }
 )  # fmt: skip
 
