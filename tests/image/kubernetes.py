@@ -11,8 +11,9 @@ import yaml
 from .engine import IMAGE, PATIENCE_S, ROOT, Failed, call, engine, try_call
 
 MANIFEST = ROOT / "examples/kubernetes.yml"
-ANOTHER_USER = 100680
-"""As OpenShift gives to a namespace; the image has no such user."""
+ANOTHER_USER = 10680
+"""The image has no such user: OpenShift gives one to each namespace. Below 65,536, as podman
+without root has no others."""
 
 
 def _manifest(directory: Path) -> Path:
