@@ -11,12 +11,12 @@ import argparse
 import re
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from .feature_levels import METADATA, level_text, metadata_level
+from .feature_levels import METADATA, default_levels, level_text, metadata_level
 from .options import CommandParser
 from .texts import error_line, id_text, line, lines
 from .tool import Tool
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _META: Final = "meta.properties"
 _DEFAULT_DIRECTORY: Final = "/tmp/kafka-logs"
+_OF_DATA: Final = "data directory"
 
 
 def options() -> CommandParser:
@@ -88,7 +89,10 @@ def _run(given: argparse.Namespace) -> int:
         error_line(str(wrong))
         return 1
     is_first = not (in_order[0] / _META).is_file()
-    status = _format(directories, given.cluster_id, node_id, ignore=given.ignore_formatted)
+    is_voter = given.standalone or given.initial_controllers is not None
+    kinds = dict.fromkeys(directories, _OF_DATA)
+    kinds[in_order[0]] = f"{'dynamic metadata voter' if is_voter else 'metadata'} directory"
+    status = _format(kinds, given.cluster_id, node_id, ignore=given.ignore_formatted)
     if credentials and is_first and not status:
         _write_bootstrap(in_order[0], credentials)
     return status
@@ -101,7 +105,9 @@ def _random_id() -> str:
             return made
 
 
-def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignore: bool) -> int:
+def _format(kinds: Mapping[Path, str], cluster_id: str, node_id: str, *, ignore: bool) -> int:
+    """Format directories, each of a kind: that of metadata first, as Kafka's Formatter does."""
+    directories = sorted(kinds)
     if not _is_id(cluster_id):
         error_line(f"Cluster ID string {cluster_id} does not appear to be a valid UUID.")
         return 1
@@ -120,11 +126,13 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
         )
         return 1
     new = [path for path in directories if path not in formatted]
-    if not new:
-        line("All of the log directories are already formatted.")
+    new.sort(key=lambda path: kinds[path] == _OF_DATA)
+    text = "All of the log directories are already formatted."
+    line(f"Bootstrap metadata: {_bootstrap_text()}" if new else text)
     from ..storage.disk.files import RealFiles, write_atomically
 
     files = RealFiles()
+    newest = level_text(METADATA, metadata_level(None))
     for path in new:
         files.make_directory(str(path))
         content = {
@@ -135,9 +143,22 @@ def _format(directories: Sequence[Path], cluster_id: str, node_id: str, *, ignor
         }
         text = "#\n" + "".join(f"{name}={value}\n" for name, value in content.items())
         write_atomically(files, str(path / _META), text.encode())
-        newest = level_text(METADATA, metadata_level(None))
-        line(f"Formatting metadata directory {path} with metadata.version {newest}.")
+        line(f"Formatting {kinds[path]} {path} with metadata.version {newest}.")
     return 0
+
+
+def _bootstrap_text() -> str:
+    """The initial levels of features as Kafka's tool prints them; credentials are not shown."""
+    newest = metadata_level(None)
+    others = {name: level for name, level in default_levels(newest).items() if level}
+    del others["kraft.version"]
+    records = ", ".join(
+        f"ApiMessageAndVersion(FeatureLevelRecord(name='{name}', featureLevel={level})"
+        " at version 0)"
+        for name, level in ((METADATA, newest), *sorted(others.items()))
+    )
+    known = f"metadataVersionLevel={newest}, source=format command"
+    return f"BootstrapMetadata(records=[{records}], {known})"
 
 
 def _write_bootstrap(directory: Path, credentials: Sequence[MetadataRecord]) -> None:

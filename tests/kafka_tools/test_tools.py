@@ -130,6 +130,37 @@ def test_brokers_are_ready_and_describe_themselves(
         assert expected in capsys.readouterr().out
 
 
+BOOTSTRAP_METADATA = (
+    "Bootstrap metadata: BootstrapMetadata(records=[ApiMessageAndVersion(FeatureLevelRecord("
+    "name='metadata.version', featureLevel=33) at version 0), ApiMessageAndVersion("
+    "FeatureLevelRecord(name='eligible.leader.replicas.version', featureLevel=1) at version 0),"
+    " ApiMessageAndVersion(FeatureLevelRecord(name='group.version', featureLevel=1) at version 0),"
+    " ApiMessageAndVersion(FeatureLevelRecord(name='share.version', featureLevel=2) at version 0),"
+    " ApiMessageAndVersion(FeatureLevelRecord(name='streams.version', featureLevel=1) at"
+    " version 0), ApiMessageAndVersion("
+    "FeatureLevelRecord(name='transaction.version', featureLevel=2) at"
+    " version 0)], metadataVersionLevel=33, source=format command)"
+)
+"""Printed by the tool of Kafka 4.4.0."""
+
+
+def test_the_directory_of_metadata_is_formatted_before_those_of_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "server.properties"
+    logs = ",".join(f"{tmp_path}/{name}" for name in ("c", "b", "a"))
+    config.write_text(f"process.roles=broker,controller\nnode.id=1\nlog.dirs={logs}\n")
+    words = ["kafka-storage", "format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(config)]
+    assert main(words) == 0
+    at = "with metadata.version 4.4-IV2."
+    assert capsys.readouterr().out.splitlines() == [
+        BOOTSTRAP_METADATA,
+        f"Formatting metadata directory {tmp_path}/c {at}",
+        f"Formatting data directory {tmp_path}/a {at}",
+        f"Formatting data directory {tmp_path}/b {at}",
+    ]
+
+
 def test_directories_are_formatted_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kafka-storage", "random-uuid"]) == 0
     cluster_id = capsys.readouterr().out.strip()
@@ -140,8 +171,10 @@ def test_directories_are_formatted_once(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([*words, "--release-version", "9.9"]) == 1
     assert capsys.readouterr().err.startswith("Unknown metadata.version '9.9'. Supported meta")
     assert main([*words, "--standalone"]) == 0
-    expected = f"Formatting metadata directory {tmp_path}/logs with metadata.version 4.4-IV2.\n"
-    assert capsys.readouterr().out == expected
+    assert capsys.readouterr().out == (
+        f"{BOOTSTRAP_METADATA}\nFormatting dynamic metadata voter directory {tmp_path}/logs with"
+        " metadata.version 4.4-IV2.\n"
+    )
     assert main(words) == 1
     assert "is already formatted" in capsys.readouterr().err
     other = ["kafka-storage", "format", "-t", "abcdefghijklmnopqrstuw", "-c", str(config)]
