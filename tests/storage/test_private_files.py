@@ -84,6 +84,7 @@ NO_SECRETS = {
     "testing/stories.py": "a trace, in which secrets are left out",
     "trials/torture/decorator.py": "a trace, in which secrets are left out",
     "trials/program.py": "the output of a user's program",
+    "trials/museum/exhibit_replay.py": "a folder of reports",
     "trials/museum/install.py": "clients of others",
     "trials/trial.py": "a directory of traces",
     "testing/oracle_clients.py": "a ledger of records",
