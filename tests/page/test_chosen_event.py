@@ -26,7 +26,8 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\u202e"
 def width_of(page: Page, selector: str) -> float:
     box = page.locator(selector).bounding_box()
     assert box is not None
-    return box["width"]
+    width: float = box["width"]
+    return width
 
 
 def is_below(page: Page) -> bool:
@@ -34,7 +35,7 @@ def is_below(page: Page) -> bool:
     details = page.locator("aside.details").bounding_box()
     assert line is not None
     assert details is not None
-    return details["y"] >= line["y"] + line["height"]
+    return bool(details["y"] >= line["y"] + line["height"])
 
 
 def test_sentences_keep_their_room_beside_a_chosen_event(browser: Browser, billing: str) -> None:
