@@ -27,18 +27,6 @@ class Record(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
-def payload_of(data: Bytes, position: int, header: BatchHeader) -> Bytes:
-    """The payload of the batch at `position`, decompressed; a view if it is not compressed.
-
-    Raises:
-        Refused: CORRUPT_MESSAGE if it does not decompress.
-    """
-    raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
-    if header.compression == Compression.NONE:
-        return raw
-    return decompressed(header.compression, raw)
-
-
 def decompressed(codec: int, raw: Bytes) -> bytes:
     """`raw` decompressed, as a whole.
 

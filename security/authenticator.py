@@ -60,13 +60,11 @@ class Session(NamedTuple):
         mechanism: its name.
         login: the user.
         lifetime_ms: the session ends so long after its authentication; None for no end.
-        may_reauthenticate: whether the client is known to understand the lifetime (KIP-368).
     """
 
     mechanism: str
     login: Login
     lifetime_ms: int | None = None
-    may_reauthenticate: bool = False
 
 
 class End(Enum):
@@ -130,15 +128,9 @@ class Authenticator:
         self._previous = previous
         self._phase = _Phase.INITIAL_REQUEST if previous is None else _Phase.HANDSHAKE_REQUEST
         self._has_headers = False  # whether tokens come in SaslAuthenticate requests
-        self._knows_lifetime = False
         self._mechanism = ""
         self._server: SaslServer
         self.session: Session | None = None
-
-    @property
-    def expects_bare_tokens(self) -> bool:
-        """Whether the next frame has no request header."""
-        return self._phase is _Phase.AUTHENTICATE and not self._has_headers
 
     def receive(self, frame: memoryview, now_ms: int) -> Step:
         """Handle one frame of the client, without its size.
@@ -226,7 +218,6 @@ class Authenticator:
             request = _read(header, frame, AUTHENTICATE_VERSIONS)
         except (Malformed, ValueError) as malformed:
             return Step(None, End.CLOSE_NOW, str(malformed))
-        self._knows_lifetime = self._knows_lifetime or header.api_version > 0
         try:
             challenge = self._evaluate(bytes(request.auth_bytes), now_ms)
         except AuthenticationFailed as failed:
@@ -272,9 +263,7 @@ class Authenticator:
                 "Cannot change principals during re-authentication from "
                 f"User.{previous.login.name}: User.{login.name}"
             )
-        self.session = Session(
-            self._mechanism, login, self._lifetime_ms(login, now_ms), self._knows_lifetime
-        )
+        self.session = Session(self._mechanism, login, self._lifetime_ms(login, now_ms))
         return challenge
 
     def _lifetime_ms(self, login: Login, now_ms: int) -> int | None:

@@ -60,11 +60,6 @@ class Issued(NamedTuple):
         """The private key in DER (PKCS #8)."""
         return self.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
-    def encrypted_key_pem(self, password: str) -> str:
-        """The private key in PEM, encrypted."""
-        encryption = BestAvailableEncryption(password.encode())
-        return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
-
 
 class Validity(NamedTuple):
     """The time in which a certificate is valid."""

@@ -30,7 +30,7 @@ from .segments.log_segments import Later, Segments
 from .segments.reads import FileRange, Found, Read, ReadLimits
 from .segments.segment import Segment
 from .segments.time_search import TimedOffset, first_since, latest
-from .steps import Steps, at_once
+from .steps import Steps
 
 if TYPE_CHECKING:
     from .records.client_batch import Checked
@@ -378,16 +378,11 @@ class PartitionLog:
                 raise _unreadable(failed) from failed
         return self._aborted.between(first_offset, last_offset + 1)
 
-    def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:
-        """The first record, by offset, with that timestamp or a later one."""
-        return at_once(self.search(timestamp_ms))
-
-    def max_timestamp(self) -> TimedOffset | None:
-        """The first record with the largest timestamp of all."""
-        return at_once(self.search(None))
-
     def search(self, timestamp_ms: int | None) -> Steps[TimedOffset | None]:
-        """`offset_for_timestamp`, or `max_timestamp` for None. The first step is short."""
+        """The first record, by offset, with that timestamp or a later one; None if there is none.
+
+        For None it is the first one with the largest timestamp. The first step is short.
+        """
         segments = self.segments
         try:
             if timestamp_ms is None:

@@ -6,6 +6,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+)
+
 from ottla.security.certificates import Issued, Validity, issue, make_authority
 
 NOW = datetime.now(UTC)
@@ -35,6 +41,12 @@ def server() -> Issued:
 @cache
 def client(name: str = "alice", by: str = OURS, validity: Validity = VALID) -> Issued:
     return issue(authority(by), name, validity)
+
+
+def encrypted_key_pem(issued: Issued, password: str) -> str:
+    """The private key in PEM."""
+    encryption = BestAvailableEncryption(password.encode())
+    return issued.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
 
 
 def write_pem(path: Path, issued: Issued) -> Path:

@@ -168,7 +168,6 @@ class ConsumerGroup:
         return (
             self.epoch <= self.target_epoch
             and member.is_reconciled_to(self.target_epoch)
-            and member.member_id in self.members
             and not self.regexes
             and len(self._assignors) <= 1
             and not self.is_stale(topics_version)

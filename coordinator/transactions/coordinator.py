@@ -389,11 +389,6 @@ class Transactions:
         recheck_ms = _EXPIRATION_RECHECK_MS if timeout_ms is None else _TIMEOUT_RECHECK_MS
         return now.monotonic_ms + (wait_ms if wait_ms < recheck_ms else recheck_ms)
 
-    def next_wall_deadline(self) -> int | None:
-        """When `tick` is next due, by the wall time in ms; None for never."""
-        due = (self._timeouts.next(), self._expirations.next())
-        return min((each for each in due if each is not None), default=None)
-
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Abort transactions past their timeout, under a new epoch that fences the producer.
 

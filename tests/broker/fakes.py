@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import selectors
 import struct
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any
 
 import pytest
 
@@ -19,8 +18,6 @@ from ottla.storage.log import PartitionLog
 from tests.clocks import START_MS as START_MS
 from tests.protocol.message_values import reference_request, schema
 from tests.requests import check_names
-
-P = ParamSpec("P")
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -66,17 +63,6 @@ class _NeverWaiting(selectors.DefaultSelector):
         return events
 
 
-def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Run an async test on a VirtualLoop in asyncio's debug mode."""
-
-    @wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        with asyncio.Runner(debug=True, loop_factory=VirtualLoop) as runner:
-            runner.run(test(*args, **kwargs))
-
-    return run
-
-
 async def settle() -> None:
     """Let everything run that is ready; no time passes."""
     for _ in range(10):
@@ -89,6 +75,7 @@ class FakeTransport(asyncio.Transport):
     Attributes:
         writes: what each call wrote.
         reading: whether the protocol wants more.
+        is_cut: whether it was aborted.
         high_water_bytes: once more was written, the protocol is to write no more; None: never.
         unsent_bytes: what it says that its buffer has.
     """
@@ -97,6 +84,7 @@ class FakeTransport(asyncio.Transport):
         super().__init__({"sockname": ("127.0.0.1", 9092), "peername": ("10.0.0.7", 50123)})
         self.writes: list[bytes] = []
         self.reading = True
+        self.is_cut = False
         self.closed = False
         self.high_water_bytes: int | None = None
         self.unsent_bytes = 0
@@ -135,6 +123,7 @@ class FakeTransport(asyncio.Transport):
         return self.unsent_bytes
 
     def abort(self) -> None:
+        self.is_cut = True
         self.close()
 
 

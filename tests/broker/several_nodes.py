@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 from ottla.broker.clock import Clock, SystemClock
 from ottla.broker.net.sockets import NodeSockets
@@ -20,7 +19,6 @@ from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import connection_info, frame
 from tests.broker.one_node import read
 
-P = ParamSpec("P")
 PATIENCE_S = 10.0
 
 
@@ -111,13 +109,3 @@ async def until(happens: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not happens():  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.001)
-
-
-def in_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Run an async test in a loop of its own, in asyncio's debug mode."""
-
-    @wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs), debug=True)
-
-    return run

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from ottla.broker.clock import JUMP_CHECK_MS, JUMP_MS, Clock, SystemClock, within_ms
-from tests.broker.fakes import in_virtual_time
 from tests.clocks import LoopClock, StillClock, VirtualClock, at_rest
 
 
@@ -19,7 +18,6 @@ def test_each_clock_is_one() -> None:
         )
 
 
-@in_virtual_time
 async def test_a_jump_of_the_wall_clock_is_reported_at_the_next_check() -> None:
     clock, told = LoopClock(), list[int]()
     watching = clock.on_jump(told.append)
@@ -37,7 +35,6 @@ async def test_a_jump_of_the_wall_clock_is_reported_at_the_next_check() -> None:
     assert told == [-5000]
 
 
-@in_virtual_time
 async def test_a_block_beyond_its_limit_is_cancelled() -> None:
     with pytest.raises(TimeoutError):
         async with within_ms(LoopClock(), 100):
@@ -45,13 +42,13 @@ async def test_a_block_beyond_its_limit_is_cancelled() -> None:
     assert asyncio.get_running_loop().time() == 0.1
 
 
-@in_virtual_time
 async def test_a_block_within_its_limit_is_not() -> None:
     async with within_ms(LoopClock(), 100):
         await asyncio.sleep(0.05)
     await asyncio.sleep(1)
 
 
+@pytest.mark.real_time
 async def test_virtual_time_runs_due_timers_in_order() -> None:
     clock, called = VirtualClock(), list[tuple[str, int]]()
 
@@ -69,6 +66,7 @@ async def test_virtual_time_runs_due_timers_in_order() -> None:
     assert called[2:] == [("b", 20)]
 
 
+@pytest.mark.real_time
 async def test_tasks_come_to_rest_before_virtual_time_goes_on() -> None:
     clock, seen = VirtualClock(), list[int]()
 
@@ -85,6 +83,7 @@ async def test_tasks_come_to_rest_before_virtual_time_goes_on() -> None:
     assert task.done()
 
 
+@pytest.mark.real_time
 async def test_a_block_within_its_limit_leaves_no_timer() -> None:
     clock = VirtualClock()
     async with within_ms(clock, 100):
@@ -92,6 +91,7 @@ async def test_a_block_within_its_limit_leaves_no_timer() -> None:
     assert clock.pending() == []
 
 
+@pytest.mark.real_time
 async def test_the_wall_clock_is_compared_only_while_there_are_observers() -> None:
     clock, told = VirtualClock(), list[int]()
     for _ in range(2):

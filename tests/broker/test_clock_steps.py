@@ -15,7 +15,7 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import producer
 from tests.clocks import LoopClock
@@ -29,6 +29,12 @@ FORWARD_AND_BACK = pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS], ids=[
 async def a_node(directory: Path, **settings: str) -> AsyncIterator[OneNode]:
     async with one_node(directory, **settings) as one:
         one.topic("orders")
+        yield one
+
+
+@pytest.fixture
+async def it(tmp_path: Path) -> AsyncIterator[OneNode]:
+    async with a_node(tmp_path) as one:
         yield one
 
 
@@ -56,7 +62,6 @@ async def fetch(one: OneNode, *, session_epoch: int = 0) -> Any:
     )
 
 
-@in_virtual_time
 async def test_a_fetch_session_is_not_evicted_for_a_step(tmp_path: Path) -> None:
     async with a_node(tmp_path, max_incremental_fetch_session_cache_slots="1") as one:
         assert (await fetch(one))["session_id"] != 0
@@ -76,45 +81,38 @@ async def throttle_ms(one: OneNode, size_bytes: int) -> int:
         transactional_id=None,
         acks=1,
         timeout_ms=5000,
-        topic_data=[
-            {"name": "orders", "partition_data": [{"index": 0, "records": records}]},
-        ],
+        topic_data=[{"name": "orders", "partition_data": [{"index": 0, "records": records}]}],
     )
     return context.throttle_time_ms
 
 
 @FORWARD_AND_BACK
-@in_virtual_time
-async def test_a_quota_is_the_same_after_a_step(tmp_path: Path, step_ms: int) -> None:
-    async with a_node(tmp_path) as one:
-        entity = [{"entity_type": "client-id", "entity_name": "test"}]
-        quota = {"key": "producer_byte_rate", "value": 1000.0, "remove": False}
-        entry = {"entity": entity, "ops": [quota]}
-        await one.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=[entry], validate_only=False)
-        assert await throttle_ms(one, 9000) == 0
-        one.clock.step_ms = step_ms
-        assert 8000 < await throttle_ms(one, 9000) < 9000
+async def test_a_quota_is_the_same_after_a_step(it: OneNode, step_ms: int) -> None:
+    entity = [{"entity_type": "client-id", "entity_name": "test"}]
+    quota = {"key": "producer_byte_rate", "value": 1000.0, "remove": False}
+    entry = {"entity": entity, "ops": [quota]}
+    await it.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=[entry], validate_only=False)
+    assert await throttle_ms(it, 9000) == 0
+    it.clock.step_ms = step_ms
+    assert 8000 < await throttle_ms(it, 9000) < 9000
 
 
-@in_virtual_time
 async def test_a_failing_disk_is_logged_again_after_a_step_back(
-    tmp_path: Path, log_lines: LogLines
+    it: OneNode, log_lines: LogLines
 ) -> None:
     log, clock = log_lines.of("storage"), LoopClock()
-    async with a_node(tmp_path) as one:
-        trouble = StorageTrouble(clock)
-        refused = Refused(Code.KAFKA_STORAGE_ERROR, "no space")
-        for step_ms in (0, -HOUR_MS, HOUR_MS):
-            clock.step_ms = step_ms
-            trouble.report(one.log("orders"), refused)
-        assert len(log.lines) == 1, "of late"
-        clock.step_ms = -HOUR_MS
-        await asyncio.sleep(61)
-        trouble.report(one.log("orders"), refused)
-        assert len(log.lines) == 2
+    trouble = StorageTrouble(clock)
+    refused = Refused(Code.KAFKA_STORAGE_ERROR, "no space")
+    for step_ms in (0, -HOUR_MS, HOUR_MS):
+        clock.step_ms = step_ms
+        trouble.report(it.log("orders"), refused)
+    assert len(log.lines) == 1, "of late"
+    clock.step_ms = -HOUR_MS
+    await asyncio.sleep(61)
+    trouble.report(it.log("orders"), refused)
+    assert len(log.lines) == 2
 
 
-@in_virtual_time
 async def test_the_files_of_deleted_segments_go_after_their_delay_whatever_the_wall_says(
     tmp_path: Path,
 ) -> None:
@@ -138,7 +136,6 @@ async def test_the_files_of_deleted_segments_go_after_their_delay_whatever_the_w
 
 
 @FORWARD_AND_BACK
-@in_virtual_time
 async def test_a_clock_step_does_not_change_flush_ms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ms: int
 ) -> None:
@@ -183,7 +180,6 @@ async def beat(one: OneNode, member_id: str, epoch: int) -> Any:
 
 
 @FORWARD_AND_BACK
-@in_virtual_time
 async def test_members_of_groups_live_and_die_by_their_own_silence(
     tmp_path: Path, step_ms: int
 ) -> None:
@@ -205,7 +201,6 @@ async def test_members_of_groups_live_and_die_by_their_own_silence(
         assert Code(told["error_code"]) is Code.UNKNOWN_MEMBER_ID
 
 
-@in_virtual_time
 async def test_a_transaction_is_aborted_soon_after_a_step_past_its_timeout(tmp_path: Path) -> None:
     """By the wall, as in Kafka: its start is a record's."""
     interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
@@ -219,22 +214,19 @@ async def test_a_transaction_is_aborted_soon_after_a_step_past_its_timeout(tmp_p
         assert await shop.state() == "CompleteAbort"
 
 
-@in_virtual_time
 async def test_a_clock_that_was_back_in_time_and_is_right_again_keeps_no_transaction_open(
-    tmp_path: Path,
+    it: OneNode,
 ) -> None:
-    async with a_node(tmp_path) as one:
-        shop = await producer(one, timeout_ms=60_000)
-        assert await shop.add({"orders": [0]}) == {"NONE"}
-        one.clock.step_ms = -HOUR_MS
-        await asyncio.sleep(70)
-        assert await shop.state() == "Ongoing"
-        one.clock.step_ms = 0
-        await asyncio.sleep(20)
-        assert await shop.state() == "CompleteAbort"
+    shop = await producer(it, timeout_ms=60_000)
+    assert await shop.add({"orders": [0]}) == {"NONE"}
+    it.clock.step_ms = -HOUR_MS
+    await asyncio.sleep(70)
+    assert await shop.state() == "Ongoing"
+    it.clock.step_ms = 0
+    await asyncio.sleep(20)
+    assert await shop.state() == "CompleteAbort"
 
 
-@in_virtual_time
 async def test_a_transactional_id_is_forgotten_at_the_interval_for_that(tmp_path: Path) -> None:
     settings = {
         "transactional_id_expiration_ms": "60000",

@@ -10,7 +10,7 @@ import pytest
 
 from ottla.broker.complaints import COUNTS, LINES, LINES_IN_ALL, SUBJECTS, WINDOW_S, Complaints
 from ottla.protocol.api_keys import ApiKey
-from tests.broker.fakes import deliver, in_virtual_time
+from tests.broker.fakes import deliver
 from tests.broker.net.peers import Peer, heartbeat
 from tests.broker.one_node import one_node
 from tests.clocks import LoopClock
@@ -24,7 +24,6 @@ def log(log_lines: LogLines) -> LogLines:
     return log_lines.of("connection")
 
 
-@in_virtual_time
 async def test_a_client_that_speaks_tls_again_and_again_makes_a_few_lines_and_a_count(
     monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
@@ -53,7 +52,6 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize(("sent", "reason"), FOREIGN)
-@in_virtual_time
 async def test_a_client_of_another_protocol_is_explained(
     sent: bytes, reason: str, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
@@ -64,7 +62,6 @@ async def test_a_client_of_another_protocol_is_explained(
     assert fields["reason"].startswith(reason)
 
 
-@in_virtual_time
 async def test_another_complaint_about_the_same_client_is_not_swallowed(
     monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
@@ -95,7 +92,6 @@ async def test_another_complaint_about_the_same_client_is_not_swallowed(
         (ApiKey.SASL_AUTHENTICATE, {"auth_bytes": b"\0alice\0s3cret"}),
     ],
 )
-@in_virtual_time
 async def test_a_client_that_asks_for_sasl_is_explained(
     key: ApiKey, fields: dict[str, Any], tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -114,7 +110,6 @@ async def test_a_client_that_asks_for_sasl_is_explained(
     assert len(str(lines[0])) < 500
 
 
-@in_virtual_time
 async def test_a_fault_that_a_client_meets_again_and_again_makes_a_few_lines(
     monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
@@ -127,7 +122,6 @@ async def test_a_fault_that_a_client_meets_again_and_again_makes_a_few_lines(
     ] * LINES
 
 
-@in_virtual_time
 async def test_addresses_and_kinds_have_lines_of_their_own(log: LogLines) -> None:
     it = Complaints(LoopClock())
     for host in ("a", "b"):
@@ -137,7 +131,6 @@ async def test_addresses_and_kinds_have_lines_of_their_own(log: LogLines) -> Non
     assert len(log.lines) == 4
 
 
-@in_virtual_time
 async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: LogLines) -> None:
     it = Complaints(LoopClock())
     for _ in range(3):
@@ -146,7 +139,6 @@ async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: Lo
     assert log.lines == []
 
 
-@in_virtual_time
 async def test_remembered_complaints_are_bounded(log: LogLines) -> None:
     it = Complaints(LoopClock())
     told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * SUBJECTS))
@@ -158,7 +150,6 @@ async def test_remembered_complaints_are_bounded(log: LogLines) -> None:
     assert it._counts == {}
 
 
-@in_virtual_time
 async def test_all_subjects_together_have_a_limited_number_of_lines(log: LogLines) -> None:
     it = Complaints(LoopClock(), lines=20)
     subjects, each = 200, 30

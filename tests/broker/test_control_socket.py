@@ -13,6 +13,8 @@ from ottla.broker.control_socket import ControlSocket
 from ottla.broker.net.listening import PrivateSocket
 from ottla.broker.node_orders import NodeOrders
 
+pytestmark = pytest.mark.real_time
+
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ottla.broker.crash_points import CRASH_POINTS, AfterPoint
 from ottla.broker.event_stream import Events
 from ottla.broker.events import (
@@ -21,10 +23,9 @@ from ottla.broker.events import (
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.storage.disk.file_events import SegmentRolled
-from tests.broker.fakes import in_virtual_time
 from tests.broker.net.listening_node import Client, listening_node
 from tests.broker.observing import Heard, committed, hear
-from tests.broker.one_node import one_node, until
+from tests.broker.one_node import OneNode, one_node, until
 from tests.log_lines import LogLines
 
 
@@ -38,7 +39,6 @@ def points(events: list[Any]) -> list[str]:
     ]
 
 
-@in_virtual_time
 async def test_a_transaction_emits_an_event_for_each_step(tmp_path: Path) -> None:
     async with one_node(tmp_path, offsets_topic_num_partitions="1") as it:
         it.topic("orders", 2)
@@ -58,70 +58,57 @@ async def test_a_transaction_emits_an_event_for_each_step(tmp_path: Path) -> Non
         assert all(each.commit for each in (*markers, *heard.of(OffsetsMaterialized)))
 
 
-@in_virtual_time
-async def test_a_request_emits_an_event_when_it_comes_and_when_it_is_answered(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        heard = hear(it)
-        part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
-        await it.ask(
-            ApiKey.FETCH, 4, max_wait_ms=50, min_bytes=1, max_bytes=1000,
-            topics=[{"topic": "orders", "partitions": [part]}],
-        )  # fmt: skip
-        received, answered = heard.of(RequestReceived, RequestAnswered)
-        assert tuple(received) == tuple(answered)
-        assert isinstance(answered, RequestAnswered)
-        assert (received.api_key, received.version, received.correlation_id) == (
-            ApiKey.FETCH, 4, 7
-        )  # fmt: skip
+async def test_a_request_emits_an_event_when_it_comes_and_when_it_is_answered(it: OneNode) -> None:
+    it.topic("orders")
+    heard = hear(it)
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
+    await it.ask(
+        ApiKey.FETCH, 4, max_wait_ms=50, min_bytes=1, max_bytes=1000,
+        topics=[{"topic": "orders", "partitions": [part]}],
+    )  # fmt: skip
+    received, answered = heard.of(RequestReceived, RequestAnswered)
+    assert tuple(received) == tuple(answered)
+    assert isinstance(answered, RequestAnswered)
+    assert (received.api_key, received.version, received.correlation_id) == (
+        ApiKey.FETCH, 4, 7
+    )  # fmt: skip
 
 
-@in_virtual_time
-async def test_the_refusal_of_an_unknown_version_of_api_versions_is_an_answer(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path) as it:
-        heard = hear(it)
-        await it.answer_to(it.frame(ApiKey.API_VERSIONS, 4)[:2] + b"\x00\x63" + bytes(8))
-        received, answered = heard.events
-        assert (type(received), type(answered)) == (RequestReceived, RequestAnswered)
-        assert tuple(received) == tuple(answered)
+async def test_the_refusal_of_an_unknown_version_of_api_versions_is_an_answer(it: OneNode) -> None:
+    heard = hear(it)
+    await it.answer_to(it.frame(ApiKey.API_VERSIONS, 4)[:2] + b"\x00\x63" + bytes(8))
+    received, answered = heard.events
+    assert (type(received), type(answered)) == (RequestReceived, RequestAnswered)
+    assert tuple(received) == tuple(answered)
 
 
-@in_virtual_time
-async def test_refusals_of_coordinators_emit_events(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 2)
-        owner = await committed(it)
-        heard = hear(it)
-        stale = {**owner, "producer_epoch": owner["producer_epoch"] - 1}
-        await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **stale)
-        (refused,) = heard.of(DecisionRefused)
-        assert (refused.topic, refused.code) == ("__transaction_state", Code.PRODUCER_FENCED)
+async def test_refusals_of_coordinators_emit_events(it: OneNode) -> None:
+    it.topic("orders", 2)
+    owner = await committed(it)
+    heard = hear(it)
+    stale = {**owner, "producer_epoch": owner["producer_epoch"] - 1}
+    await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **stale)
+    (refused,) = heard.of(DecisionRefused)
+    assert (refused.topic, refused.code) == ("__transaction_state", Code.PRODUCER_FENCED)
 
 
-@in_virtual_time
-async def test_new_leaders_and_jumps_of_the_clock_emit_events(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        topic = it.topic("orders")
-        heard = hear(it)
-        it.node.cluster._leaders_changed(topic)
-        it.clock.jumped(-5000)
-        assert heard.events == [LeadersChanged("orders", ((1, 0),)), ClockJumped(-5000)]
+async def test_new_leaders_and_jumps_of_the_clock_emit_events(it: OneNode) -> None:
+    topic = it.topic("orders")
+    heard = hear(it)
+    it.node.cluster._leaders_changed(topic)
+    it.clock.jumped(-5000)
+    assert heard.events == [LeadersChanged("orders", ((1, 0),)), ClockJumped(-5000)]
 
 
-@in_virtual_time
-async def test_the_wall_clock_is_watched_only_while_there_are_observers(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        assert it.clock._observers == []
-        heard = hear(it)
-        assert len(it.clock._observers) == 1
-        it.node.events.remove(heard)
-        assert it.clock._observers == []
+async def test_the_wall_clock_is_watched_only_while_there_are_observers(it: OneNode) -> None:
+    assert it.clock._observers == []
+    heard = hear(it)
+    assert len(it.clock._observers) == 1
+    it.node.events.remove(heard)
+    assert it.clock._observers == []
 
 
+@pytest.mark.real_time
 async def test_connections_emit_events_when_they_open_and_close(tmp_path: Path) -> None:
     async with listening_node(tmp_path) as (node, sockets):
         heard = Heard()
@@ -135,9 +122,7 @@ async def test_connections_emit_events_when_they_open_and_close(tmp_path: Path) 
         assert opened.listener == "PLAINTEXT"
 
 
-def test_an_observer_that_raises_is_removed_and_the_others_go_on(
-    log_lines: LogLines,
-) -> None:
+def test_an_observer_that_raises_is_removed_and_the_others_go_on(log_lines: LogLines) -> None:
     heard, stream = Heard(), Events()
 
     def fails(event: Any) -> None:

@@ -18,9 +18,8 @@ from ottla.broker.scheduling import turns
 from ottla.broker.scheduling.holds import Holds
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Malformed
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
-from tests.broker.several_nodes import in_a_loop, several_nodes
+from tests.broker.several_nodes import several_nodes
 from tests.project_files import ROOT
 from tests.storage.logs import batch
 
@@ -52,18 +51,16 @@ def measured(it: OneNode) -> OneNode:
     return it
 
 
-@in_virtual_time
-async def test_requests_are_counted_with_their_bytes_and_durations(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        measured(it).topic("orders")
-        part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 100}
-        topics = [{"topic": "orders", "partitions": [part]}]
-        fetch: dict[str, Any] = {"max_wait_ms": 300, "min_bytes": 1, "topics": topics}
-        for _ in range(2):
-            await it.ask(ApiKey.FETCH, 11, **fetch)
-        await it.ask(ApiKey.LIST_GROUPS, 4)
-        size_bytes = len(it.frame(ApiKey.FETCH, 11, **fetch))
-        found = await samples(it.node)
+async def test_requests_are_counted_with_their_bytes_and_durations(it: OneNode) -> None:
+    measured(it).topic("orders")
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 100}
+    topics = [{"topic": "orders", "partitions": [part]}]
+    fetch: dict[str, Any] = {"max_wait_ms": 300, "min_bytes": 1, "topics": topics}
+    for _ in range(2):
+        await it.ask(ApiKey.FETCH, 11, **fetch)
+    await it.ask(ApiKey.LIST_GROUPS, 4)
+    size_bytes = len(it.frame(ApiKey.FETCH, 11, **fetch))
+    found = await samples(it.node)
     name = "kafka_network_requestmetrics"
     assert found[f"{name}_requests_total", ("1", "Fetch", "11")] == 2
     assert found[f"{name}_requests_total", ("1", "ListGroups", "4")] == 1
@@ -76,21 +73,19 @@ async def test_requests_are_counted_with_their_bytes_and_durations(tmp_path: Pat
     assert (buckets["250"], buckets["500"], buckets["+Inf"]) == (0, 2, 2)
 
 
-@in_virtual_time
-async def test_topics_are_counted_under_kafkas_names(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        measured(it).topic("orders")
-        records = batch(b"a", b"b")
-        data = {"index": 0, "records": records}
-        for topic in ("orders", "orders", "missing"):
-            topics: list[dict[str, Any]] = [{"name": topic, "partition_data": [data]}]
-            await it.ask(ApiKey.PRODUCE, 9, acks=1, timeout_ms=1000, topic_data=topics)
-        parts = [{"partition": at, "fetch_offset": 0, "partition_max_bytes": 999} for at in (0, 7)]
-        topics = [{"topic": "orders", "partitions": parts}]
-        await it.ask(ApiKey.FETCH, 11, max_wait_ms=0, min_bytes=0, max_bytes=1000, topics=topics)
-        found = await samples(it.node)
-        it.node.controller.delete_topic("orders")
-        later = await samples(it.node)
+async def test_topics_are_counted_under_kafkas_names(it: OneNode) -> None:
+    measured(it).topic("orders")
+    records = batch(b"a", b"b")
+    data = {"index": 0, "records": records}
+    for topic in ("orders", "orders", "missing"):
+        topics: list[dict[str, Any]] = [{"name": topic, "partition_data": [data]}]
+        await it.ask(ApiKey.PRODUCE, 9, acks=1, timeout_ms=1000, topic_data=topics)
+    parts = [{"partition": at, "fetch_offset": 0, "partition_max_bytes": 999} for at in (0, 7)]
+    topics = [{"topic": "orders", "partitions": parts}]
+    await it.ask(ApiKey.FETCH, 11, max_wait_ms=0, min_bytes=0, max_bytes=1000, topics=topics)
+    found = await samples(it.node)
+    it.node.controller.delete_topic("orders")
+    later = await samples(it.node)
     counted = {
         (labels[1], name.removeprefix(TOPICS).removesuffix("_total")): value
         for (name, labels), value in found.items()
@@ -110,27 +105,22 @@ async def test_topics_are_counted_under_kafkas_names(tmp_path: Path) -> None:
     assert later[f"{TOPICS}messagesin_total", ("1", "")] == 4
 
 
-@in_virtual_time
-async def test_a_request_that_is_not_served_is_not_counted(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        measured(it)
-        for _ in range(100):
-            with pytest.raises(Malformed):
-                await it.answer_to(b"\x7f\xff" + bytes(12))
-        assert it.node.request_metrics is not None
-        assert not it.node.request_metrics.requests
-        assert not it.node.request_metrics.received_bytes
+async def test_a_request_that_is_not_served_is_not_counted(it: OneNode) -> None:
+    measured(it)
+    for _ in range(100):
+        with pytest.raises(Malformed):
+            await it.answer_to(b"\x7f\xff" + bytes(12))
+    assert it.node.request_metrics is not None
+    assert not it.node.request_metrics.requests
+    assert not it.node.request_metrics.received_bytes
 
 
-@in_virtual_time
-async def test_without_the_page_no_request_is_counted(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it._dispatch = Dispatch(it.node, [partial(measure_requests, Holds(it.clock.monotonic_s))])
-        await it.ask(ApiKey.LIST_GROUPS, 4)
-        assert it.node.request_metrics is None
+async def test_without_the_page_no_request_is_counted(it: OneNode) -> None:
+    it._dispatch = Dispatch(it.node, [partial(measure_requests, Holds(it.clock.monotonic_s))])
+    await it.ask(ApiKey.LIST_GROUPS, 4)
+    assert it.node.request_metrics is None
 
 
-@in_virtual_time
 async def test_logs_groups_and_their_lag_are_read_at_the_scrape(tmp_path: Path) -> None:
     async with one_node(tmp_path, offsets_topic_num_partitions="2") as it:
         it.topic("orders", 2)
@@ -167,7 +157,7 @@ async def test_logs_groups_and_their_lag_are_read_at_the_scrape(tmp_path: Path) 
         assert found[f"{name}_creation_total", ("1",)] == 5
 
 
-@in_a_loop
+@pytest.mark.real_time(debug=True)
 async def test_partitions_are_counted_by_leader_and_by_state(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 2) as it:
         it.topic("orders", 1, 2, 1, replicas=2)
@@ -187,37 +177,35 @@ async def test_partitions_are_counted_by_leader_and_by_state(tmp_path: Path) -> 
     assert found[f"{name}_offlinepartitionscount", ()] == 1
 
 
-async def test_other_work_runs_while_many_logs_are_read(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("many", 40)
-        for partition in range(40):
-            it.log("many", partition)
-        passed = 0
+@pytest.mark.real_time
+async def test_other_work_runs_while_many_logs_are_read(it: OneNode) -> None:
+    it.topic("many", 40)
+    for partition in range(40):
+        it.log("many", partition)
+    passed = 0
 
-        async def other_work() -> None:
-            nonlocal passed
-            while True:
-                await asyncio.sleep(0)
-                passed += 1
+    async def other_work() -> None:
+        nonlocal passed
+        while True:
+            await asyncio.sleep(0)
+            passed += 1
 
-        other = asyncio.ensure_future(other_work())
-        line = turns._line_of(asyncio.get_running_loop())
-        line.slice_s, line.now_s = 0.0, it.clock.monotonic_s
-        await asyncio.sleep(0)
-        found = await samples(it.node)
-        other.cancel()
-        assert sum(name == "kafka_log_log_size" for name, _ in found) >= 40
-        assert passed >= 40
+    other = asyncio.ensure_future(other_work())
+    line = turns._line_of(asyncio.get_running_loop())
+    line.slice_s, line.now_s = 0.0, it.clock.monotonic_s
+    await asyncio.sleep(0)
+    found = await samples(it.node)
+    other.cancel()
+    assert sum(name == "kafka_log_log_size" for name, _ in found) >= 40
+    assert passed >= 40
 
 
-@in_virtual_time
-async def test_the_document_names_every_metric_and_no_other(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.node.cluster.holds = Holds(it.clock.monotonic_s)
-        measured(it).topic("orders")
-        it.append("orders", b"a")
-        await it.ask(ApiKey.LIST_GROUPS, 4)
-        families = [*collect([it.node]), *await collect_kafka([it.node], SOCKETS)]
+async def test_the_document_names_every_metric_and_no_other(it: OneNode) -> None:
+    it.node.cluster.holds = Holds(it.clock.monotonic_s)
+    measured(it).topic("orders")
+    it.append("orders", b"a")
+    await it.ask(ApiKey.LIST_GROUPS, 4)
+    families = [*collect([it.node]), *await collect_kafka([it.node], SOCKETS)]
     found = {
         (family.name + ("_total" if family.type == "counter" else ""), family.type)
         for family in families

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ottla.broker.events import (
     MarkerAppended,
     MetadataDecisionAppended,
@@ -23,7 +25,7 @@ from ottla.storage.disk.file_events import (
     SnapshotWritten,
 )
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.fakes import START_MS
 from tests.broker.observing import committed, hear
 from tests.broker.one_node import OneNode, one_node, until
 
@@ -46,7 +48,6 @@ async def produce(it: OneNode, value: bytes) -> None:
     assert answer["responses"][0]["partition_responses"][0]["error_code"] == Code.NONE
 
 
-@in_virtual_time
 async def test_each_append_to_each_log_emits_one_event(tmp_path: Path) -> None:
     async with one_node(
         tmp_path, offsets_topic_num_partitions="1", transaction_state_log_num_partitions="1"
@@ -69,62 +70,59 @@ async def test_each_append_to_each_log_emits_one_event(tmp_path: Path) -> None:
             assert seen[topic, partition] == ends(it.log(topic, partition), since), topic
 
 
-@in_virtual_time
-async def test_decisions_of_the_controller_emit_events_with_their_records(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        heard = hear(it)
-        base_offset = it.log(METADATA).log_end_offset
-        it.topic("orders", 2)
-        appended, created = heard.events
-        assert appended == RecordsAppended(METADATA, 0, base_offset + 3)
-        assert (type(created), created.base_offset) == (MetadataDecisionAppended, base_offset)
-        kinds = [type(record) for record in created.records]
-        assert kinds == [TopicRecord, PartitionRecord, PartitionRecord]
-        heard.events.clear()
-        it.node.controller.delete_topic("orders")
-        (deleted,) = heard.of(MetadataDecisionAppended)
-        assert [type(record) for record in deleted.records] == [RemoveTopicRecord]
+async def test_decisions_of_the_controller_emit_events_with_their_records(it: OneNode) -> None:
+    heard = hear(it)
+    base_offset = it.log(METADATA).log_end_offset
+    it.topic("orders", 2)
+    appended, created = heard.events
+    assert appended == RecordsAppended(METADATA, 0, base_offset + 3)
+    assert (type(created), created.base_offset) == (MetadataDecisionAppended, base_offset)
+    kinds = [type(record) for record in created.records]
+    assert kinds == [TopicRecord, PartitionRecord, PartitionRecord]
+    heard.events.clear()
+    it.node.controller.delete_topic("orders")
+    (deleted,) = heard.of(MetadataDecisionAppended)
+    assert [type(record) for record in deleted.records] == [RemoveTopicRecord]
 
 
-@in_virtual_time
-async def test_control_records_of_the_metadata_log_emit_an_event(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        heard = hear(it)
-        update = {"feature": "kraft.version", "max_version_level": 1, "upgrade_type": 1}
-        answer = await it.ask(
-            ApiKey.UPDATE_FEATURES, 1, timeout_ms=1000, feature_updates=[update],
-            validate_only=False,
-        )  # fmt: skip
-        assert answer["error_code"] == Code.NONE
-        end_offset = it.log(METADATA).log_end_offset
-        assert heard.of(RecordsAppended)[0][:2] == (METADATA, 0)
-        assert heard.of(RecordsAppended)[-1].log_end_offset == end_offset
+async def test_control_records_of_the_metadata_log_emit_an_event(it: OneNode) -> None:
+    heard = hear(it)
+    update = {"feature": "kraft.version", "max_version_level": 1, "upgrade_type": 1}
+    answer = await it.ask(
+        ApiKey.UPDATE_FEATURES, 1, timeout_ms=1000, feature_updates=[update],
+        validate_only=False,
+    )  # fmt: skip
+    assert answer["error_code"] == Code.NONE
+    end_offset = it.log(METADATA).log_end_offset
+    assert heard.of(RecordsAppended)[0][:2] == (METADATA, 0)
+    assert heard.of(RecordsAppended)[-1].log_end_offset == end_offset
 
 
-async def test_rolled_and_deleted_segments_and_deleted_records_emit_events(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        it.append("orders", b"a", b"b")
-        heard = hear(it)
-        it.log("orders").roll(0)
-        (snapshot,) = heard.of(ProducerSnapshotWritten)
-        (rolled,) = heard.of(SegmentRolled)
-        assert snapshot.path.endswith("orders-0/00000000000000000002.snapshot")
-        assert rolled.path.endswith("orders-0/00000000000000000002.log")
-        it.append("orders", b"c")
-        heard.events.clear()
-        parts: list[dict[str, Any]] = [
-            {"partition_index": 0, "offset": 2}, {"partition_index": 7, "offset": 0}
-        ]  # fmt: skip
-        topics = [{"name": "orders", "partitions": parts}]
-        await it.ask(ApiKey.DELETE_RECORDS, 2, topics=topics, timeout_ms=1000)
-        await until(lambda: bool(heard.of(SegmentDeleted)))  # once the log's start is on disk
-        moved, deleted = heard.of(SegmentDeleted, RecordsDeleted)
-        assert deleted.path.endswith("orders-0/00000000000000000000.log")
-        assert deleted.base_offset == 0
-        assert moved == RecordsDeleted("orders", 0, 2)
+@pytest.mark.real_time
+async def test_rolled_and_deleted_segments_and_deleted_records_emit_events(it: OneNode) -> None:
+    it.topic("orders")
+    it.append("orders", b"a", b"b")
+    heard = hear(it)
+    it.log("orders").roll(0)
+    (snapshot,) = heard.of(ProducerSnapshotWritten)
+    (rolled,) = heard.of(SegmentRolled)
+    assert snapshot.path.endswith("orders-0/00000000000000000002.snapshot")
+    assert rolled.path.endswith("orders-0/00000000000000000002.log")
+    it.append("orders", b"c")
+    heard.events.clear()
+    parts: list[dict[str, Any]] = [
+        {"partition_index": 0, "offset": 2}, {"partition_index": 7, "offset": 0}
+    ]  # fmt: skip
+    topics = [{"name": "orders", "partitions": parts}]
+    await it.ask(ApiKey.DELETE_RECORDS, 2, topics=topics, timeout_ms=1000)
+    await until(lambda: bool(heard.of(SegmentDeleted)))  # once the log's start is on disk
+    moved, deleted = heard.of(SegmentDeleted, RecordsDeleted)
+    assert deleted.path.endswith("orders-0/00000000000000000000.log")
+    assert deleted.base_offset == 0
+    assert moved == RecordsDeleted("orders", 0, 2)
 
 
+@pytest.mark.real_time
 async def test_compaction_and_snapshots_of_the_metadata_emit_events(tmp_path: Path) -> None:
     often = {"metadata_log_max_record_bytes_between_snapshots": "500"}
     async with one_node(tmp_path, log_cleaner_backoff_ms="1000000", **often) as it:

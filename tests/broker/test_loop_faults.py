@@ -7,12 +7,16 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from ottla.broker.clock import SystemClock
 from ottla.broker.complaints import LINES
 from ottla.broker.loop_faults import log_loop_faults
 from ottla.broker.server import Ready, serve
 from ottla.broker.settings.config import BrokerConfig
 from tests.log_lines import LogLines
+
+pytestmark = pytest.mark.real_time
 
 
 def _fail() -> None:

@@ -16,16 +16,13 @@ import pytest
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
-from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node
 
 KEPT = Path(__file__).parents[1] / "storage" / "kept"
 MEMBER = "member-of-old"
 METADATA = "metadata.version"
-SETTINGS = {
-    "offsets_topic_num_partitions": "1",
-    "transaction_state_log_num_partitions": "1",
-}
+SETTINGS = {"offsets_topic_num_partitions": "1", "transaction_state_log_num_partitions": "1"}
 
 every_directory = pytest.mark.parametrize("name", ["kafka-4.1.1", "ottla-0.1-metadata-27"])
 
@@ -73,7 +70,6 @@ async def committed(it: OneNode) -> tuple[int, str]:
 
 
 @every_directory
-@in_virtual_time
 async def test_an_older_directory_opens_and_goes_on(name: str, tmp_path: Path) -> None:
     unpacked(name, tmp_path)
     async with one_node(tmp_path, **SETTINGS) as it:
@@ -93,7 +89,6 @@ async def test_an_older_directory_opens_and_goes_on(name: str, tmp_path: Path) -
 
 
 @every_directory
-@in_virtual_time
 async def test_an_older_directory_is_raised_to_the_newest_metadata(
     name: str, tmp_path: Path
 ) -> None:

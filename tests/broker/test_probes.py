@@ -17,7 +17,9 @@ from prometheus_client import CollectorRegistry
 from ottla.broker.metrics import Metrics
 from ottla.broker.metrics_page import Page
 from ottla.broker.probes import probes_of
-from tests.broker.several_nodes import in_a_loop, several_nodes
+from tests.broker.several_nodes import several_nodes
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 
 @pytest.fixture
@@ -48,7 +50,6 @@ def test_a_probe_answers_with_its_reasons(page: int, reasons: list[str]) -> None
     assert asked(page, "/ready") == (503, {"status": "failing", "reasons": reasons})
 
 
-@in_a_loop
 async def test_nodes_are_ready_while_all_of_them_run(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 2) as it:
         metrics = Metrics(it.nodes.values(), it.doors)
@@ -69,7 +70,6 @@ async def test_nodes_are_ready_while_all_of_them_run(tmp_path: Path) -> None:
         await asyncio.to_thread(metrics.close)
 
 
-@in_a_loop
 async def test_nodes_are_not_ready_before_they_are_registered(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 2) as it:
         loop = asyncio.get_running_loop()
@@ -79,7 +79,6 @@ async def test_nodes_are_not_ready_before_they_are_registered(tmp_path: Path) ->
         it.nodes[1].runs = True
 
 
-@in_a_loop
 async def test_a_loading_coordinator_is_not_ready(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 1) as it:
         it.controller.create_internal_topic("__consumer_offsets")

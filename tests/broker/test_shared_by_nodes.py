@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from ottla.metadata.catalog import ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
@@ -14,7 +16,9 @@ from ottla.protocol.errors import Code
 from tests.broker.fakes import START_MS, frame
 from tests.broker.handlers.share_delivery import ACCEPT, GROUP, Member, acquired, parts
 from tests.broker.one_node import until
-from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes
+from tests.broker.several_nodes import SeveralNodes, several_nodes
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 ONE = {"share_coordinator_state_topic_num_partitions": "1"}
 
@@ -41,7 +45,6 @@ async def shared(it: SeveralNodes, *leaders: int, replicas: int) -> UUID:
     return topic_id
 
 
-@in_a_loop
 async def test_another_leader_goes_on_where_the_first_has_stored(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 2, **ONE) as it:
         topic_id = await shared(it, 2, replicas=2)
@@ -60,7 +63,6 @@ async def test_another_leader_goes_on_where_the_first_has_stored(tmp_path: Path)
         assert [each["node_id"] for each in again["node_endpoints"]] == [1]
 
 
-@in_a_loop
 async def test_a_closed_connection_gives_its_records_back(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 1, **ONE) as it:
         topic_id = await shared(it, 1, replicas=1)

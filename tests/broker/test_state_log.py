@@ -16,9 +16,8 @@ from ottla.broker.runtime.shards.state_log import LINES
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
-from tests.broker.several_nodes import in_a_loop, several_nodes
+from tests.broker.several_nodes import several_nodes
 from tests.broker.transacting import producer
 from tests.log_lines import Line, LogLines
 
@@ -84,29 +83,26 @@ def events_of(lines: list[Line]) -> list[str]:
     return [event for _, event, _ in lines]
 
 
-@in_virtual_time
 async def test_a_classic_group_logs_its_rebalances_and_a_session_timeout(
-    tmp_path: Path, log_lines: LogLines
+    it: OneNode, log_lines: LogLines
 ) -> None:
     log = log_lines.of("groups")
-    async with one_node(tmp_path, **SETTINGS) as it:
-        member_id = await joined(it)
-        assert events_of(log.lines) == ["the group rebalances", "the group is stable"]
-        assert log.lines[1] == (
-            "info", "the group is stable",
-            {
-                "group": "readers", "group_type": "classic", "generation": 1, "members": 1,
-                "state_before": "CompletingRebalance",
-            },
-        )  # fmt: skip
-        await asyncio.sleep(11)
+    member_id = await joined(it)
+    assert events_of(log.lines) == ["the group rebalances", "the group is stable"]
+    assert log.lines[1] == (
+        "info", "the group is stable",
+        {
+            "group": "readers", "group_type": "classic", "generation": 1, "members": 1,
+            "state_before": "CompletingRebalance",
+        },
+    )  # fmt: skip
+    await asyncio.sleep(11)
     assert events_of(log.lines[2:]) == ["the group rebalances", "the group has no members", REMOVED]
     _, _, fields = log.lines[4]
     assert (fields["group"], fields["member"]) == ("readers", member_id)
     assert fields["reason"] == "no heartbeat for its session timeout, 10000 ms"
 
 
-@in_virtual_time
 async def test_a_member_that_does_not_rejoin_is_logged(tmp_path: Path, log_lines: LogLines) -> None:
     async with one_node(tmp_path, **SETTINGS) as it:
         first = await joined(it)
@@ -120,16 +116,14 @@ async def test_a_member_that_does_not_rejoin_is_logged(tmp_path: Path, log_lines
     assert fields["reason"] == "it has not joined the rebalance in time"
 
 
-@in_virtual_time
 async def test_a_static_member_that_is_replaced_is_logged_and_fenced(
-    tmp_path: Path, log_lines: LogLines
+    it: OneNode, log_lines: LogLines
 ) -> None:
     log = log_lines.of("groups")
-    async with one_node(tmp_path, **SETTINGS) as it:
-        first = await joined(it, "worker-1")
-        await join(it, instance_id="worker-1")
-        before = len(log.lines)
-        assert await heartbeat(it, first, "worker-1") == Code.FENCED_INSTANCE_ID
+    first = await joined(it, "worker-1")
+    await join(it, instance_id="worker-1")
+    before = len(log.lines)
+    assert await heartbeat(it, first, "worker-1") == Code.FENCED_INSTANCE_ID
     removed = [fields for _, event, fields in log.lines if event == REMOVED]
     assert [each["member"] for each in removed] == [first]
     assert removed[0]["reason"] == "a new member has its group.instance.id, worker-1"
@@ -139,54 +133,49 @@ async def test_a_static_member_that_is_replaced_is_logged_and_fenced(
     assert (fields["error"], fields["api"]) == ("FENCED_INSTANCE_ID", "HEARTBEAT")
 
 
-@in_virtual_time
 async def test_a_consumer_group_logs_its_rebalances_timeouts_and_fencings(
-    tmp_path: Path, log_lines: LogLines
+    it: OneNode, log_lines: LogLines
 ) -> None:
     log = log_lines.of("groups")
-    async with one_node(tmp_path, **SETTINGS) as it:
-        it.topic("orders", 2)
-        await beat(it, "a", 0)
-        assert log.lines == [
-            (
-                "info", "the group rebalances",
-                {
-                    "group": "readers", "group_type": "consumer", "group_epoch": 2,
-                    "members_before": 0,
-                },
-            )
-        ]  # fmt: skip
-        assert (await beat(it, "a", 7))["error_code"] == Code.FENCED_MEMBER_EPOCH
-        _, event, fields = log.lines[1]
-        assert event == "a request of a fenced member is refused"
-        assert (fields["group"], fields["member"]) == ("readers", "a")
-        await asyncio.sleep(46)
+    it.topic("orders", 2)
+    await beat(it, "a", 0)
+    assert log.lines == [
+        (
+            "info", "the group rebalances",
+            {
+                "group": "readers", "group_type": "consumer", "group_epoch": 2,
+                "members_before": 0,
+            },
+        )
+    ]  # fmt: skip
+    assert (await beat(it, "a", 7))["error_code"] == Code.FENCED_MEMBER_EPOCH
+    _, event, fields = log.lines[1]
+    assert event == "a request of a fenced member is refused"
+    assert (fields["group"], fields["member"]) == ("readers", "a")
+    await asyncio.sleep(46)
     assert events_of(log.lines[2:]) == [REMOVED, "the group rebalances"]
     assert log.lines[2][2]["member"] == "a"
     assert log.lines[2][2]["reason"] == "no heartbeat for its session timeout"
 
 
-@in_virtual_time
 async def test_a_group_that_rebalances_without_end_has_a_limited_number_of_lines(
-    tmp_path: Path, log_lines: LogLines
+    it: OneNode, log_lines: LogLines
 ) -> None:
-    async with one_node(tmp_path, **SETTINGS) as it:
-        it.topic("orders")
-        for number in range(3 * LINES):
-            await beat(it, f"member-{number}", 0)
-        events = events_of(log_lines.of("groups").lines)
-        assert events == ["the group rebalances"] * LINES
-        await beat(it, "other", 0, group_id="others")
-        assert log_lines.of("groups").lines[-1][2]["group"] == "others"
-        it.node.cluster.state_log.close()
-        _, event, fields = log_lines.of("connection").lines[-1]
-        assert (event, fields) == (
-            "similar lines were omitted",
-            {"group": "readers", "about": "the group rebalances", "count": 2 * LINES},
-        )
+    it.topic("orders")
+    for number in range(3 * LINES):
+        await beat(it, f"member-{number}", 0)
+    events = events_of(log_lines.of("groups").lines)
+    assert events == ["the group rebalances"] * LINES
+    await beat(it, "other", 0, group_id="others")
+    assert log_lines.of("groups").lines[-1][2]["group"] == "others"
+    it.node.cluster.state_log.close()
+    _, event, fields = log_lines.of("connection").lines[-1]
+    assert (event, fields) == (
+        "similar lines were omitted",
+        {"group": "readers", "about": "the group rebalances", "count": 2 * LINES},
+    )
 
 
-@in_virtual_time
 async def test_a_restart_logs_no_transitions(tmp_path: Path, log_lines: LogLines) -> None:
     async with one_node(tmp_path, **SETTINGS) as it:
         member_id = await joined(it)
@@ -196,7 +185,6 @@ async def test_a_restart_logs_no_transitions(tmp_path: Path, log_lines: LogLines
     assert log_lines.of("groups").lines[before:] == []
 
 
-@in_virtual_time
 async def test_a_transaction_past_its_timeout_is_logged(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -213,7 +201,6 @@ async def test_a_transaction_past_its_timeout_is_logged(
     assert 5000 <= fields["open_ms"] <= 20_000
 
 
-@in_virtual_time
 async def test_a_new_producer_and_the_requests_of_the_fenced_one_are_logged(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -239,7 +226,6 @@ async def test_a_new_producer_and_the_requests_of_the_fenced_one_are_logged(
     assert (lines[2][2]["topic"], lines[2][2]["partition"]) == ("orders", 0)
 
 
-@in_virtual_time
 async def test_a_new_producer_that_aborts_an_open_transaction_is_logged(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -255,7 +241,7 @@ async def test_a_new_producer_that_aborts_an_open_transaction_is_logged(
     assert (event, fields["now"]) == (TAKEN_OVER, "its open transaction is aborted")
 
 
-@in_a_loop
+@pytest.mark.real_time(debug=True)
 async def test_the_stop_of_a_node_and_new_leaders_are_logged(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -276,7 +262,7 @@ async def test_the_stop_of_a_node_and_new_leaders_are_logged(
     assert lines[2][2] == {"count": 2, "leaders": "orders-1: 2 -> 1, orders-3: 2 -> 1"}
 
 
-@in_a_loop
+@pytest.mark.real_time(debug=True)
 async def test_many_new_leaders_make_one_line_and_the_rest_at_debug(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -292,7 +278,7 @@ async def test_many_new_leaders_make_one_line_and_the_rest_at_debug(
     assert rest[-1][2] == {"leader": "spread-4: 2 -> 1"}
 
 
-@in_a_loop
+@pytest.mark.real_time(debug=True)
 async def test_the_line_about_leaders_costs_nothing_if_nothing_is_logged(
     tmp_path: Path, log_lines: LogLines
 ) -> None:

@@ -8,10 +8,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.disk.files import RealFiles
 from tests.broker.one_node import OneNode, until
 from tests.storage.logs import NOW_MS, batch, end_of, in_transaction
+
+pytestmark = pytest.mark.real_time
 
 # A stop is the end of all requests, and a start the beginning.
 ALLOWED = {"Cluster.__init__", "Node.__init__", "Node.close"}

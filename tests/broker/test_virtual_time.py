@@ -17,6 +17,8 @@ from tests.broker.observing import hear
 from tests.broker.one_node import OneNode
 from tests.clocks import VirtualClock, at_rest
 
+pytestmark = pytest.mark.real_time
+
 SECOND_MS, MINUTE_MS, HOUR_MS = 1000, 60_000, 3_600_000
 SESSION_MS = 30 * MINUTE_MS
 
@@ -28,6 +30,17 @@ async def virtual_node(directory: Path, clock: VirtualClock) -> AsyncIterator[On
         yield it
     finally:
         it.node.close()
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+async def it(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[OneNode]:
+    async with virtual_node(tmp_path, clock) as it:
+        yield it
 
 
 async def asked(it: OneNode, key: ApiKey, version: int, **fields: Any) -> Any:
@@ -86,80 +99,74 @@ async def transaction_state(it: OneNode) -> str:
     return str(told["transaction_states"][0]["transaction_state"])
 
 
-async def test_a_member_without_heartbeats_leaves_when_its_session_ends(tmp_path: Path) -> None:
-    clock = VirtualClock()
-    async with virtual_node(tmp_path, clock) as it:
-        await joined(it)
-        await clock.advance_ms(SESSION_MS - SECOND_MS)
-        assert await group_state(it) == "Stable"
-        await clock.advance_ms(2 * SECOND_MS)
-        assert await group_state(it) == "Empty"
+async def test_a_member_without_heartbeats_leaves_when_its_session_ends(
+    clock: VirtualClock, it: OneNode
+) -> None:
+    await joined(it)
+    await clock.advance_ms(SESSION_MS - SECOND_MS)
+    assert await group_state(it) == "Stable"
+    await clock.advance_ms(2 * SECOND_MS)
+    assert await group_state(it) == "Empty"
 
 
-async def test_a_transaction_is_aborted_at_its_timeout(tmp_path: Path) -> None:
-    clock = VirtualClock()
-    async with virtual_node(tmp_path, clock) as it:
-        it.topic("orders")
-        await begun(it, 10 * MINUTE_MS)
-        await clock.advance_ms(9 * MINUTE_MS)
-        assert await transaction_state(it) == "Ongoing"
-        await clock.advance_ms(MINUTE_MS + 10 * SECOND_MS)
-        assert await transaction_state(it) == "CompleteAbort"
+async def test_a_transaction_is_aborted_at_its_timeout(clock: VirtualClock, it: OneNode) -> None:
+    it.topic("orders")
+    await begun(it, 10 * MINUTE_MS)
+    await clock.advance_ms(9 * MINUTE_MS)
+    assert await transaction_state(it) == "Ongoing"
+    await clock.advance_ms(MINUTE_MS + 10 * SECOND_MS)
+    assert await transaction_state(it) == "CompleteAbort"
 
 
-async def test_records_are_deleted_when_their_retention_ends(tmp_path: Path) -> None:
-    clock = VirtualClock()
-    async with virtual_node(tmp_path, clock) as it:
-        it.topic("orders", retention_ms=str(5 * HOUR_MS))
-        it.append("orders", b"a", b"b")
-        await clock.advance_ms(4 * HOUR_MS)
-        assert it.log("orders").log_start_offset == 0
-        await clock.advance_ms(HOUR_MS + 10 * MINUTE_MS)
-        assert it.log("orders").log_start_offset == 2
+async def test_records_are_deleted_when_their_retention_ends(
+    clock: VirtualClock, it: OneNode
+) -> None:
+    it.topic("orders", retention_ms=str(5 * HOUR_MS))
+    it.append("orders", b"a", b"b")
+    await clock.advance_ms(4 * HOUR_MS)
+    assert it.log("orders").log_start_offset == 0
+    await clock.advance_ms(HOUR_MS + 10 * MINUTE_MS)
+    assert it.log("orders").log_start_offset == 2
 
 
-async def test_a_fetch_waits_as_long_as_it_may(tmp_path: Path) -> None:
-    clock = VirtualClock()
-    async with virtual_node(tmp_path, clock) as it:
-        it.topic("orders")
-        part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
-        _, answered = it.begin(
-            ApiKey.FETCH, 4, max_wait_ms=HOUR_MS, min_bytes=1, max_bytes=1000,
-            topics=[{"topic": "orders", "partitions": [part]}],
-        )  # fmt: skip
-        waiting: Any = answered
-        await clock.advance_ms(HOUR_MS - 1)
-        assert not waiting.done()
-        await clock.advance_ms(1)
-        assert waiting.done()
+async def test_a_fetch_waits_as_long_as_it_may(clock: VirtualClock, it: OneNode) -> None:
+    it.topic("orders")
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
+    _, answered = it.begin(
+        ApiKey.FETCH, 4, max_wait_ms=HOUR_MS, min_bytes=1, max_bytes=1000,
+        topics=[{"topic": "orders", "partitions": [part]}],
+    )  # fmt: skip
+    waiting: Any = answered
+    await clock.advance_ms(HOUR_MS - 1)
+    assert not waiting.done()
+    await clock.advance_ms(1)
+    assert waiting.done()
 
 
 async def test_a_transaction_outlasts_a_wall_clock_that_is_wrong_for_a_moment(
-    tmp_path: Path,
+    clock: VirtualClock, it: OneNode
 ) -> None:
     """Timeouts of transactions are looked for at an interval, as in Kafka, not at each jump."""
-    clock = VirtualClock()
-    async with virtual_node(tmp_path, clock) as it:
-        heard = hear(it)
-        it.topic("orders")
-        await begun(it, 10 * MINUTE_MS)
-        clock.jump_ms(HOUR_MS)
-        assert heard.of(ClockJumped) == [ClockJumped(HOUR_MS)]
-        await clock.advance_ms(2 * SECOND_MS)
-        clock.jump_ms(-HOUR_MS)
-        await clock.advance_ms(MINUTE_MS)
-        assert await transaction_state(it) == "Ongoing"
+    heard = hear(it)
+    it.topic("orders")
+    await begun(it, 10 * MINUTE_MS)
+    clock.jump_ms(HOUR_MS)
+    assert heard.of(ClockJumped) == [ClockJumped(HOUR_MS)]
+    await clock.advance_ms(2 * SECOND_MS)
+    clock.jump_ms(-HOUR_MS)
+    await clock.advance_ms(MINUTE_MS)
+    assert await transaction_state(it) == "Ongoing"
 
 
 @pytest.mark.parametrize("by_ms", [HOUR_MS, -HOUR_MS])
-async def test_timeouts_go_by_the_wall_clock_that_records_carry(tmp_path: Path, by_ms: int) -> None:
-    clock = VirtualClock()
-    async with virtual_node(tmp_path, clock) as it:
-        it.topic("orders")
-        await begun(it, 10 * MINUTE_MS)
-        clock.jump_ms(by_ms)
-        await clock.advance_ms(11 * SECOND_MS)
-        assert await transaction_state(it) == ("CompleteAbort" if by_ms > 0 else "Ongoing")
+async def test_timeouts_go_by_the_wall_clock_that_records_carry(
+    by_ms: int, clock: VirtualClock, it: OneNode
+) -> None:
+    it.topic("orders")
+    await begun(it, 10 * MINUTE_MS)
+    clock.jump_ms(by_ms)
+    await clock.advance_ms(11 * SECOND_MS)
+    assert await transaction_state(it) == ("CompleteAbort" if by_ms > 0 else "Ongoing")
 
 
 async def test_a_closed_node_leaves_no_timer(tmp_path: Path) -> None:

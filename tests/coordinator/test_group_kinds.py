@@ -143,8 +143,7 @@ def queues(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("queues")
-def test_a_new_kind_needs_a_folder_and_a_line_of_the_table() -> None:
-    talk = GroupTalk()
+def test_a_new_kind_needs_a_folder_and_a_line_of_the_table(talk: GroupTalk) -> None:
     machine = talk.machine
     record = decode(*encode(QueueRecord("jobs")))
     assert record == QueueRecord("jobs")

@@ -9,8 +9,7 @@ from ottla.protocol.errors import Code
 from tests.coordinator.group_conversation import GROUP, RANGE, Client, GroupTalk, stable_group
 
 
-def test_a_stable_group_is_described_with_its_members() -> None:
-    talk = GroupTalk()
+def test_a_stable_group_is_described_with_its_members(talk: GroupTalk) -> None:
     a = Client(talk, "a", instance="i")
     stable_group(talk, a)
     group = talk.group
@@ -21,8 +20,7 @@ def test_a_stable_group_is_described_with_its_members() -> None:
     assert (metadata, member.assignment) == (RANGE[0][1], b"a")
 
 
-def test_a_rebalancing_group_shows_its_last_assignment_without_metadata() -> None:
-    talk = GroupTalk()
+def test_a_rebalancing_group_shows_its_last_assignment_without_metadata(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     stable_group(talk, a)
     b.join()
@@ -54,9 +52,8 @@ def test_an_unknown_group_cannot_be_described() -> None:
     ],
 )
 def test_groups_are_listed_by_state_and_type(
-    states: set[str], types: set[str], found: set[str]
+    states: set[str], types: set[str], found: set[str], talk: GroupTalk
 ) -> None:
-    talk = GroupTalk()
     stable_group(talk, Client(talk, "a"))
     simple = GroupTalk()
     simple.commit(5)
@@ -77,9 +74,7 @@ def test_a_group_is_listed_while_its_members_join() -> None:
     assert [group.state for group in talk.machine.list_groups()] == ["PreparingRebalance"]
 
 
-def test_an_empty_group_is_deleted_with_its_offsets() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_an_empty_group_is_deleted_with_its_offsets(talk: GroupTalk, a: Client) -> None:
     stable_group(talk, a)
     a.commit(5)
     assert talk.told(talk.machine.delete([GROUP])) == {GROUP: Code.NON_EMPTY_GROUP}
@@ -89,9 +84,7 @@ def test_an_empty_group_is_deleted_with_its_offsets() -> None:
     assert talk.told(talk.machine.delete([GROUP])) == {GROUP: Code.GROUP_ID_NOT_FOUND}
 
 
-def test_deleting_a_group_forgets_the_ids_that_it_gave_out() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_deleting_a_group_forgets_the_ids_that_it_gave_out(talk: GroupTalk, a: Client) -> None:
     a.ask_for_id()
     talk.told(talk.machine.delete([GROUP]))
     assert a.join() is not None

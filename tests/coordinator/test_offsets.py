@@ -90,8 +90,7 @@ def test_a_commit_in_a_transaction_without_a_group_id_is_refused() -> None:
         GroupTalk().machine.commit_in_transaction("", ClaimedMember(), PRODUCER, [], now=at(0))
 
 
-def test_committed_offsets_are_fetched_unchanged() -> None:
-    talk = GroupTalk()
+def test_committed_offsets_are_fetched_unchanged(talk: GroupTalk) -> None:
     offsets = [OffsetToCommit("orders", 0, 5, 3, "no\0te"), OffsetToCommit("orders", 1, 6)]
     talk.told(talk.machine.commit(GROUP, ClaimedMember(), offsets, now=talk.now))
     talk.restart()
@@ -104,8 +103,7 @@ def test_committed_offsets_are_fetched_unchanged() -> None:
     assert talk.machine.committed_partitions("others") == {}
 
 
-def test_the_last_commit_counts() -> None:
-    talk = GroupTalk()
+def test_the_last_commit_counts(talk: GroupTalk) -> None:
     for offset in (5, 9, 2):
         talk.commit(offset)
     assert talk.offset() == 2
@@ -126,10 +124,7 @@ def test_the_last_commit_counts() -> None:
 )
 def test_the_size_of_metadata_is_counted_as_java_does(metadata: str | None, code: Code) -> None:
     talk = GroupTalk(offset_metadata_max_size=8)
-    offsets = [
-        OffsetToCommit("orders", 0, 5, metadata=metadata),
-        OffsetToCommit("orders", 1, 6),
-    ]
+    offsets = [OffsetToCommit("orders", 0, 5, metadata=metadata), OffsetToCommit("orders", 1, 6)]
     outcome = talk.machine.commit(GROUP, ClaimedMember(), offsets, now=at(0))
     assert talk.told(outcome) == (code, Code.NONE), "the others are committed"
     assert talk.offset() == (5 if code is Code.NONE else -1)
@@ -145,8 +140,7 @@ def test_a_group_is_not_made_by_a_commit_of_which_nothing_is_taken() -> None:
 # OffsetDelete
 
 
-def test_deleted_offsets_are_gone_and_stay_gone() -> None:
-    talk = GroupTalk()
+def test_deleted_offsets_are_gone_and_stay_gone(talk: GroupTalk) -> None:
     talk.commit(5)
     outcome = talk.machine.delete_offsets(GROUP, [("orders", 0), ("orders", 1)])
     assert talk.told(outcome) == (Code.NONE, Code.NONE), "that there is none is no error"
@@ -156,8 +150,7 @@ def test_deleted_offsets_are_gone_and_stay_gone() -> None:
     assert (talk.offset(), talk.state) == (-1, "Empty")
 
 
-def test_offsets_of_topics_that_are_consumed_are_kept() -> None:
-    talk = GroupTalk()
+def test_offsets_of_topics_that_are_consumed_are_kept(talk: GroupTalk) -> None:
     a = Client(talk, "a", protocols=(("range", subscription("orders", "stock")),))
     stable_group(talk, a)
     for topic in ("orders", "bills"):
@@ -191,8 +184,7 @@ def test_consumers_of_unreadable_subscriptions_consume_everything(metadata: byte
     assert outcome.reply == (Code.GROUP_SUBSCRIBED_TO_TOPIC,)
 
 
-def test_user_data_in_a_subscription_does_not_matter() -> None:
-    talk = GroupTalk()
+def test_user_data_in_a_subscription_does_not_matter(talk: GroupTalk) -> None:
     metadata = subscription("stock")[:-4] + (3).to_bytes(4) + b"abc" + b"a later version's fields"
     stable_group(talk, Client(talk, "a", protocols=(("range", metadata),)))
     assert talk.machine.delete_offsets(GROUP, [("orders", 0)]).reply == (Code.NONE,)
@@ -213,8 +205,7 @@ def test_offsets_of_no_group_cannot_be_deleted() -> None:
         GroupTalk().machine.delete_offsets(GROUP, [("orders", 0)])
 
 
-def test_offsets_of_a_topic_that_is_deleted_go_for_every_group() -> None:
-    talk = GroupTalk()
+def test_offsets_of_a_topic_that_is_deleted_go_for_every_group(talk: GroupTalk) -> None:
     for group_id in (GROUP, "others"):
         for topic in ("orders", "stock"):
             offsets = [OffsetToCommit(topic, partition, 5) for partition in (0, 1)]
@@ -251,8 +242,7 @@ def beat_for(talk: GroupTalk, client: Client, time_ms: int) -> None:
         assert client.heartbeat() is Code.NONE
 
 
-def test_offsets_of_an_empty_group_expire_by_age_together_with_it() -> None:
-    talk = GroupTalk()
+def test_offsets_of_an_empty_group_expire_by_age_together_with_it(talk: GroupTalk) -> None:
     talk.commit(5)
     talk.pass_time(RETENTION_MS - CHECK_MS)
     assert talk.offset() == 5
@@ -313,8 +303,7 @@ def test_nothing_expires_during_a_rebalance() -> None:
     assert (talk.state, talk.offset("bills")) == ("Stable", -1)
 
 
-def test_a_client_may_say_how_long_its_offsets_are_kept() -> None:
-    talk = GroupTalk()
+def test_a_client_may_say_how_long_its_offsets_are_kept(talk: GroupTalk) -> None:
     offsets = [OffsetToCommit("orders", 0, 5)]
     talk.told(
         talk.machine.commit(GROUP, ClaimedMember(), offsets, retention_ms=DAY_MS, now=talk.now)
@@ -327,8 +316,7 @@ def test_a_client_may_say_how_long_its_offsets_are_kept() -> None:
 
 
 @pytest.mark.parametrize("retention_ms", [2**63 - 1, -(2**63), -2])
-def test_a_retention_beyond_all_time_ends_at_once(retention_ms: int) -> None:
-    talk = GroupTalk()
+def test_a_retention_beyond_all_time_ends_at_once(retention_ms: int, talk: GroupTalk) -> None:
     offsets = [OffsetToCommit("orders", 0, 5)]
     outcome = talk.machine.commit(
         GROUP, ClaimedMember(), offsets, retention_ms=retention_ms, now=talk.now
@@ -340,8 +328,7 @@ def test_a_retention_beyond_all_time_ends_at_once(retention_ms: int) -> None:
     assert talk.offset() == -1
 
 
-def test_an_empty_group_without_offsets_is_removed_at_the_next_check() -> None:
-    talk = GroupTalk()
+def test_an_empty_group_without_offsets_is_removed_at_the_next_check(talk: GroupTalk) -> None:
     a = Client(talk, "a")
     stable_group(talk, a)
     a.leave()
@@ -349,8 +336,7 @@ def test_an_empty_group_without_offsets_is_removed_at_the_next_check() -> None:
     assert talk.state == "Dead"
 
 
-def test_pending_offsets_keep_the_offset_and_the_group() -> None:
-    talk = GroupTalk()
+def test_pending_offsets_keep_the_offset_and_the_group(talk: GroupTalk) -> None:
     talk.commit(5)
     talk.commit_in(PRODUCER, 9)
     talk.pass_time(2 * RETENTION_MS)
@@ -360,8 +346,7 @@ def test_pending_offsets_keep_the_offset_and_the_group() -> None:
     assert (talk.offset(), talk.state) == (-1, "Dead")
 
 
-def test_a_group_with_nothing_but_pending_offsets_is_kept() -> None:
-    talk = GroupTalk()
+def test_a_group_with_nothing_but_pending_offsets_is_kept(talk: GroupTalk) -> None:
     talk.commit_in(PRODUCER, 9)
     talk.pass_time(2 * CHECK_MS)
     assert talk.state == "Empty"

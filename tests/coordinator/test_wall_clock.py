@@ -26,7 +26,14 @@ from tests.coordinator.group_conversation import (
     joined_group,
     stable_group,
 )
-from tests.coordinator.transactions.conversation import SHOP, TIMEOUT_MS, begun, done, told
+from tests.coordinator.transactions.conversation import (
+    SHOP,
+    TIMEOUT_MS,
+    begun,
+    done,
+    next_wall_deadline,
+    told,
+)
 
 HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS
@@ -77,8 +84,7 @@ def test_a_step_of_the_wall_clock_does_not_change_the_revocation_timeout(step_ms
 
 
 @STEPS_MS
-def test_a_rebalance_takes_no_longer_than_its_timeout(step_ms: int) -> None:
-    talk = GroupTalk()
+def test_a_rebalance_takes_no_longer_than_its_timeout(step_ms: int, talk: GroupTalk) -> None:
     a, b = Client(talk, "a", session_ms=60_000), Client(talk, "b", session_ms=60_000)
     stable_group(talk, a, b)
     assert a.join() is None
@@ -89,8 +95,7 @@ def test_a_rebalance_takes_no_longer_than_its_timeout(step_ms: int) -> None:
     assert a.joined() is not None
 
 
-def test_records_have_the_time_of_the_wall() -> None:
-    talk = GroupTalk()
+def test_records_have_the_time_of_the_wall(talk: GroupTalk) -> None:
     talk.wall_step_ms = HOUR_MS
     a = Client(talk, "a")
     joined_group(talk, a)
@@ -157,7 +162,7 @@ def test_unused_ids_are_forgotten_when_it_is_looked_for_them() -> None:
     shop = begun(machine, now_ms=1)
     done(machine, machine.end(SHOP, shop, commit=True, now_ms=1), now_ms=1)
     looks_ms = 7 * DAY_MS + HOUR_MS
-    assert machine.next_wall_deadline() == looks_ms
+    assert next_wall_deadline(machine) == looks_ms
     assert list(machine.tick(Moment(looks_ms - 1, 0))) == []
     told(machine, machine.add_partitions(SHOP, shop, (), now_ms=looks_ms - 1))
     done(machine, machine.end(SHOP, shop, commit=True, now_ms=1), now_ms=1)

@@ -27,7 +27,7 @@ from ottla.protocol.batch import (
 )
 from ottla.protocol.compression import compressed
 from ottla.protocol.errors import Code, Refused
-from ottla.protocol.records import Record, decompressed, payload_of, records_in
+from ottla.protocol.records import Record, decompressed, records_in
 from ottla.protocol.varints import read_signed
 from tests.protocol.golden_bytes import BATCHES, GoldenBatch, RecordParts
 from tests.wire import batches as wire
@@ -252,13 +252,6 @@ def test_a_truncated_payload_is_corrupt_or_opens_to_a_shorter_prefix(name: str) 
 def test_an_undefined_codec_is_corrupt(codec: int) -> None:
     with pytest.raises(Refused, match="CORRUPT_MESSAGE"):
         decompressed(codec, b"")
-
-
-def test_an_uncompressed_payload_is_not_copied() -> None:
-    data = build([(None, b"value")], timestamp_ms=0)
-    payload = payload_of(data, 0, read_header(data))
-    assert isinstance(payload, memoryview)
-    assert payload.obj is data
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.binary(max_size=3))

@@ -17,7 +17,7 @@ from ottla.security.key_stores import (
     read_key_store,
     read_trust_store,
 )
-from tests.certificates import authority, server
+from tests.certificates import authority, encrypted_key_pem, server
 
 SALT = b"s" * 20
 STORE = JksStore(
@@ -49,7 +49,7 @@ def test_a_key_of_a_pkcs12_store_becomes_pem() -> None:
 
 
 def test_a_key_in_pem_stays_encrypted() -> None:
-    text = server().encrypted_key_pem("secret") + server().pem
+    text = encrypted_key_pem(server(), "secret") + server().pem
     pair = key_pair_of_pem(text, "secret")
     assert "ENCRYPTED" in pair.key
     assert pair.key_password == "secret"

@@ -14,6 +14,8 @@ from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producer_state.producers import ProducerEntry, SentBatch
 from ottla.storage.recovery.recovery import Stop
+from ottla.storage.segments.time_search import TimedOffset
+from ottla.storage.steps import at_once
 from tests.storage.disk import Disk
 
 NOW_MS = 1_700_000_000_000
@@ -111,6 +113,16 @@ def _is_hole_at_the_end(log: PartitionLog, offset: int) -> bool:
     """
     last = log.segments[-1]
     return last.size_bytes == 0 and log.segments[-2].next_offset <= offset < last.base_offset
+
+
+def offset_for_timestamp(log: PartitionLog, timestamp_ms: int) -> TimedOffset | None:
+    """The first record, by offset, with that timestamp or a later one."""
+    return at_once(log.search(timestamp_ms))
+
+
+def max_timestamp(log: PartitionLog) -> TimedOffset | None:
+    """The first record with the largest timestamp."""
+    return at_once(log.search(None))
 
 
 def ranges(log: PartitionLog) -> list[tuple[int, int]]:

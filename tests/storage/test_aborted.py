@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from ottla.storage.log import PartitionLog
 from ottla.storage.producer_state.aborted import (
     AbortedTransaction,
     AbortedTransactions,
@@ -44,14 +45,12 @@ def test_a_log_that_begins_inside_an_open_transaction_is_stable_up_to_its_first_
     assert log.last_stable_offset == 14
 
 
-def test_a_marker_without_a_transaction_aborts_nothing() -> None:
-    log = open_log()
+def test_a_marker_without_a_transaction_aborts_nothing(log: PartitionLog) -> None:
     log.append_marker(end_of(1, commit=False), now_ms=NOW_MS)
     assert (log.last_stable_offset, log.aborted_transactions(0, 10)) == (1, [])
 
 
-def test_an_aborted_transaction_carries_the_stable_offset_of_its_time() -> None:
-    log = open_log()
+def test_an_aborted_transaction_carries_the_stable_offset_of_its_time(log: PartitionLog) -> None:
     for producer_id in (1, 2, 3):
         log.append(in_transaction(producer_id, 0), now_ms=NOW_MS)
     for producer_id, commit in ((2, False), (1, True), (3, False)):
@@ -59,8 +58,7 @@ def test_an_aborted_transaction_carries_the_stable_offset_of_its_time() -> None:
     assert log.aborted_transactions(0, 6) == [(2, 1, 3, 0), (3, 2, 5, 6)]
 
 
-def test_a_read_lists_the_aborted_transactions_that_overlap_it() -> None:
-    log = open_log()
+def test_a_read_lists_the_aborted_transactions_that_overlap_it(log: PartitionLog) -> None:
     for sequence in range(3):  # data at 0, 2, 4; aborts at 1, 3, 5
         log.append(in_transaction(7, sequence), now_ms=NOW_MS)
         log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
@@ -89,8 +87,7 @@ def test_one_that_is_known_is_not_added_again() -> None:
     assert aborted.between(0, 9) == [one, two]
 
 
-def test_the_index_of_a_segment_has_the_transactions_aborted_in_it() -> None:
-    disk = Disk()
+def test_the_index_of_a_segment_has_the_transactions_aborted_in_it(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=200)
     for sequence in range(2):
         log.append(in_transaction(7, sequence), now_ms=NOW_MS)

@@ -30,6 +30,8 @@ from tests.storage.logs import (
     end_of,
     everything,
     in_transaction,
+    max_timestamp,
+    offset_for_timestamp,
     open_log,
     sent_by,
 )
@@ -99,7 +101,7 @@ def truth() -> Truth:
         batches,
         hidden(log, 0),
         {time_ms: place_of(log, time_ms) for time_ms in TIMES},
-        place(log.max_timestamp()),
+        place(max_timestamp(log)),
         ends(log),
     )
 
@@ -192,7 +194,7 @@ def check(
         seen.ask(partial(hidden, log, start), expected)
     for time_ms in TIMES:
         seen.ask(partial(place_of, log, time_ms), truth.times[time_ms])
-    seen.ask(lambda: place(log.max_timestamp()), truth.latest)
+    seen.ask(lambda: place(max_timestamp(log)), truth.latest)
     assert all(error.startswith(f"CORRUPT_MESSAGE: {DIRECTORY}/0") for error in seen.errors)
     return seen
 
@@ -203,7 +205,7 @@ def one_batch_at(log: PartitionLog, offset: int) -> bytes:
 
 
 def place_of(log: PartitionLog, time_ms: int) -> tuple[int, int] | None:
-    return place(log.offset_for_timestamp(time_ms))
+    return place(offset_for_timestamp(log, time_ms))
 
 
 def check_long_reads(log: PartitionLog, truth: Truth) -> None:

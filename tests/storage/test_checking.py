@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.protocol.batch import Compression, crc_is_right, read_header
+from ottla.protocol.batch import HEADER_SIZE, Compression, crc_is_right, read_header
 from ottla.protocol.errors import Code, Refused
-from ottla.protocol.records import payload_of
+from ottla.protocol.records import decompressed
 from ottla.storage.log_config import LONG_MAX, LogConfig
 from ottla.storage.records.batch_frame import InvalidRecords
 from ottla.storage.records.client_batch import Checked, Rules, check
@@ -59,7 +59,9 @@ def outcome(data: bytes, wanted: Rules) -> Any:
         return refused.code
     header = read_header(checked.records)
     assert crc_is_right(checked.records, 0, header)
-    payload = bytes(payload_of(checked.records, 0, header))
+    payload = bytes(checked.records[HEADER_SIZE : header.size_bytes])
+    if header.compression != Compression.NONE:
+        payload = decompressed(header.compression, payload)
     return checked.header._replace(crc=0, length=0), payload
 
 

@@ -32,7 +32,16 @@ from tests.storage.compacting import (
     values,
 )
 from tests.storage.disk import Disk
-from tests.storage.logs import DIRECTORY, NOW_MS, batch, config, everything, open_log
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    config,
+    everything,
+    max_timestamp,
+    offset_for_timestamp,
+    open_log,
+)
 from tests.wire.batches import batch as wire_batch
 
 DAY_MS = 86_400_000
@@ -46,8 +55,7 @@ def bases(log: PartitionLog) -> list[int]:
     return [segment.base_offset for segment in log.segments]
 
 
-def test_the_newest_record_of_each_key_stays_at_its_offset() -> None:
-    disk = Disk()
+def test_the_newest_record_of_each_key_stays_at_its_offset(disk: Disk) -> None:
     log = log_of(disk, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"), (b"c", b"1"), (b"b", b"2"))
     did = compacted(log, disk)
     assert did is not None
@@ -57,8 +65,7 @@ def test_the_newest_record_of_each_key_stays_at_its_offset() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_compacted_log_is_the_same_after_a_restart(clean: bool) -> None:
-    disk = Disk()
+def test_a_compacted_log_is_the_same_after_a_restart(clean: bool, disk: Disk) -> None:
     log = log_of(disk, *[(b"k%d" % (number % 4), b"%d" % number) for number in range(30)])
     assert compacted(log, disk) is not None
     before = everything(log)
@@ -69,16 +76,14 @@ def test_a_compacted_log_is_the_same_after_a_restart(clean: bool) -> None:
     assert bases(again) == bases(log)
 
 
-def test_a_long_key_is_as_good_as_a_short_one() -> None:
-    disk = Disk()
+def test_a_long_key_is_as_good_as_a_short_one(disk: Disk) -> None:
     long, other = b"x" * 100, b"x" * 99 + b"y"
     log = log_of(disk, (long, b"1"), (other, b"1"), (long, b"2"))
     compacted(log, disk)
     assert values(log) == {1: (other, b"1"), 2: (long, b"2")}
 
 
-def test_a_record_without_a_key_goes() -> None:
-    disk = Disk()
+def test_a_record_without_a_key_goes(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=250)
     log.append(batch(b"1", b"2"), now_ms=NOW_MS)
     log.append(batch(b"3", key=b"a"), now_ms=NOW_MS)
@@ -88,8 +93,7 @@ def test_a_record_without_a_key_goes() -> None:
     assert values(log) == {2: (b"a", b"3")}
 
 
-def test_the_active_segment_is_not_touched() -> None:
-    disk = Disk()
+def test_the_active_segment_is_not_touched(disk: Disk) -> None:
     log = log_of(disk, (b"a", b"1"), (b"a", b"2"))
     for value in (b"3", b"4"):
         log.append(batch(value, key=b"a"), now_ms=NOW_MS)
@@ -97,8 +101,7 @@ def test_the_active_segment_is_not_touched() -> None:
     assert list(values(log)) == [1, 2, 3], "nobody looked yet whether a newer one is in there"
 
 
-def test_a_batch_that_loses_records_keeps_its_offsets_sequence_and_times() -> None:
-    disk = Disk()
+def test_a_batch_that_loses_records_keeps_its_offsets_sequence_and_times(disk: Disk) -> None:
     log = open_compacted(disk)
     sent = build(
         [(b"a", b"1"), (b"b", b"1"), (b"c", b"1")], timestamp_ms=NOW_MS, producer_id=7,
@@ -118,8 +121,7 @@ def test_a_batch_that_loses_records_keeps_its_offsets_sequence_and_times() -> No
 
 
 @pytest.mark.parametrize("codec", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
-def test_a_batch_that_loses_records_keeps_its_codec(codec: str) -> None:
-    disk = Disk()
+def test_a_batch_that_loses_records_keeps_its_codec(codec: str, disk: Disk) -> None:
     log = open_compacted(disk, segment_bytes=10_000)
     sent = build([(b"a", b"1" * 500), (b"b", b"1" * 500)], timestamp_ms=NOW_MS)
     log.append(packed(sent, codec)[0], now_ms=NOW_MS)
@@ -132,8 +134,7 @@ def test_a_batch_that_loses_records_keeps_its_codec(codec: str) -> None:
     assert headers(log)[0].size_bytes < 700
 
 
-def test_the_times_of_a_compacted_batch_are_those_of_its_remaining_records() -> None:
-    disk = Disk()
+def test_the_times_of_a_compacted_batch_are_those_of_its_remaining_records(disk: Disk) -> None:
     log = open_compacted(disk)
     sent = wire_batch(
         [b"1", b"2", b"3"], keys=[b"a", b"b", b"c"], timestamp=NOW_MS, timestamp_deltas=[5, 0, 9]
@@ -149,8 +150,7 @@ def test_the_times_of_a_compacted_batch_are_those_of_its_remaining_records() -> 
     assert records(log)[0][:2] == (1, NOW_MS)
 
 
-def test_the_brokers_time_stays_the_time_of_a_batch() -> None:
-    disk = Disk()
+def test_the_brokers_time_stays_the_time_of_a_batch(disk: Disk) -> None:
     log = open_compacted(disk, message_timestamp_type="LogAppendTime")
     sent = build([(b"a", b"1"), (b"b", b"1")], timestamp_ms=NOW_MS - 50)
     log.append(sent, now_ms=NOW_MS)
@@ -163,9 +163,8 @@ def test_the_brokers_time_stays_the_time_of_a_batch() -> None:
     assert [(r.offset, r.timestamp_ms) for r in records(log)] == [(1, NOW_MS), (2, NOW_MS + 1)]
 
 
-def test_large_packed_batches_are_opened_and_packed_elsewhere() -> None:
+def test_large_packed_batches_are_opened_and_packed_elsewhere(disk: Disk) -> None:
     """In whatever thread the caller has: a step of the loop would be too long."""
-    disk = Disk()
     log = open_compacted(disk, segment_bytes=1 << 20)
     noise = random.Random(1).randbytes(20_000)
     sent = build([(b"a", noise), (b"b", noise), (b"c", noise[::-1])], timestamp_ms=NOW_MS)
@@ -184,8 +183,7 @@ def test_large_packed_batches_are_opened_and_packed_elsewhere() -> None:
     assert values(log) == {1: (b"b", noise), 2: (b"c", noise[::-1]), 3: (b"a", b"2")}
 
 
-def test_a_batch_that_loses_no_record_stays_byte_for_byte() -> None:
-    disk = Disk()
+def test_a_batch_that_loses_no_record_stays_byte_for_byte(disk: Disk) -> None:
     log = log_of(disk, *[(b"k%d" % number, b"v") for number in range(9)])
     before = everything(log)
     compacted(log, disk)
@@ -195,8 +193,7 @@ def test_a_batch_that_loses_no_record_stays_byte_for_byte() -> None:
 # Tombstones
 
 
-def test_a_tombstone_stays_until_its_horizon_and_the_value_goes_at_once() -> None:
-    disk = Disk()
+def test_a_tombstone_stays_until_its_horizon_and_the_value_goes_at_once(disk: Disk) -> None:
     log = log_of(disk, (b"a", b"1"), (b"a", None), (b"b", b"1"), delete_retention_ms=DAY_MS)
     compacted(log, disk)
     assert values(log) == {1: (b"a", None), 2: (b"b", b"1")}
@@ -212,8 +209,7 @@ def test_a_tombstone_stays_until_its_horizon_and_the_value_goes_at_once() -> Non
     assert values(log) == {2: (b"b", b"1")}
 
 
-def test_a_tombstone_may_stay_for_ever() -> None:
-    disk = Disk()
+def test_a_tombstone_may_stay_for_ever(disk: Disk) -> None:
     log = log_of(disk, (b"a", None), (b"b", b"1"), delete_retention_ms=LONG_MAX)
     compacted(log, disk)
     assert headers(log)[0].base_timestamp_ms == LONG_MAX
@@ -221,8 +217,7 @@ def test_a_tombstone_may_stay_for_ever() -> None:
     assert records(log)[0][:3] == (0, NOW_MS, b"a")
 
 
-def test_a_delete_horizon_stays_with_the_rest_of_its_batch() -> None:
-    disk = Disk()
+def test_a_delete_horizon_stays_with_the_rest_of_its_batch(disk: Disk) -> None:
     log = open_compacted(disk, delete_retention_ms=DAY_MS)
     log.append(build([(b"a", None), (b"b", b"1")], timestamp_ms=NOW_MS), now_ms=NOW_MS)
     log.roll(NOW_MS)
@@ -235,15 +230,13 @@ def test_a_delete_horizon_stays_with_the_rest_of_its_batch() -> None:
     assert records(log)[0].timestamp_ms == NOW_MS
 
 
-def test_a_tombstone_that_is_not_the_newest_goes_at_once() -> None:
-    disk = Disk()
+def test_a_tombstone_that_is_not_the_newest_goes_at_once(disk: Disk) -> None:
     log = log_of(disk, (b"a", None), (b"a", b"1"))
     compacted(log, disk)
     assert values(log) == {1: (b"a", b"1")}
 
 
-def test_a_tombstone_beyond_the_round_waits_whatever_its_horizon() -> None:
-    disk = Disk()
+def test_a_tombstone_beyond_the_round_waits_whatever_its_horizon(disk: Disk) -> None:
     pairs = [(b"a", b"1"), (b"b", b"1"), (b"c", b"1"), (b"d", b"1"), (b"a", None)]
     log = log_of(disk, *pairs, segment_bytes=10_000, delete_retention_ms=0)
     for later_ms in (1, 2):
@@ -256,8 +249,7 @@ def test_a_tombstone_beyond_the_round_waits_whatever_its_horizon() -> None:
 # Rounds, and what they cover
 
 
-def test_the_last_batch_of_a_round_stays_without_records() -> None:
-    disk = Disk()
+def test_the_last_batch_of_a_round_stays_without_records(disk: Disk) -> None:
     log = log_of(disk, (b"b", b"1"), (b"a", None), delete_retention_ms=0)
     compacted(log, disk)
     compacted(log, disk)
@@ -267,8 +259,7 @@ def test_the_last_batch_of_a_round_stays_without_records() -> None:
     assert values(log) == {0: (b"b", b"1")}
 
 
-def test_small_segments_become_one_and_large_ones_stay_apart() -> None:
-    disk = Disk()
+def test_small_segments_become_one_and_large_ones_stay_apart(disk: Disk) -> None:
     pairs = [(b"k", b"%03d" % number) for number in range(40)]
     log = log_of(disk, *pairs)
     before = bases(log)
@@ -285,8 +276,7 @@ def test_small_segments_become_one_and_large_ones_stay_apart() -> None:
     )
 
 
-def test_every_offset_can_be_read_and_every_time_found() -> None:
-    disk = Disk()
+def test_every_offset_can_be_read_and_every_time_found(disk: Disk) -> None:
     log = open_compacted(disk, index_interval_bytes=1)
     for number in range(40):
         data = batch(b"v", key=b"k%d" % (number % 7), timestamp_ms=NOW_MS + number)
@@ -300,16 +290,15 @@ def test_every_offset_can_be_read_and_every_time_found() -> None:
         for offset in range(40):
             read = each.read(offset, max_bytes=1, up_to=40, min_one=True)
             assert read_header(read.records).base_offset == max(offset, 33)
-            found = each.offset_for_timestamp(NOW_MS + offset)
+            found = offset_for_timestamp(each, NOW_MS + offset)
             assert found is not None
             assert (found.offset, found.timestamp_ms) == (max(offset, 33), NOW_MS + max(offset, 33))
-        latest = each.max_timestamp()
+        latest = max_timestamp(each)
         assert latest is not None
         assert latest.offset == 39
 
 
-def test_a_read_may_end_where_records_are_missing() -> None:
-    disk = Disk()
+def test_a_read_may_end_where_records_are_missing(disk: Disk) -> None:
     pairs = [(b"a", b"1"), (b"b", b"1"), (b"c", b"1"), (b"c", b"2"), (b"d", b"1"), (b"e", b"1")]
     log = log_of(disk, *pairs, segment_bytes=210)
     assert bases(log) == [0, 3, 6]
@@ -319,8 +308,7 @@ def test_a_read_may_end_where_records_are_missing() -> None:
         assert [header.base_offset for _, header in headers_in(read.records)][-1] == last
 
 
-def test_files_left_by_a_failed_compaction_are_not_used() -> None:
-    disk = Disk()
+def test_files_left_by_a_failed_compaction_are_not_used(disk: Disk) -> None:
     log = log_of(disk, (b"a", b"1"), (b"a", b"2"))
     descriptor = disk.open(f"{DIRECTORY}/{0:020d}.log.cleaned")
     disk.append(descriptor, b"half a batch")
@@ -329,8 +317,7 @@ def test_files_left_by_a_failed_compaction_are_not_used() -> None:
     assert values(log) == {1: (b"a", b"2")}
 
 
-def test_each_segment_keeps_the_snapshot_of_its_beginning() -> None:
-    disk = Disk()
+def test_each_segment_keeps_the_snapshot_of_its_beginning(disk: Disk) -> None:
     log = log_of(disk, *[(b"k%d" % number, b"v") for number in range(9)])
     compacted(log, disk)
     compacted(log, disk)
@@ -339,8 +326,7 @@ def test_each_segment_keeps_the_snapshot_of_its_beginning() -> None:
     assert found == [f"{base:020d}.snapshot" for base in (3, 6, 9)]
 
 
-def test_keys_beyond_the_size_of_the_map_wait_for_the_next_round() -> None:
-    disk = Disk()
+def test_keys_beyond_the_size_of_the_map_wait_for_the_next_round(disk: Disk) -> None:
     log = log_of(disk, *[(b"k%d" % (number % 6), b"%d" % number) for number in range(12)])
     did = compacted(log, disk, map_size_bytes=192 * 4)
     assert did is not None
@@ -354,8 +340,7 @@ def test_keys_beyond_the_size_of_the_map_wait_for_the_next_round() -> None:
     assert rounds == 2
 
 
-def test_a_round_begins_where_the_last_one_ended() -> None:
-    disk = Disk()
+def test_a_round_begins_where_the_last_one_ended(disk: Disk) -> None:
     log = log_of(disk, (b"a", b"1"), (b"b", b"1"))
     assert cleanable(log, None, NOW_MS) is not None
     assert cleanable(log, 2, NOW_MS) is None
@@ -406,8 +391,7 @@ def test_the_lag_ends_the_active_segment_of_a_compacted_log() -> None:
     assert bases(log) == [0, 2]
 
 
-def test_records_within_min_compaction_lag_stay() -> None:
-    disk = Disk()
+def test_records_within_min_compaction_lag_stay(disk: Disk) -> None:
     log = open_compacted(disk, segment_bytes=75, min_compaction_lag_ms=1000)
     for number in range(4):
         data = batch(b"v", key=b"k", timestamp_ms=NOW_MS + 100 * number)
@@ -430,8 +414,7 @@ def test_a_log_that_is_not_to_be_compacted_is_let_be() -> None:
 
 
 @pytest.mark.parametrize("position", [7, 8, 17, 70, 90, 110, 134])
-def test_a_damaged_batch_ends_the_round_and_nothing_has_changed(position: int) -> None:
-    disk = Disk()
+def test_a_damaged_batch_ends_the_round_and_nothing_has_changed(position: int, disk: Disk) -> None:
     log = log_of(disk, *[(b"k", b"%d" % number) for number in range(9)])
     path = f"{DIRECTORY}/{3:020d}.log"
     disk.files[path].data[position] ^= 1
@@ -442,8 +425,7 @@ def test_a_damaged_batch_ends_the_round_and_nothing_has_changed(position: int) -
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_segments_damaged_before_a_restart_are_not_compacted(clean: bool) -> None:
-    disk = Disk()
+def test_segments_damaged_before_a_restart_are_not_compacted(clean: bool, disk: Disk) -> None:
     log = log_of(disk, *[(b"k", b"%d" % number) for number in range(9)])
     log.close(clean=True)
     disk = disk.after_kill()
@@ -502,8 +484,7 @@ def test_the_sizes_of_a_segments_indexes_are_those_on_disk() -> None:
     assert log.segments[0].index_sizes() == (3 * 8, 3 * 12)
 
 
-def test_segments_that_are_deleted_meanwhile_end_the_round() -> None:
-    disk = Disk()
+def test_segments_that_are_deleted_meanwhile_end_the_round(disk: Disk) -> None:
     log = log_of(disk, *[(b"k", b"%d" % number) for number in range(9)])
     todo = cleanable(log, None, NOW_MS)
     assert todo is not None
@@ -518,8 +499,7 @@ def test_segments_that_are_deleted_meanwhile_end_the_round() -> None:
     assert (log.log_start_offset, log.log_end_offset) == (9, 9)
 
 
-def test_replaced_files_are_deleted_after_the_last_possible_reader() -> None:
-    disk = Disk()
+def test_replaced_files_are_deleted_after_the_last_possible_reader(disk: Disk) -> None:
     log = log_of(disk, (b"a", b"1"), (b"a", b"2"), file_delete_delay_ms=1000)
     compacted(log, disk)
 

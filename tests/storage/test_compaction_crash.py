@@ -90,8 +90,7 @@ def expected_of(log: PartitionLog) -> dict[bytes | None, bytes | None]:
 OPERATIONS = operations()
 
 
-def test_the_workload_is_worth_it() -> None:
-    disk = Disk()
+def test_the_workload_is_worth_it(disk: Disk) -> None:
     log = some_history(disk)
     before, size = expected_of(log), len(log.segments)
     rounds(log, disk)
@@ -107,9 +106,8 @@ def test_the_workload_is_worth_it() -> None:
 )
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_stop_at_any_operation_loses_nothing(
-    operation: int, after: Callable[[Disk], Disk], recovery_point: int
+    operation: int, after: Callable[[Disk], Disk], recovery_point: int, disk: Disk
 ) -> None:
-    disk = Disk()
     log = some_history(disk)
     expected = expected_of(log)
     disk.cut_at = operation
@@ -119,8 +117,7 @@ def test_a_stop_at_any_operation_loses_nothing(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_operation_that_fails_leaves_a_log_that_goes_on(operation: int) -> None:
-    disk = Disk()
+def test_an_operation_that_fails_leaves_a_log_that_goes_on(operation: int, disk: Disk) -> None:
     log = some_history(disk)
     expected = expected_of(log)
     disk.fail_at = operation

@@ -60,8 +60,7 @@ def test_a_batch_that_opens_to_much_is_compacted_piece_by_piece(codec: Compressi
     assert [header.record_count for header, _ in everything(log)] == [2, 1]
 
 
-def test_a_large_record_is_compacted_without_being_at_hand() -> None:
-    disk = Disk()
+def test_a_large_record_is_compacted_without_being_at_hand(disk: Disk) -> None:
     log = open_compacted(disk, segment_bytes=1 << 20)
     keyed = batches.record(bytes(24 << 20), key=b"large", offset_delta=1)
     payload = batches.compress(4, batches.record(key=b"k") + keyed)
@@ -75,9 +74,8 @@ def test_a_large_record_is_compacted_without_being_at_hand() -> None:
     assert values(log)[1] == (b"large", bytes(24 << 20))
 
 
-def test_the_keys_of_a_batch_in_memory_are_bounded() -> None:
+def test_the_keys_of_a_batch_in_memory_are_bounded(disk: Disk) -> None:
     """Its other records wait for another round."""
-    disk = Disk()
     log = open_compacted(disk, segment_bytes=1 << 20)
     for _ in range(2):
         log.append(of_many(Compression.ZSTD, 100, 50, 90), now_ms=NOW_MS)

@@ -71,8 +71,7 @@ def opened(disk: Disk) -> PartitionLog:
     return open_compacted(disk, segment_bytes=10_000, delete_retention_ms=DAY_MS)
 
 
-def test_aborted_records_go_and_supersede_nothing() -> None:
-    disk = Disk()
+def test_aborted_records_go_and_supersede_nothing(disk: Disk) -> None:
     log = opened(disk)
     put(log, batch(b"old", key=b"a"), data(1, b"a", b"b"), end_of(1, commit=False))
     put(log, data(1, b"c"), end_of(1, commit=True))
@@ -82,8 +81,7 @@ def test_aborted_records_go_and_supersede_nothing() -> None:
     assert shape(log)[1] == (3, 1, "marker"), "it stays while a reader may still have the data"
 
 
-def test_an_abort_marker_goes_a_horizon_after_its_data() -> None:
-    disk = Disk()
+def test_an_abort_marker_goes_a_horizon_after_its_data(disk: Disk) -> None:
     log = opened(disk)
     put(log, data(1, b"a"), end_of(1, commit=False), data(1, b"b"), end_of(1, commit=True))
     rolled(log, batch(b"x", key=b"end"))
@@ -101,8 +99,7 @@ def test_an_abort_marker_goes_a_horizon_after_its_data() -> None:
     assert shape(log)[0] == (2, 1, "data")
 
 
-def test_a_commit_marker_goes_a_horizon_after_the_last_of_its_data() -> None:
-    disk = Disk()
+def test_a_commit_marker_goes_a_horizon_after_the_last_of_its_data(disk: Disk) -> None:
     log = opened(disk)
     put(log, data(1, b"a"), end_of(1, commit=True), data(1, b"b"), end_of(1, commit=True))
     rolled(log, batch(b"new", key=b"a"))
@@ -114,8 +111,7 @@ def test_a_commit_marker_goes_a_horizon_after_the_last_of_its_data() -> None:
     assert shape(log) == [(2, 1, "data"), (3, 1, "marker"), (4, 1, "data")]
 
 
-def test_nothing_from_an_open_transaction_on_is_touched() -> None:
-    disk = Disk()
+def test_nothing_from_an_open_transaction_on_is_touched(disk: Disk) -> None:
     log = open_compacted(disk, segment_bytes=80)
     put(log, batch(b"1", key=b"a"), batch(b"2", key=b"a"), batch(b"3", key=b"a"))
     put(log, data(1, b"a"), batch(b"4", key=b"a"), batch(b"5", key=b"a"))
@@ -130,8 +126,7 @@ def test_nothing_from_an_open_transaction_on_is_touched() -> None:
     assert sorted(values(log)) == [7]
 
 
-def test_a_transaction_that_was_decided_later_than_its_segment_ended() -> None:
-    disk = Disk()
+def test_a_transaction_that_was_decided_later_than_its_segment_ended(disk: Disk) -> None:
     log = open_compacted(disk, segment_bytes=110)
     put(log, batch(b"old", key=b"a"), data(1, b"a"), data(2, b"a"))
     put(log, end_of(1, commit=False), end_of(2, commit=True))
@@ -144,8 +139,7 @@ def test_a_transaction_that_was_decided_later_than_its_segment_ended() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_producers_last_batch_stays_for_its_sequence_number(clean: bool) -> None:
-    disk = Disk()
+def test_a_producers_last_batch_stays_for_its_sequence_number(clean: bool, disk: Disk) -> None:
     log = open_compacted(disk)
     for sequence in range(3):
         one = build(
@@ -173,8 +167,7 @@ def test_a_producers_last_batch_stays_for_its_sequence_number(clean: bool) -> No
     assert again.append(following, now_ms=NOW_MS).base_offset == 4
 
 
-def test_the_last_batch_of_a_producer_stays_also_of_an_aborted_transaction() -> None:
-    disk = Disk()
+def test_the_last_batch_of_a_producer_stays_also_of_an_aborted_transaction(disk: Disk) -> None:
     log = opened(disk)
     put(log, data(1, b"a"), data(1, b"b", b"c"), end_of(1, commit=False))
     rolled(log, batch(b"x", key=b"end"))
@@ -188,8 +181,7 @@ def test_the_last_batch_of_a_producer_stays_also_of_an_aborted_transaction() -> 
     assert known.last_sequence == 2
 
 
-def test_a_marker_that_alone_records_a_producer_epoch_stays() -> None:
-    disk = Disk()
+def test_a_marker_that_alone_records_a_producer_epoch_stays(disk: Disk) -> None:
     log = opened(disk)
     put(log, data(1, b"a"), end_of(1, commit=False, epoch=1))
     rolled(log, batch(b"x", key=b"end"))
@@ -221,8 +213,7 @@ def test_open_committed_and_aborted_transactions_are_the_same_after_a_restart(cl
         assert committed(log) == before_committed
 
 
-def test_a_key_that_looks_like_a_markers_supersedes_no_marker() -> None:
-    disk = Disk()
+def test_a_key_that_looks_like_a_markers_supersedes_no_marker(disk: Disk) -> None:
     log = opened(disk)
     put(log, data(1, b"a"), end_of(1, commit=True), data(1, b"b"), end_of(1, commit=True))
     put(log, batch(b"x", key=bytes(4)), batch(b"x", key=bytes(3) + b"\1"))
@@ -232,9 +223,8 @@ def test_a_key_that_looks_like_a_markers_supersedes_no_marker() -> None:
     assert shape(log)[0] == (1, 1, "markerH")
 
 
-def test_markers_survive_a_change_to_deletion() -> None:
+def test_markers_survive_a_change_to_deletion(disk: Disk) -> None:
     """What compaction left is read by a log that is not compacted any more."""
-    disk = Disk()
     log = opened(disk)
     put(log, data(1, b"a"), end_of(1, commit=False))
     others(log)
@@ -246,9 +236,8 @@ def test_markers_survive_a_change_to_deletion() -> None:
     assert everything(again) == before
 
 
-def test_each_new_segment_lists_the_aborted_transactions_that_end_in_it() -> None:
+def test_each_new_segment_lists_the_aborted_transactions_that_end_in_it(disk: Disk) -> None:
     """Though one round makes several: readers look for them in each of these."""
-    disk = Disk()
     log = opened(disk)
     ends = []
     for producer_id in (1, 2, 3):

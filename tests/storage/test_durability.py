@@ -66,8 +66,7 @@ def filled(log: PartitionLog, segments: int) -> list[bytearray]:
     return batches
 
 
-def test_each_batch_is_on_disk_when_flush_messages_is_one() -> None:
-    disk = Disk()
+def test_each_batch_is_on_disk_when_flush_messages_is_one(disk: Disk) -> None:
     log = open_log(disk, flush_messages=1)
     batches = [batch(b"one"), batch(b"two")]
     for one in batches:
@@ -86,8 +85,7 @@ def test_every_third_record_brings_a_flush() -> None:
     assert log.recovery_point == 3, "it is counted anew"
 
 
-def test_a_marker_is_on_disk_as_records_are() -> None:
-    disk = Disk()
+def test_a_marker_is_on_disk_as_records_are(disk: Disk) -> None:
     log = open_log(disk, flush_messages=1)
     log.append(in_transaction(7, 0), now_ms=NOW_MS)
     log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
@@ -121,9 +119,8 @@ def test_a_new_segment_has_its_name_synced_with_the_next_flush() -> None:
     assert DIRECTORY in disk.synced
 
 
-def test_records_before_the_recovery_point_survive_a_power_loss() -> None:
+def test_records_before_the_recovery_point_survive_a_power_loss(disk: Disk) -> None:
     """Its transaction index above all: without it readers would be given aborted records."""
-    disk = Disk()
     log = open_log(disk, segment_bytes=300)
     log.append(in_transaction(7, 0), now_ms=NOW_MS)
     log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
@@ -156,8 +153,7 @@ def test_a_flush_of_closed_segments_does_not_sync_the_active_one() -> None:
     assert f"{DIRECTORY}/{file_name(newest, '.log')}" not in disk.synced
 
 
-def test_records_appended_during_a_flush_do_not_count_as_flushed() -> None:
-    log = open_log()
+def test_records_appended_during_a_flush_do_not_count_as_flushed(log: PartitionLog) -> None:
     log.append(batch(), now_ms=NOW_MS)
     flush = log.begin_flush()
     log.append(batch(), now_ms=NOW_MS)
@@ -179,8 +175,7 @@ def test_a_name_that_came_while_a_flush_ran_is_synced_by_the_next() -> None:
     assert DIRECTORY in disk.synced
 
 
-def test_a_segment_that_is_removed_under_a_flush_is_closed_behind_it() -> None:
-    disk = Disk()
+def test_a_segment_that_is_removed_under_a_flush_is_closed_behind_it(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=200)
     filled(log, 2)
     flush = log.begin_flush()
@@ -191,9 +186,8 @@ def test_a_segment_that_is_removed_under_a_flush_is_closed_behind_it() -> None:
     assert disk.opened == {}, "a descriptor was left open"
 
 
-def test_the_snapshot_at_the_end_of_a_segment_that_was_dropped_is_synced() -> None:
+def test_the_snapshot_at_the_end_of_a_segment_that_was_dropped_is_synced(disk: Disk) -> None:
     """The next segment begins with it: what the dropped one knew of producers is there alone."""
-    disk = Disk()
     log = open_log(disk, segment_bytes=200)
     log.append(sent_by(7, 0), now_ms=NOW_MS)
     filled(log, 2)
@@ -219,8 +213,7 @@ def test_an_unclean_start_reads_the_data_past_the_recovery_point_alone() -> None
     assert set(disk.read_bytes) == {f"{DIRECTORY}/{file_name(log.recovery_point, '.log')}"}
 
 
-def test_a_clean_stop_leaves_everything_on_disk() -> None:
-    disk = Disk()
+def test_a_clean_stop_leaves_everything_on_disk(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=300)
     log.append(in_transaction(7, 0), now_ms=NOW_MS)
     log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
@@ -232,8 +225,7 @@ def test_a_clean_stop_leaves_everything_on_disk() -> None:
     }
 
 
-def test_a_log_that_did_nothing_stops_without_touching_the_disk() -> None:
-    disk = Disk()
+def test_a_log_that_did_nothing_stops_without_touching_the_disk(disk: Disk) -> None:
     log = open_log(disk)
     log.append(batch(), now_ms=NOW_MS)
     log.close(clean=True)
@@ -243,8 +235,7 @@ def test_a_log_that_did_nothing_stops_without_touching_the_disk() -> None:
     assert disk.operations == operations
 
 
-def test_a_log_that_failed_does_not_stop_cleanly_and_closes_its_files() -> None:
-    disk = Disk()
+def test_a_log_that_failed_does_not_stop_cleanly_and_closes_its_files(disk: Disk) -> None:
     log = open_log(disk)
     log.append(batch(), now_ms=NOW_MS)
     disk.fail_at = disk.operations + 1
@@ -258,9 +249,8 @@ def test_a_log_that_failed_does_not_stop_cleanly_and_closes_its_files() -> None:
     assert disk.opened == {}
 
 
-def test_a_duplicate_after_a_crash_is_flushed_before_it_is_acknowledged() -> None:
+def test_a_duplicate_after_a_crash_is_flushed_before_it_is_acknowledged(disk: Disk) -> None:
     """It was written but not acknowledged by the earlier process, so its flush is unknown."""
-    disk = Disk()
     log = open_log(disk)
     log.append(sent_by(7, 0), now_ms=NOW_MS)
     killed = disk.after_kill()
@@ -323,9 +313,8 @@ def test_a_new_leader_epoch_is_on_disk_with_the_first_record_that_has_it() -> No
     }  # fmt: skip
 
 
-def test_records_cut_off_by_a_recovery_do_not_return_before_a_later_segment() -> None:
+def test_records_cut_off_by_a_recovery_do_not_return_before_a_later_segment(disk: Disk) -> None:
     """A loss of power tears a write; a second one must not undo that its rest was cut off."""
-    disk = Disk()
     log = open_log(disk, flush_messages=1)
     log.append(batch(b"first"), now_ms=NOW_MS)
     disk.cut_at = disk.operations + 1
@@ -347,9 +336,8 @@ def an_aborted_transaction(log: PartitionLog) -> None:
     log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
 
 
-def test_aborted_transactions_of_a_closed_segment_survive_a_power_loss() -> None:
+def test_aborted_transactions_of_a_closed_segment_survive_a_power_loss(disk: Disk) -> None:
     """All its data are on disk, so the next start does not read them again."""
-    disk = Disk()
     log = open_log(disk, flush_messages=1)
     an_aborted_transaction(log)
     log.roll(NOW_MS)
@@ -387,8 +375,7 @@ def test_the_recovery_point_waits_for_the_files_of_a_segment_that_ended_meanwhil
     assert log.recovery_point == 2
 
 
-def test_no_answer_waits_for_the_index_of_a_segment_whose_records_are_on_disk() -> None:
-    disk = Disk()
+def test_no_answer_waits_for_the_index_of_a_segment_whose_records_are_on_disk(disk: Disk) -> None:
     log = open_log(disk)
     log.on_flush_due = lambda log, up_to: None
     an_aborted_transaction(log)

@@ -21,6 +21,8 @@ from tests.storage.logs import (
     batch,
     end_of,
     in_transaction,
+    max_timestamp,
+    offset_for_timestamp,
     open_log,
     payloads,
     sent,
@@ -121,8 +123,7 @@ def test_a_refused_marker_leaves_the_transaction_open_and_can_be_written_later()
     assert len(log.aborted_transactions(0, 1)) == 1
 
 
-def test_a_write_error_is_taken_back_and_the_next_append_is_tried() -> None:
-    disk = Disk()
+def test_a_write_error_is_taken_back_and_the_next_append_is_tried(disk: Disk) -> None:
     log = open_log(disk)
     log.append(batch(b"kept"), now_ms=NOW_MS)
     disk.fail_at = disk.operations + 1  # half of it is written
@@ -194,15 +195,14 @@ def test_a_data_file_that_goes_missing_is_named_and_the_others_are_read(is_cut: 
     log.append(batch(b"still"), now_ms=NOW_MS)
 
 
-def test_an_unreadable_file_refuses_lookups_by_time_too() -> None:
-    disk = Disk()
+def test_an_unreadable_file_refuses_lookups_by_time_too(disk: Disk) -> None:
     log = a_log_of_three_segments(disk)
 
     def broken(_descriptor: int, _size_bytes: int, _position: int) -> bytes:
         raise OSError(errno.EIO, "Input/output error")
 
     disk.read_at = broken  # type: ignore[method-assign]  # the test changes its fake disk
-    for ask in (lambda: log.offset_for_timestamp(NOW_MS), log.max_timestamp):
+    for ask in (lambda: offset_for_timestamp(log, NOW_MS), lambda: max_timestamp(log)):
         assert "Input/output" in (refused(ask).why or "")
 
 
@@ -229,8 +229,8 @@ def asked(log: PartitionLog) -> list[object]:
     """Its records by time and by offset."""
     times = range(NOW_MS - 1, NOW_MS + 8)
     return [
-        *(log.offset_for_timestamp(time_ms) for time_ms in times),
-        log.max_timestamp(),
+        *(offset_for_timestamp(log, time_ms) for time_ms in times),
+        max_timestamp(log),
         *(log.aborted_transactions(first, log.log_end_offset - 1) for first in range(0, 14, 3)),
         payloads(log),
         delete_old_segments(log, NOW_MS),
@@ -239,10 +239,7 @@ def asked(log: PartitionLog) -> list[object]:
 
 
 @pytest.mark.parametrize("without", [(), (".index",), (".timeindex",), (".txnindex",)])
-def test_a_failed_read_changes_no_later_answer(
-    without: tuple[str, ...],
-) -> None:
-    disk = Disk()
+def test_a_failed_read_changes_no_later_answer(without: tuple[str, ...], disk: Disk) -> None:
     log = open_log(disk, segment_bytes=300, index_interval_bytes=80)
     for number in range(14):
         log.append(batch(timestamp_ms=NOW_MS + number // 2), now_ms=NOW_MS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from ottla.protocol.checksum import crc32c
+from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producer_state import producer_snapshot
 from ottla.storage.segments.indexes import OffsetIndex, TimeIndex
@@ -13,8 +14,7 @@ from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log, sent_by
 
 
-def test_the_indexes_pair_relative_offsets_with_positions_and_times() -> None:
-    disk = Disk()
+def test_the_indexes_pair_relative_offsets_with_positions_and_times(disk: Disk) -> None:
     log = open_log(disk, log_start_offset=100, index_interval_bytes=0)
     size = len(batch(b"a", b"b"))
     for time_ms in (5, 9, 7):
@@ -25,8 +25,7 @@ def test_the_indexes_pair_relative_offsets_with_positions_and_times() -> None:
     assert disk.read(f"{name}.timeindex") == struct.pack(">qi", NOW_MS + 9, 3)
 
 
-def test_the_last_time_index_entry_has_the_largest_time_of_a_segment() -> None:
-    disk = Disk()
+def test_the_last_time_index_entry_has_the_largest_time_of_a_segment(disk: Disk) -> None:
     log = open_log(disk)
     log.append(batch(b"a", b"b"), now_ms=NOW_MS)
     log.close(clean=True)
@@ -52,9 +51,7 @@ def test_an_index_that_cannot_be_that_of_its_data_is_not_believed() -> None:
     assert TimeIndex.decode(struct.pack(">qi", 9, -3)) is None
 
 
-def test_a_snapshot_has_each_producers_latest_batch() -> None:
-    disk = Disk()
-    log = open_log(disk)
+def test_a_snapshot_has_each_producers_latest_batch(disk: Disk, log: PartitionLog) -> None:
     log.append(sent_by(1, 4, 3, epoch=2), now_ms=NOW_MS)
     log.append(in_transaction(2, 0), now_ms=NOW_MS)
     log.append_marker(end_of(3, commit=True, epoch=1, coordinator_epoch=8), now_ms=NOW_MS)
@@ -76,8 +73,7 @@ def test_a_snapshot_has_each_producers_latest_batch() -> None:
         assert producer_snapshot.decode(harmed) is None
 
 
-def test_leader_epochs_are_a_text() -> None:
-    disk = Disk()
+def test_leader_epochs_are_a_text(disk: Disk) -> None:
     disk.make_directory("p")
     epochs = LeaderEpochs(disk, "p")
     for epoch, offset in ((0, 0), (2, 10), (2, 12), (3, 20)):
@@ -93,8 +89,7 @@ def test_leader_epochs_are_a_text() -> None:
     assert LeaderEpochs(disk, "p").entries == [(0, 0), (2, 10), (3, 20)]
 
 
-def test_an_epoch_that_wrote_nothing_is_replaced() -> None:
-    disk = Disk()
+def test_an_epoch_that_wrote_nothing_is_replaced(disk: Disk) -> None:
     disk.make_directory("p")
     epochs = LeaderEpochs(disk, "p")
     for epoch, offset in ((0, 0), (1, 10), (2, 10)):

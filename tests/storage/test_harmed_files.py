@@ -81,8 +81,7 @@ def test_files_removed_with_a_damaged_one_are_logged() -> None:
     assert (damage.file, damage.first_offset, damage.end_offset) == (FILE, 0, 6)
 
 
-def test_a_missing_segment_is_reported_and_no_reader_skips_it() -> None:
-    disk = Disk()
+def test_a_missing_segment_is_reported_and_no_reader_skips_it(disk: Disk) -> None:
     log = open_log(disk, **SETTINGS)
     for _ in range(8):
         log.append(batch(b"v"), now_ms=NOW_MS)

@@ -38,8 +38,7 @@ def send(log: PartitionLog, key: bytes, sequence: int, *, transactional: bool = 
     log.append(sent, now_ms=NOW_MS)
 
 
-def test_a_snapshot_knows_a_batch_that_compaction_removed() -> None:
-    disk = Disk()
+def test_a_snapshot_knows_a_batch_that_compaction_removed(disk: Disk) -> None:
     log = open_compacted(disk, segment_bytes=170)
     for sequence, key in enumerate((b"a", b"b", b"b", b"c")):
         send(log, key, sequence)
@@ -51,8 +50,7 @@ def test_a_snapshot_knows_a_batch_that_compaction_removed() -> None:
     assert damages(disk) == []
 
 
-def test_a_snapshot_that_is_behind_its_data_is_damage() -> None:
-    disk = Disk()
+def test_a_snapshot_that_is_behind_its_data_is_damage(disk: Disk) -> None:
     log = open_compacted(disk)
     send(log, b"a", 0)
     log.roll(NOW_MS)
@@ -73,8 +71,7 @@ def log_of_transactions(disk: Disk, *, commit: bool) -> PartitionLog:
     return log
 
 
-def test_the_index_lists_a_transaction_whose_records_compaction_removed() -> None:
-    disk = Disk()
+def test_the_index_lists_a_transaction_whose_records_compaction_removed(disk: Disk) -> None:
     log = log_of_transactions(disk, commit=False)
     index = disk.read(TXNINDEX)
     compacted(log, disk)
@@ -83,16 +80,11 @@ def test_the_index_lists_a_transaction_whose_records_compaction_removed() -> Non
     assert damages(disk, may_have_gaps=False) != []
 
 
-WRONG = {
-    "committed": (5, 0, 1),
-    "of another producer": (6, 0, 1),
-    "without a marker": (5, 0, 2),
-}
+WRONG = {"committed": (5, 0, 1), "of another producer": (6, 0, 1), "without a marker": (5, 0, 2)}
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_an_entry_for_a_transaction_that_was_not_aborted_is_damage(case: str) -> None:
-    disk = Disk()
+def test_an_entry_for_a_transaction_that_was_not_aborted_is_damage(case: str, disk: Disk) -> None:
     log_of_transactions(disk, commit=True)
     entry = AbortedTransaction(*WRONG[case], 3)
     put(disk, TXNINDEX, aborted.encode([entry]))
@@ -101,9 +93,8 @@ def test_an_entry_for_a_transaction_that_was_not_aborted_is_damage(case: str) ->
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_log_that_was_compacted_earlier_may_lack_offsets_at_the_end_of_a_segment(
-    clean: bool,
+    clean: bool, disk: Disk
 ) -> None:
-    disk = Disk()
     log = open_compacted(disk, segment_bytes=220)
     for number, key in enumerate((b"a", b"b", b"b", b"c")):
         log.append(batch(b"%d" % number * 20, key=key), now_ms=NOW_MS)

@@ -27,8 +27,7 @@ from tests.storage.logs import (
 )
 
 
-def test_offsets_are_given_in_the_order_of_appends() -> None:
-    log = open_log()
+def test_offsets_are_given_in_the_order_of_appends(log: PartitionLog) -> None:
     assert log.append(batch(b"a", b"b"), now_ms=NOW_MS)[:2] == (0, 1)
     assert log.append(batch(b"c"), now_ms=NOW_MS)[:2] == (2, 2)
     assert (log.log_end_offset, log.high_watermark, log.last_stable_offset) == (3, 3, 3)
@@ -36,8 +35,7 @@ def test_offsets_are_given_in_the_order_of_appends() -> None:
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_bytes_may_come_in_any_kind_of_buffer(kind: Any) -> None:
-    log = open_log()
+def test_bytes_may_come_in_any_kind_of_buffer(kind: Any, log: PartitionLog) -> None:
     log.append(batch(b"a"), now_ms=NOW_MS)
     log.append(kind(batch(b"b")), now_ms=NOW_MS)
     (_, first), (header, second) = everything(log)
@@ -56,9 +54,8 @@ def test_the_leader_epoch_goes_into_the_batch_and_where_it_began_is_known() -> N
     assert asked == {-1: (-1, -1), 0: (0, 2), 2: (0, 2), 3: (3, 3), 4: (-1, -1)}
 
 
-def test_an_epoch_with_deleted_records_ends_at_the_log_start_offset() -> None:
+def test_an_epoch_with_deleted_records_ends_at_the_log_start_offset(log: PartitionLog) -> None:
     """Else a returning consumer would get an offset that no longer exists (KIP-320)."""
-    log = open_log()
     log.append(batch(b"a", b"b"), now_ms=NOW_MS)
     log.leader_epoch = 3
     for _ in range(3):
@@ -68,24 +65,21 @@ def test_an_epoch_with_deleted_records_ends_at_the_log_start_offset() -> None:
     assert [log.offset_for_leader_epoch(epoch) for epoch in (0, 3)] == [(0, 3), (3, 5)]
 
 
-def test_an_epoch_is_on_disk_before_the_first_batch_that_carries_it() -> None:
-    disk = Disk()
+def test_an_epoch_is_on_disk_before_the_first_batch_that_carries_it(disk: Disk) -> None:
     log = open_log(disk)
     log.leader_epoch = 4
     log.append(batch(), now_ms=NOW_MS)
     assert disk.read("data/orders-0/leader-epoch-checkpoint").rstrip() == b"0\n1\n4 0"
 
 
-def test_an_epoch_that_has_not_written_ends_at_the_end() -> None:
-    log = open_log()
+def test_an_epoch_that_has_not_written_ends_at_the_end(log: PartitionLog) -> None:
     assert log.offset_for_leader_epoch(0) == (0, 0)
     log.append(batch(), now_ms=NOW_MS)
     log.leader_epoch = 2
     assert log.offset_for_leader_epoch(2) == (2, 1)
 
 
-def test_an_offset_inside_a_batch_returns_the_whole_batch() -> None:
-    log = open_log()
+def test_an_offset_inside_a_batch_returns_the_whole_batch(log: PartitionLog) -> None:
     log.append(batch(b"a", b"b", b"c"), now_ms=NOW_MS)
     log.append(batch(b"d"), now_ms=NOW_MS)
 
@@ -96,8 +90,7 @@ def test_an_offset_inside_a_batch_returns_the_whole_batch() -> None:
     assert [bases(offset) for offset in range(5)] == [[0, 3], [0, 3], [0, 3], [3], []]
 
 
-def test_a_first_batch_over_the_limit_is_returned_alone_or_not_at_all() -> None:
-    log = open_log()
+def test_a_first_batch_over_the_limit_is_returned_alone_or_not_at_all(log: PartitionLog) -> None:
     big = batch(b"x" * 500)
     log.append(big, now_ms=NOW_MS)
     log.append(batch(), now_ms=NOW_MS)
@@ -107,8 +100,7 @@ def test_a_first_batch_over_the_limit_is_returned_alone_or_not_at_all() -> None:
     assert nothing == (b"", 0)
 
 
-def test_only_whole_batches_are_returned() -> None:
-    log = open_log()
+def test_only_whole_batches_are_returned(log: PartitionLog) -> None:
     size = len(batch())
     for _ in range(10):
         log.append(batch(), now_ms=NOW_MS)
@@ -118,8 +110,7 @@ def test_only_whole_batches_are_returned() -> None:
         assert (len(read.records), read.next_offset) == (count * size, 3 + count)
 
 
-def test_the_newest_batches_are_found_without_a_search_and_the_others_by_one() -> None:
-    disk = Disk()
+def test_the_newest_batches_are_found_without_a_search_and_the_others_by_one(disk: Disk) -> None:
     log = open_log(disk)
     for number in range(700):
         log.append(batch(b"%d" % number, b"x"), now_ms=NOW_MS)
@@ -130,8 +121,7 @@ def test_the_newest_batches_are_found_without_a_search_and_the_others_by_one() -
         assert read.next_offset == header.next_offset
 
 
-def test_nothing_behind_up_to_is_returned() -> None:
-    log = open_log()
+def test_nothing_behind_up_to_is_returned(log: PartitionLog) -> None:
     for count in (2, 1, 3):
         log.append(batch(*[b"v"] * count), now_ms=NOW_MS)
     for up_to, expected in ((0, 0), (2, 2), (3, 3), (6, 6)):
@@ -149,8 +139,7 @@ def test_an_offset_that_the_log_does_not_have_is_out_of_range(offset: int) -> No
     assert refused.value.code == Code.OFFSET_OUT_OF_RANGE
 
 
-def test_a_full_segment_is_followed_by_another() -> None:
-    disk = Disk()
+def test_a_full_segment_is_followed_by_another(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=150)
     for _ in range(5):
         log.append(batch(), now_ms=NOW_MS)
@@ -181,9 +170,8 @@ def test_a_wrong_last_entry_of_the_newest_index_does_not_hide_the_end(byte: int)
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_after_a_start_the_bytes_between_entries_of_the_indexes_are_counted_anew(
-    clean: bool,
+    clean: bool, disk: Disk
 ) -> None:
-    disk = Disk()
     for _ in range(2):
         log = open_log(disk, clean=clean, index_interval_bytes=3 * len(batch()) - 1)
         for _ in range(3):
@@ -215,8 +203,7 @@ def test_a_batch_larger_than_a_segment_is_refused() -> None:
     assert log.log_end_offset == 0
 
 
-def test_batches_of_the_broker_have_no_sequence_numbers() -> None:
-    log = open_log()
+def test_batches_of_the_broker_have_no_sequence_numbers(log: PartitionLog) -> None:
     for _ in range(2):
         data = batch(producer_id=7, producer_epoch=1, transactional=True)
         log.append(data, now_ms=NOW_MS, origin=Origin.COORDINATOR)
@@ -226,9 +213,7 @@ def test_batches_of_the_broker_have_no_sequence_numbers() -> None:
         log.append(older, now_ms=NOW_MS, origin=Origin.COORDINATOR)
 
 
-def test_an_unused_partition_has_no_open_file(tmp_path: Any) -> None:
-    disk = Disk()
-    log = open_log(disk)
+def test_an_unused_partition_has_no_open_file(tmp_path: Any, disk: Disk, log: PartitionLog) -> None:
     assert disk.names_in("data/orders-0") == []
     log.append(batch(), now_ms=NOW_MS)
     log.close(clean=True)
@@ -237,16 +222,14 @@ def test_an_unused_partition_has_no_open_file(tmp_path: Any) -> None:
     assert ranges(again) == [(0, 0)], "a closed log opens its file when it is read"
 
 
-def test_a_duplicate_is_answered_with_the_old_offsets_and_not_written() -> None:
-    log = open_log()
+def test_a_duplicate_is_answered_with_the_old_offsets_and_not_written(log: PartitionLog) -> None:
     log.append(sent_by(7, 0, 3), now_ms=NOW_MS)
     size = log.size_bytes
     assert log.append(sent_by(7, 0, 3), now_ms=NOW_MS) == (0, 2, NOW_MS, True)
     assert (log.size_bytes, log.log_end_offset) == (size, 3)
 
 
-def test_records_deleted_are_gone_and_the_producer_is_still_known() -> None:
-    disk = Disk()
+def test_records_deleted_are_gone_and_the_producer_is_still_known(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=150)
     for sequence in range(5):
         log.append(sent_by(7, sequence), now_ms=NOW_MS)

@@ -63,8 +63,7 @@ def test_ids_are_written_as_kafka_writes_them() -> None:
     assert encode_uuid(uuid.UUID(int=1)) == "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-def test_the_cluster_is_the_same_after_a_restart_and_no_other_may_come() -> None:
-    disk = Disk()
+def test_the_cluster_is_the_same_after_a_restart_and_no_other_may_come(disk: Disk) -> None:
     first = directory(disk)
     first.close()
     disk = disk.after_kill()
@@ -85,8 +84,7 @@ def test_a_directory_belongs_to_one_broker_at_a_time(tmp_path: Path) -> None:
     directory(RealFiles(), str(tmp_path)).close()
 
 
-def test_a_stop_is_clean_only_once_and_only_when_it_was() -> None:
-    disk = Disk()
+def test_a_stop_is_clean_only_once_and_only_when_it_was(disk: Disk) -> None:
     found = directory(disk)
     assert found.clean
     fill(found)
@@ -234,8 +232,7 @@ def test_two_partitions_never_share_a_directory_by_a_link(tmp_path: Path, linked
     found.close()
 
 
-def test_an_unopened_log_stays_unclean_after_the_next_clean_stop() -> None:
-    disk = Disk()
+def test_an_unopened_log_stays_unclean_after_the_next_clean_stop(disk: Disk) -> None:
     found = directory(disk)
     for partition in (0, 1):
         fill(found, partition)
@@ -252,8 +249,7 @@ def test_an_unopened_log_stays_unclean_after_the_next_clean_stop() -> None:
     assert directory(disk.after_kill()).clean
 
 
-def test_the_start_of_a_log_survives_a_kill_once_it_is_checkpointed() -> None:
-    disk = Disk()
+def test_the_start_of_a_log_survives_a_kill_once_it_is_checkpointed(disk: Disk) -> None:
     found = directory(disk)
     fill(found, count=5)
     log = found.log_of("orders", 0)
@@ -291,8 +287,7 @@ def test_a_deleted_partition_is_gone_also_when_the_process_dies_on_the_way() -> 
     pytest.fail("the deletion never comes to an end")
 
 
-def test_an_unopened_partition_can_be_deleted_or_set_aside() -> None:
-    disk = Disk()
+def test_an_unopened_partition_can_be_deleted_or_set_aside(disk: Disk) -> None:
     found = directory(disk)
     for partition in (0, 1):
         fill(found, partition)
@@ -302,15 +297,13 @@ def test_an_unopened_partition_can_be_deleted_or_set_aside() -> None:
     assert again.partition_names() == set()
 
 
-def test_the_directory_of_an_older_topic_of_that_name_is_refused() -> None:
-    disk = Disk()
+def test_the_directory_of_an_older_topic_of_that_name_is_refused(disk: Disk) -> None:
     fill(directory(disk))
     with pytest.raises(WrongDirectory):
         log_in(directory(disk.after_kill()), topic_id=uuid.UUID(int=5))
 
 
-def test_damaged_checkpoints_are_as_good_as_none() -> None:
-    disk = Disk()
+def test_damaged_checkpoints_are_as_good_as_none(disk: Disk) -> None:
     found = directory(disk)
     fill(found, count=3)
     found.close()
@@ -333,8 +326,7 @@ def test_many_partitions_hold_no_descriptors(tmp_path: Path) -> None:
     found.close()
 
 
-def test_a_topic_made_anew_does_not_go_by_the_checkpoints_of_its_past() -> None:
-    disk = Disk()
+def test_a_topic_made_anew_does_not_go_by_the_checkpoints_of_its_past(disk: Disk) -> None:
     disk.make_directory("data")
     for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
         disk.append(disk.open(f"data/{name}"), b"0\n1\norders 0 7\n")
@@ -348,9 +340,8 @@ def test_a_topic_made_anew_does_not_go_by_the_checkpoints_of_its_past() -> None:
 
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_data_file_missing_after_a_kill_is_reported_even_if_never_synced(
-    is_empty: bool,
+    is_empty: bool, disk: Disk
 ) -> None:
-    disk = Disk()
     found = directory(disk)
     fill(found, count=3)
     found.checkpoint()

@@ -12,13 +12,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.records import records_in
@@ -27,7 +21,7 @@ from ottla.storage.disk.damage import Damage
 from ottla.storage.log import PartitionLog
 from tests.campaign.crash_disk import CrashDisk
 from tests.storage.compacting import committed, compacted, values
-from tests.storage.logs import NOW_MS, end_of, everything, open_log
+from tests.storage.logs import NOW_MS, end_of, everything, offset_for_timestamp, open_log
 
 IDEMPOTENT, TRANSACTIONAL = (1, 2), (3, 4)
 KEYS = [b"a", b"b", b"c"]
@@ -306,7 +300,7 @@ class LogModel(RuleBasedStateMachine):
 
     @rule(time_ms=st.integers(-1, 42))
     def look_for_a_time(self, time_ms: int) -> None:
-        found = self.log.offset_for_timestamp(NOW_MS + time_ms)
+        found = offset_for_timestamp(self.log, NOW_MS + time_ms)
         timed = [
             (offset, event.time_ms)
             for event in self.events

@@ -34,16 +34,14 @@ def replayed(disk: Disk) -> Catalog:
     return catalog
 
 
-def test_a_new_log_is_empty_and_has_the_id_that_kafka_gives_it() -> None:
-    disk = Disk()
+def test_a_new_log_is_empty_and_has_the_id_that_kafka_gives_it(disk: Disk) -> None:
     log, _ = open_on(disk)
     assert log.end_offset == 0
     content = disk.read("data/__cluster_metadata-0/partition.metadata")
     assert content == b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-def test_appended_records_are_replayed() -> None:
-    disk = Disk()
+def test_appended_records_are_replayed(disk: Disk) -> None:
     log, _ = open_on(disk)
     catalog = Catalog()
     log.lead(1, now_ms=NOW_MS)
@@ -54,8 +52,7 @@ def test_appended_records_are_replayed() -> None:
     assert log.end_offset == catalog.last_offset + 1
 
 
-def test_a_catalog_with_the_first_records_replays_the_rest() -> None:
-    disk = Disk()
+def test_a_catalog_with_the_first_records_replays_the_rest(disk: Disk) -> None:
     log, _ = open_on(disk)
     catalog, late = Catalog(), Catalog()
     decide(log, catalog, (BROKER,))
@@ -65,8 +62,7 @@ def test_a_catalog_with_the_first_records_replays_the_rest() -> None:
     assert late == catalog
 
 
-def test_the_leader_says_so_as_kafkas_does() -> None:
-    disk = Disk()
+def test_the_leader_says_so_as_kafkas_does(disk: Disk) -> None:
     log, _ = open_on(disk)
     log.lead(1, now_ms=NOW_MS)
     data = disk.read("data/__cluster_metadata-0/00000000000000000000.log")
@@ -77,8 +73,7 @@ def test_the_leader_says_so_as_kafkas_does() -> None:
     assert data.endswith(LEADER_CHANGE_VALUE + b"\0")
 
 
-def test_a_truncated_log_has_a_decision_as_a_whole_or_not_at_all() -> None:
-    disk = Disk()
+def test_a_truncated_log_has_a_decision_as_a_whole_or_not_at_all(disk: Disk) -> None:
     log, _ = open_on(disk)
     catalog = Catalog()
     decide(log, catalog, (BROKER,))
@@ -110,8 +105,7 @@ def test_decisions_survive_a_kill_at_any_operation() -> None:
     pytest.fail("the log never comes to an end")
 
 
-def test_a_log_that_kafka_has_cut_begins_with_its_newest_snapshot() -> None:
-    disk = Disk()
+def test_a_log_that_kafka_has_cut_begins_with_its_newest_snapshot(disk: Disk) -> None:
     log, directory = open_on(disk)
     catalog = Catalog()
     decide(log, catalog, (BROKER,))
@@ -154,8 +148,7 @@ def snapshot(*records: MetadataRecord) -> bytes:
     )
 
 
-def test_a_record_of_the_future_is_not_started_on() -> None:
-    disk = Disk()
+def test_a_record_of_the_future_is_not_started_on(disk: Disk) -> None:
     log, directory = open_on(disk)
     below = directory.log_of("__cluster_metadata", 0)
     assert below is not None

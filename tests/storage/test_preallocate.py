@@ -86,8 +86,7 @@ def test_a_kill_loses_nothing_and_preallocated_space_is_released(tmp_path: Path)
     assert [header.base_offset for header, _ in everything(opened(tmp_path, clean=True))] == [0, 1]
 
 
-def test_a_disk_that_sets_no_room_aside_is_written_to_all_the_same() -> None:
-    disk = Disk()
+def test_a_disk_that_sets_no_room_aside_is_written_to_all_the_same(disk: Disk) -> None:
     disk.reserve = _refuse  # type: ignore[method-assign]  # the test changes its fake disk
     log = open_log(disk, preallocate=True)
     log.append(batch(b"v"), now_ms=NOW_MS)
@@ -101,8 +100,7 @@ def _refuse(descriptor: int, size_bytes: int, /) -> None:
 
 
 @pytest.mark.parametrize("synced", [0, 1, 2], ids=["nothing", "some", "all"])
-def test_zeros_behind_the_data_are_cut_off_after_a_kill(synced: int) -> None:
-    disk = Disk()
+def test_zeros_behind_the_data_are_cut_off_after_a_kill(synced: int, disk: Disk) -> None:
     log = open_log(disk)
     for _ in range(2):
         log.append(batch(b"v" * 50), now_ms=NOW_MS)

@@ -94,8 +94,7 @@ def test_producers_and_partitions_do_not_know_each_other() -> None:
     assert log.append(batch(), now_ms=NOW_MS).base_offset == 2
 
 
-def test_a_marker_of_an_older_coordinator_is_fenced() -> None:
-    log = open_log()
+def test_a_marker_of_an_older_coordinator_is_fenced(log: PartitionLog) -> None:
     log.append(in_transaction(7, 0), now_ms=NOW_MS)
     log.append_marker(end_of(7, commit=True, coordinator_epoch=5), now_ms=NOW_MS)
     with pytest.raises(Refused, match="TRANSACTION_COORDINATOR_FENCED"):
@@ -103,8 +102,7 @@ def test_a_marker_of_an_older_coordinator_is_fenced() -> None:
     assert log.append_marker(end_of(7, commit=True, coordinator_epoch=5), now_ms=NOW_MS)[0] == 2
 
 
-def test_a_producer_is_described_with_its_transaction() -> None:
-    log = open_log()
+def test_a_producer_is_described_with_its_transaction(log: PartitionLog) -> None:
     log.append(in_transaction(7, 0, 3), now_ms=NOW_MS)
 
     def described() -> tuple[int, ...]:
@@ -123,7 +121,6 @@ def test_a_producer_is_described_with_its_transaction() -> None:
     assert described() == (7, 1, -1, 0, -1, NOW_MS)
 
 
-def test_sequences_wrap_inside_a_batch() -> None:
-    log = open_log()
+def test_sequences_wrap_inside_a_batch(log: PartitionLog) -> None:
     log.append(sent_by(7, MAX_SEQUENCE - 1, 4), now_ms=NOW_MS)
     assert log.producers.entry(7).last_sequence == 1  # type: ignore[union-attr]  # another type would fail the test

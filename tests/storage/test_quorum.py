@@ -67,8 +67,7 @@ def test_the_state_is_written_and_read_as_kafka_does(version: int, content: byte
     assert read_quorum_state(disk, "data") == state
 
 
-def test_each_start_begins_an_epoch_and_says_so_in_the_log() -> None:
-    disk = Disk()
+def test_each_start_begins_an_epoch_and_says_so_in_the_log(disk: Disk) -> None:
     started(disk)
     assert b'"leaderEpoch":1,' in disk.read(FILE)
     disk = disk.after_kill()
@@ -77,9 +76,8 @@ def test_each_start_begins_an_epoch_and_says_so_in_the_log() -> None:
     assert epochs_in(disk) == [1, 2]
 
 
-def test_an_epoch_that_could_not_be_written_to_the_quorum_file_is_not_begun() -> None:
+def test_an_epoch_that_could_not_be_written_to_the_quorum_file_is_not_begun(disk: Disk) -> None:
     """Two leaders would write under one epoch: the next start takes it once more."""
-    disk = Disk()
     log = started(disk)
     record = FeatureLevelRecord("metadata.version", 27)
     disk.fail_at = disk.operations + 1
@@ -92,8 +90,7 @@ def test_an_epoch_that_could_not_be_written_to_the_quorum_file_is_not_begun() ->
     assert epochs_in(disk) == [1, 1, 2]
 
 
-def test_an_epoch_that_kafka_began_and_wrote_nothing_under_is_not_used_again() -> None:
-    disk = Disk()
+def test_an_epoch_that_kafka_began_and_wrote_nothing_under_is_not_used_again(disk: Disk) -> None:
     started(disk)
     disk = disk.after_kill()
     put(disk, FILE, STATIC)
@@ -102,8 +99,7 @@ def test_an_epoch_that_kafka_began_and_wrote_nothing_under_is_not_used_again() -
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"leaderId":1}', b"\xff\xfe"])
-def test_a_damaged_quorum_state_is_replaced_from_the_log(content: bytes) -> None:
-    disk = Disk()
+def test_a_damaged_quorum_state_is_replaced_from_the_log(content: bytes, disk: Disk) -> None:
     started(disk)
     disk = disk.after_kill()
     put(disk, FILE, content)
@@ -112,8 +108,7 @@ def test_a_damaged_quorum_state_is_replaced_from_the_log(content: bytes) -> None
     assert read_quorum_state(disk, PLACE) == QuorumState(1, 2)
 
 
-def test_the_bootstrap_checkpoint_is_a_snapshot_of_the_first_records() -> None:
-    disk = Disk()
+def test_the_bootstrap_checkpoint_is_a_snapshot_of_the_first_records(disk: Disk) -> None:
     features = [FeatureLevelRecord("metadata.version", 27), FeatureLevelRecord("group.version", 1)]
     started(disk).write_bootstrap(features, now_ms=NOW_MS)
     data = disk.read("data/bootstrap.checkpoint")
@@ -126,8 +121,7 @@ def test_the_bootstrap_checkpoint_is_a_snapshot_of_the_first_records() -> None:
     assert [decode(record.value or b"") for record in records] == features
 
 
-def test_the_bootstrap_checkpoint_is_whole_after_a_loss_of_power() -> None:
-    disk = Disk()
+def test_the_bootstrap_checkpoint_is_whole_after_a_loss_of_power(disk: Disk) -> None:
     features: list[MetadataRecord] = [FeatureLevelRecord("metadata.version", 27)]
     started(disk).write_bootstrap(features, now_ms=NOW_MS)
     assert read_bootstrap(disk.after_power_cut(), "data") == features
@@ -152,8 +146,7 @@ def controls_of(disk: Disk) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def test_the_log_names_the_voters_since_kraft_version_1() -> None:
-    disk = Disk()
+def test_the_log_names_the_voters_since_kraft_version_1(disk: Disk) -> None:
     log = started(disk)
     assert (log.kraft_version, log.voters) == (0, ())
     log.begin_voters(Voter(KEY, "CONTROLLER", "127.0.0.1", 25011), now_ms=NOW_MS)
@@ -165,8 +158,7 @@ def test_the_log_names_the_voters_since_kraft_version_1() -> None:
     assert read_quorum_state(disk, PLACE) == QuorumState(1, 1, 0), "until somebody is elected"
 
 
-def test_the_voters_survive_a_restart_and_are_in_its_snapshots() -> None:
-    disk = Disk()
+def test_the_voters_survive_a_restart_and_are_in_its_snapshots(disk: Disk) -> None:
     started(disk).begin_voters(Voter(KEY, "CONTROLLER", "127.0.0.1", 25011), now_ms=NOW_MS)
     for epoch in (2, 3):
         disk = disk.after_kill()

@@ -123,8 +123,7 @@ def test_a_pending_answer_survives_the_removal_of_its_file(name: str, is_open: b
     assert len(disk.opened) == opened - 1, "the file is closed with the last range of it"
 
 
-def test_a_file_with_two_ranges_stays_open_until_both_are_gone() -> None:
-    disk = Disk()
+def test_a_file_with_two_ranges_stays_open_until_both_are_gone(disk: Disk) -> None:
     log = filled(disk)
     expected = whole(log.find(0, ReadLimits(SMALL, 12)))
     one, two = (log.find(0, ReadLimits(SMALL, 12, at_once=0)) for _ in range(2))
@@ -150,8 +149,7 @@ def test_too_many_open_files_are_closed_under_a_range_and_opened_again() -> None
     assert len(disk.opened) <= 2
 
 
-def test_a_file_that_became_shorter_is_an_error_and_not_fewer_bytes() -> None:
-    disk = Disk()
+def test_a_file_that_became_shorter_is_an_error_and_not_fewer_bytes(disk: Disk) -> None:
     log = filled(disk)
     later = log.find(0, ReadLimits(SMALL, 12, at_once=0))
     assert isinstance(later.records, FileRange)

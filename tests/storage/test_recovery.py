@@ -18,6 +18,8 @@ from tests.storage.logs import (
     batch,
     end_of,
     in_transaction,
+    max_timestamp,
+    offset_for_timestamp,
     open_log,
     payloads,
     producers,
@@ -57,7 +59,7 @@ def test_everything_is_known_again_after_a_restart(clean: bool, segment_bytes: i
     assert (again.log_end_offset, again.last_stable_offset) == (15, 9)
     assert again.aborted_transactions(0, 15) == log.aborted_transactions(0, 15)
     assert len(again.aborted_transactions(0, 15)) == 2
-    assert again.max_timestamp() == log.max_timestamp()
+    assert max_timestamp(again) == max_timestamp(log)
     (known, kept), (before, batches) = producers(again), producers(log)
     assert known == before
     # A snapshot keeps the latest batch of each producer only, as Kafka's does.
@@ -65,8 +67,7 @@ def test_everything_is_known_again_after_a_restart(clean: bool, segment_bytes: i
     assert clean or segment_bytes < 1000 or kept == batches
 
 
-def test_after_a_kill_the_last_five_batches_of_a_producer_are_known() -> None:
-    disk = Disk()
+def test_after_a_kill_the_last_five_batches_of_a_producer_are_known(disk: Disk) -> None:
     log = open_log(disk)
     for sequence in range(7):
         log.append(sent_by(7, sequence), now_ms=NOW_MS)
@@ -77,8 +78,7 @@ def test_after_a_kill_the_last_five_batches_of_a_producer_are_known() -> None:
         again.append(sent_by(7, 1), now_ms=LATER_MS)
 
 
-def test_a_torn_last_batch_is_removed_and_all_earlier_ones_stay() -> None:
-    disk = Disk()
+def test_a_torn_last_batch_is_removed_and_all_earlier_ones_stay(disk: Disk) -> None:
     log = open_log(disk)
     log.append(sent_by(7, 0, 2), now_ms=NOW_MS)
     whole = log.size_bytes
@@ -92,9 +92,7 @@ def test_a_torn_last_batch_is_removed_and_all_earlier_ones_stay() -> None:
         assert again.append(sent_by(7, 2, 3), now_ms=NOW_MS)[:2] == (2, 4)
 
 
-def test_a_last_batch_harmed_anywhere_is_gone() -> None:
-    disk = Disk()
-    log = open_log(disk)
+def test_a_last_batch_harmed_anywhere_is_gone(disk: Disk, log: PartitionLog) -> None:
     log.append(batch(b"a"), now_ms=NOW_MS)
     whole = log.size_bytes
     log.append(batch(b"b"), now_ms=NOW_MS)
@@ -106,8 +104,7 @@ def test_a_last_batch_harmed_anywhere_is_gone() -> None:
         assert ranges(open_log(killed, clean=False)) == [(0, 0)], f"byte {at - whole}"
 
 
-def test_batches_after_damage_are_cut_off_with_their_state() -> None:
-    disk = Disk()
+def test_batches_after_damage_are_cut_off_with_their_state(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=200)
     some_history(log)
     killed = disk.after_kill()
@@ -156,8 +153,7 @@ def test_a_batch_harmed_among_many_ends_the_log_or_is_left_out(number: int, plac
 
 
 @pytest.mark.parametrize("number", [1, 63, 64, 65, 99, 100, 101, 199])
-def test_a_wrong_leader_epoch_among_many_batches_is_repaired(number: int) -> None:
-    disk = Disk()
+def test_a_wrong_leader_epoch_among_many_batches_is_repaired(number: int, disk: Disk) -> None:
     _, positions = a_long_log(disk)
     killed = disk.after_kill()
     killed.files[FIRST_FILE].data[positions[number] + 15] ^= 6  # 3 becomes 5, and 5 becomes 3
@@ -168,8 +164,7 @@ def test_a_wrong_leader_epoch_among_many_batches_is_repaired(number: int) -> Non
 
 
 @pytest.mark.parametrize("torn_bytes", [1, 30, 60, 61, 100])
-def test_a_torn_tail_behind_many_batches_is_cut_off(torn_bytes: int) -> None:
-    disk = Disk()
+def test_a_torn_tail_behind_many_batches_is_cut_off(torn_bytes: int, disk: Disk) -> None:
     _, positions = a_long_log(disk)
     killed = disk.after_kill()
     del killed.files[FIRST_FILE].data[positions[-1] + torn_bytes :]
@@ -177,8 +172,7 @@ def test_a_torn_tail_behind_many_batches_is_cut_off(torn_bytes: int) -> None:
     assert (again.log_end_offset, killed.size(FIRST_FILE)) == (199, positions[-1])
 
 
-def test_batches_after_a_gap_are_cut_off_too() -> None:
-    disk = Disk()
+def test_batches_after_a_gap_are_cut_off_too(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=150)
     for _ in range(4):
         log.append(batch(), now_ms=NOW_MS)
@@ -189,8 +183,7 @@ def test_batches_after_a_gap_are_cut_off_too() -> None:
     assert again.append(batch(), now_ms=NOW_MS).base_offset == 1
 
 
-def test_segments_before_the_recovery_point_are_read_only_on_demand() -> None:
-    disk = Disk()
+def test_segments_before_the_recovery_point_are_read_only_on_demand(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=150)
     for _ in range(4):
         log.append(batch(), now_ms=NOW_MS)
@@ -212,8 +205,7 @@ def test_segments_before_the_recovery_point_are_read_only_on_demand() -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
 @pytest.mark.parametrize("how", ["missing", "cut", "garbage"])
-def test_after_a_kill_no_file_but_the_data_is_needed(suffix: str, how: str) -> None:
-    disk = Disk()
+def test_after_a_kill_no_file_but_the_data_is_needed(suffix: str, how: str, disk: Disk) -> None:
     log = open_log(disk, segment_bytes=300, index_interval_bytes=0)
     history = some_history(log)
     killed = disk.after_kill()
@@ -231,10 +223,8 @@ def test_after_a_kill_no_file_but_the_data_is_needed(suffix: str, how: str) -> N
     assert producers(again)[0] == producers(log)[0]
 
 
-def test_an_abort_in_a_lost_tail_hides_no_later_records() -> None:
+def test_an_abort_in_a_lost_tail_hides_no_later_records(disk: Disk, log: PartitionLog) -> None:
     """A loss of power may take the end of the data, and leave the index of transactions there."""
-    disk = Disk()
-    log = open_log(disk)
     log.append(in_transaction(2, 0), now_ms=NOW_MS)
     log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
     log.write_state()
@@ -250,9 +240,7 @@ def test_an_abort_in_a_lost_tail_hides_no_later_records() -> None:
     assert (found.aborted_transactions(0, 1), damages) == ([], [])
 
 
-def test_a_transaction_index_lost_by_a_power_cut_is_rebuilt() -> None:
-    disk = Disk()
-    log = open_log(disk)
+def test_a_transaction_index_lost_by_a_power_cut_is_rebuilt(disk: Disk, log: PartitionLog) -> None:
     log.append(in_transaction(2, 0), now_ms=NOW_MS)
     log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
     log.roll(NOW_MS)
@@ -278,14 +266,13 @@ def test_a_damaged_index_of_an_old_segment_is_rebuilt_when_it_is_needed(suffix: 
     for path in [path for path in left.files if path.endswith(suffix)]:
         left.files[path].data[:] = b"\x7f\x13" * 20
     again = open_log(left, segment_bytes=500, index_interval_bytes=0)
-    assert [again.offset_for_timestamp(NOW_MS + n) for n in range(20)] == [
+    assert [offset_for_timestamp(again, NOW_MS + n) for n in range(20)] == [
         (n, NOW_MS + n, 0) for n in range(20)
     ]
     assert ranges(again) == [(n, n) for n in range(20)]
 
 
-def test_a_log_start_is_kept_and_one_beyond_the_end_begins_anew() -> None:
-    disk = Disk()
+def test_a_log_start_is_kept_and_one_beyond_the_end_begins_anew(disk: Disk) -> None:
     log = open_log(disk)
     for _ in range(4):
         log.append(batch(), now_ms=NOW_MS)
@@ -297,9 +284,8 @@ def test_a_log_start_is_kept_and_one_beyond_the_end_begins_anew() -> None:
     assert (beyond.log_start_offset, ranges(beyond)) == (9, [(9, 9)])
 
 
-def test_a_log_that_starts_anew_has_no_transactions_and_no_producers() -> None:
+def test_a_log_that_starts_anew_has_no_transactions_and_no_producers(disk: Disk) -> None:
     """An open transaction would hold back readers of the new log for ever."""
-    disk = Disk()
     log = open_log(disk)
     for step in (sent_by(1, 0), in_transaction(2, 0), in_transaction(3, 0)):
         log.append(step, now_ms=NOW_MS)
@@ -338,8 +324,7 @@ def test_a_producer_silent_for_too_long_is_forgotten_unless_its_transaction_is_o
     assert again.last_stable_offset == 1
 
 
-def test_after_a_clean_stop_the_oldest_open_transaction_is_still_the_oldest() -> None:
-    disk = Disk()
+def test_after_a_clean_stop_the_oldest_open_transaction_is_still_the_oldest(disk: Disk) -> None:
     log = open_log(disk)
     for step in (sent_by(1, 0), in_transaction(2, 0), in_transaction(1, 1)):
         log.append(step, now_ms=NOW_MS)
@@ -350,8 +335,7 @@ def test_after_a_clean_stop_the_oldest_open_transaction_is_still_the_oldest() ->
     assert again.last_stable_offset == 2
 
 
-def test_batches_between_a_snapshot_and_the_unverified_part_are_applied_once() -> None:
-    disk = Disk()
+def test_batches_between_a_snapshot_and_the_unverified_part_are_applied_once(disk: Disk) -> None:
     log = open_log(disk)
     for step in (sent_by(1, 0), in_transaction(2, 0)):
         log.append(step, now_ms=NOW_MS)
@@ -420,9 +404,7 @@ def test_a_disk_that_fails_once_costs_an_error_and_nothing_else() -> None:
     pytest.fail("the log never comes to an end")
 
 
-def test_a_file_with_an_unknown_end_accepts_no_append() -> None:
-    disk = Disk()
-    log = open_log(disk)
+def test_a_file_with_an_unknown_end_accepts_no_append(disk: Disk, log: PartitionLog) -> None:
     log.append(batch(b"a"), now_ms=NOW_MS)
 
     def fail(*_: object) -> int:

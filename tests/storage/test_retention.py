@@ -61,8 +61,7 @@ def test_a_log_with_compaction_only_keeps_old_segments() -> None:
     assert delete_old_segments(log, NOW_MS + 10**9) == 0
 
 
-def test_an_emptied_log_goes_on_where_it_was_also_after_a_restart() -> None:
-    disk = Disk()
+def test_an_emptied_log_goes_on_where_it_was_also_after_a_restart(disk: Disk) -> None:
     log = five_segments(disk, retention_ms=1000)
     assert delete_old_segments(log, NOW_MS + 10**9) == 5
     again = open_log(disk.after_kill(), clean=False)

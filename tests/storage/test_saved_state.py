@@ -24,6 +24,8 @@ from tests.storage.logs import (
     batch,
     end_of,
     in_transaction,
+    max_timestamp,
+    offset_for_timestamp,
     open_log,
     payloads,
     producers,
@@ -80,8 +82,7 @@ def append(log: PartitionLog, data: bytearray) -> None:
 
 
 @pytest.mark.parametrize("rounds", range(1, 14))
-def test_a_log_is_the_same_after_a_kill(rounds: int) -> None:
-    disk = Disk()
+def test_a_log_is_the_same_after_a_kill(rounds: int, disk: Disk) -> None:
     log = open_saved(disk, **SETTINGS)
     steps = written(log, rounds)
     append(log, sent_by(7, rounds))
@@ -91,11 +92,9 @@ def test_a_log_is_the_same_after_a_kill(rounds: int) -> None:
     assert again.last_stable_offset == log.last_stable_offset
     end = log.log_end_offset
     assert again.aborted_transactions(0, end) == log.aborted_transactions(0, end)
-    assert again.max_timestamp() == log.max_timestamp()
-    for number in range(rounds):
-        assert again.offset_for_timestamp(NOW_MS + number) == log.offset_for_timestamp(
-            NOW_MS + number
-        )
+    assert max_timestamp(again) == max_timestamp(log)
+    for time_ms in range(NOW_MS, NOW_MS + rounds):
+        assert offset_for_timestamp(again, time_ms) == offset_for_timestamp(log, time_ms)
     assert producers(again)[0] == producers(log)[0]
     assert again.recovery_point <= log.recovery_point, "a kill syncs nothing"
 
@@ -116,8 +115,7 @@ def test_only_the_batches_behind_the_saved_state_are_read() -> None:
     assert ranges(again)[-1] == (500, 500)
 
 
-def test_batches_that_may_be_sent_again_after_a_kill_are_known() -> None:
-    disk = Disk()
+def test_batches_that_may_be_sent_again_after_a_kill_are_known(disk: Disk) -> None:
     log = open_saved(disk, **SETTINGS)
     for sequence in range(7):
         append(log, sent_by(7, sequence))
@@ -131,16 +129,14 @@ def test_batches_that_may_be_sent_again_after_a_kill_are_known() -> None:
         assert again.append(sent_by(7, sequence), now_ms=NOW_MS).is_duplicate
 
 
-def test_a_save_replaces_the_snapshot_of_the_last_one() -> None:
-    disk = Disk()
+def test_a_save_replaces_the_snapshot_of_the_last_one(disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     written(log, 6)
     snapshots = [name for name in disk.names_in(DIRECTORY) if name.endswith(".snapshot")]
     assert len(snapshots) == 1
 
 
-def test_snapshots_of_segments_are_kept() -> None:
-    disk = Disk()
+def test_snapshots_of_segments_are_kept(disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     for number in range(5):
         append(log, sent_by(7, 2 * number))
@@ -152,8 +148,7 @@ def test_snapshots_of_segments_are_kept() -> None:
     assert {f"{segment.base_offset:020d}.snapshot" for segment in log.segments[1:]} <= set(names)
 
 
-def test_a_torn_tail_behind_the_saved_state_is_cut_off() -> None:
-    disk = Disk()
+def test_a_torn_tail_behind_the_saved_state_is_cut_off(disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     written(log, 4)
     whole, known = log.size_bytes, ranges(log)
@@ -168,8 +163,7 @@ def test_a_torn_tail_behind_the_saved_state_is_cut_off() -> None:
         assert not found
 
 
-def test_damage_before_the_saved_state_costs_only_its_batch() -> None:
-    disk = Disk()
+def test_damage_before_the_saved_state_costs_only_its_batch(disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     written(log, 4)
     harmed = disk.after_kill()
@@ -184,8 +178,7 @@ def test_damage_before_the_saved_state_costs_only_its_batch() -> None:
     assert bytes(read.records)
 
 
-def test_synced_records_behind_the_saved_state_are_not_cut_off() -> None:
-    disk = Disk()
+def test_synced_records_behind_the_saved_state_are_not_cut_off(disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     written(log, 4)
     start = log.size_bytes
@@ -204,8 +197,7 @@ def test_synced_records_behind_the_saved_state_are_not_cut_off() -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
 @pytest.mark.parametrize("how", ["missing", "empty", "half"])
-def test_a_lost_file_of_the_saved_state_costs_nothing(suffix: str, how: str) -> None:
-    disk = Disk()
+def test_a_lost_file_of_the_saved_state_costs_nothing(suffix: str, how: str, disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     steps = written(log, 4)
     after = disk.after_kill()
@@ -222,8 +214,7 @@ def test_a_lost_file_of_the_saved_state_costs_nothing(suffix: str, how: str) -> 
     assert again.aborted_transactions(0, end) == log.aborted_transactions(0, end)
 
 
-def test_a_loss_of_power_makes_the_saved_state_void() -> None:
-    disk = Disk()
+def test_a_loss_of_power_makes_the_saved_state_void(disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     steps = written(log, 4)
     again = open_log(disk.after_power_cut(), clean=False, has_all_writes=False)
@@ -273,8 +264,7 @@ def test_a_crash_at_any_operation_leaves_a_directory_that_starts(power: bool) ->
             return
 
 
-def test_logs_are_saved_only_when_all_have_been_read_since_a_loss_of_power() -> None:
-    disk = Disk()
+def test_logs_are_saved_only_when_all_have_been_read_since_a_loss_of_power(disk: Disk) -> None:
     directory, log = reopened(disk)
     config = log.config
     directory.open_log("bills", 0, topic_id=UUID(int=2), config=config, now_ms=NOW_MS)
@@ -298,8 +288,7 @@ def test_a_machine_without_an_id_saves_nothing() -> None:
     assert not directory.permit_saves()
 
 
-def test_a_save_stops_when_the_segment_is_rolled_meanwhile() -> None:
-    disk = Disk()
+def test_a_save_stops_when_the_segment_is_rolled_meanwhile(disk: Disk) -> None:
     log = open_saved(disk, index_interval_bytes=150)
     for number in range(40):
         append(log, sent_by(7, number))

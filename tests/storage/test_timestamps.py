@@ -13,9 +13,19 @@ from hypothesis import strategies as st
 
 from ottla.protocol.batch import HEADER, HEADER_SIZE, Compression, seal
 from ottla.protocol.compression import compressed
+from ottla.storage.log import PartitionLog
 from ottla.storage.segments.time_search import load_times_in_steps
 from tests.storage.disk import CountingDisk, Disk
-from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    end_of,
+    in_transaction,
+    max_timestamp,
+    offset_for_timestamp,
+    open_log,
+)
 
 
 def timed(*times_ms: int, codec: Compression = Compression.NONE) -> bytearray:
@@ -41,44 +51,40 @@ def varint(value: int) -> bytes:
 
 
 @pytest.mark.parametrize("codec", list(Compression))
-def test_a_time_is_found_inside_a_batch(codec: Compression) -> None:
-    log = open_log()
+def test_a_time_is_found_inside_a_batch(codec: Compression, log: PartitionLog) -> None:
     log.append(timed(1000, 1100, 1200, codec=codec), now_ms=NOW_MS)
-    asked = {time_ms: log.offset_for_timestamp(time_ms) for time_ms in (0, 1000, 1050, 1101, 1201)}
+    asked = {time_ms: offset_for_timestamp(log, time_ms) for time_ms in (0, 1000, 1050, 1101, 1201)}
     assert asked == {
         0: (0, 1000, 0), 1000: (0, 1000, 0), 1050: (1, 1100, 0), 1101: (2, 1200, 0), 1201: None,
     }  # fmt: skip
 
 
-def test_the_latest_is_the_first_record_that_has_the_largest_time() -> None:
-    log = open_log()
-    assert log.max_timestamp() is None
+def test_the_latest_is_the_first_record_that_has_the_largest_time(log: PartitionLog) -> None:
+    assert max_timestamp(log) is None
     for start in (1000, 9000, 2000):
         log.append(timed(start, start + 5, start + 2, start + 5), now_ms=NOW_MS)
-    assert log.max_timestamp() == (5, 9005, 0)
+    assert max_timestamp(log) == (5, 9005, 0)
 
 
 def test_the_brokers_time_is_every_records_time() -> None:
     log = open_log(message_timestamp_type="LogAppendTime")
     log.append(timed(1, 2), now_ms=NOW_MS)
     log.append(timed(3, 4), now_ms=NOW_MS + 10)
-    assert log.offset_for_timestamp(NOW_MS + 1) == (2, NOW_MS + 10, 0)
-    assert log.max_timestamp() == (2, NOW_MS + 10, 0)
+    assert offset_for_timestamp(log, NOW_MS + 1) == (2, NOW_MS + 10, 0)
+    assert max_timestamp(log) == (2, NOW_MS + 10, 0)
 
 
-def test_a_marker_has_a_time_too() -> None:
-    log = open_log()
+def test_a_marker_has_a_time_too(log: PartitionLog) -> None:
     log.append(in_transaction(7, 0), now_ms=NOW_MS)
     log.append_marker(end_of(7, commit=True), now_ms=NOW_MS)
-    assert log.offset_for_timestamp(NOW_MS) == (0, NOW_MS, 0)
-    assert log.offset_for_timestamp(NOW_MS + 1) is None
+    assert offset_for_timestamp(log, NOW_MS) == (0, NOW_MS, 0)
+    assert offset_for_timestamp(log, NOW_MS + 1) is None
 
 
-def test_deleted_records_are_not_found_by_time() -> None:
-    log = open_log()
+def test_deleted_records_are_not_found_by_time(log: PartitionLog) -> None:
     log.append(timed(1000, 1100, 1200), now_ms=NOW_MS)
     log.delete_records(2)
-    assert log.offset_for_timestamp(0) == (2, 1200, 0)
+    assert offset_for_timestamp(log, 0) == (2, 1200, 0)
 
 
 def test_the_first_segment_that_reaches_a_time_answers_alone() -> None:
@@ -88,24 +94,22 @@ def test_the_first_segment_that_reaches_a_time_answers_alone() -> None:
         log.append(timed(*times), now_ms=NOW_MS)
     assert [segment.base_offset for segment in log.segments] == [0, 2]
     log.delete_records(1)
-    assert log.offset_for_timestamp(1000) == (1, 1000, 0)
-    assert log.offset_for_timestamp(3000) is None
-    assert log.offset_for_timestamp(5001) == (2, 6000, 0)
+    assert offset_for_timestamp(log, 1000) == (1, 1000, 0)
+    assert offset_for_timestamp(log, 3000) is None
+    assert offset_for_timestamp(log, 5001) == (2, 6000, 0)
 
 
-def test_records_without_a_time_are_as_late_as_their_file() -> None:
-    disk = Disk()
+def test_records_without_a_time_are_as_late_as_their_file(disk: Disk) -> None:
     log = open_log(disk, segment_bytes=100)
     for disk.now_ms, time_ms in ((3000, -1), (9000, 5000)):
         log.append(batch(timestamp_ms=time_ms), now_ms=NOW_MS)
     assert len(log.segments) == 2
-    assert log.offset_for_timestamp(3000) is None
-    assert log.offset_for_timestamp(3001) == (1, 5000, 0)
+    assert offset_for_timestamp(log, 3000) is None
+    assert offset_for_timestamp(log, 3001) == (1, 5000, 0)
 
 
-def test_a_wrong_last_time_index_entry_is_corrected_by_the_next_stop() -> None:
+def test_a_wrong_last_time_index_entry_is_corrected_by_the_next_stop(disk: Disk) -> None:
     """It is found before what is appended behind it makes it look right."""
-    disk = Disk()
     log = open_log(disk, index_interval_bytes=0)
     for time_ms in (1000, 9000, 2000, 2000):
         log.append(timed(time_ms), now_ms=NOW_MS)
@@ -119,8 +123,8 @@ def test_a_wrong_last_time_index_entry_is_corrected_by_the_next_stop() -> None:
     log.roll(NOW_MS)
     log.close(clean=True)
     log = open_log(disk)
-    assert log.max_timestamp() == (1, 9000, 0)
-    assert log.offset_for_timestamp(7000) == (1, 9000, 0)
+    assert max_timestamp(log) == (1, 9000, 0)
+    assert offset_for_timestamp(log, 7000) == (1, 9000, 0)
 
 
 def test_unordered_times_are_verified_in_steps_at_the_first_lookup() -> None:
@@ -140,8 +144,8 @@ def test_unordered_times_are_verified_in_steps_at_the_first_lookup() -> None:
     steps = list(load_times_in_steps(log.segments, 6000))
     assert len(steps) > 20
     read = disk.bytes_read
-    assert log.offset_for_timestamp(6000) is None
-    assert log.offset_for_timestamp(5000) == (0, 5000, 0)
+    assert offset_for_timestamp(log, 6000) is None
+    assert offset_for_timestamp(log, 5000) == (0, 5000, 0)
     assert disk.bytes_read - read < 1 << 18
 
 
@@ -157,7 +161,7 @@ def test_a_segment_that_takes_appends_while_its_times_are_checked_keeps_its_inde
         log.append(timed(6000 + number), now_ms=NOW_MS)
     assert number >= 1
     assert len(active.offset_index) == 199 + number  # the first one behind a start has none
-    assert log.offset_for_timestamp(6000) == (200, 6000, 0)
+    assert offset_for_timestamp(log, 6000) == (200, 6000, 0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -181,15 +185,14 @@ def test_any_time_leads_to_the_first_record_that_is_not_older(
     records = [time_ms for batch_times in times for time_ms in batch_times]
     latest_so_far = list(accumulate(records, max))
     for time_ms in range(52):
-        found = log.offset_for_timestamp(time_ms)
+        found = offset_for_timestamp(log, time_ms)
         offset = bisect_left(latest_so_far, time_ms)
         expected = (offset, records[offset], 0) if offset < len(records) else None
         assert found == expected
-    assert log.max_timestamp() == (records.index(max(records)), max(records), 0)
+    assert max_timestamp(log) == (records.index(max(records)), max(records), 0)
 
 
-def test_without_records_no_time_is_found() -> None:
-    log = open_log()
-    assert log.offset_for_timestamp(0) is None
+def test_without_records_no_time_is_found(log: PartitionLog) -> None:
+    assert offset_for_timestamp(log, 0) is None
     log.append(batch(), now_ms=NOW_MS)
-    assert log.offset_for_timestamp(0) == (0, NOW_MS, 0)
+    assert offset_for_timestamp(log, 0) == (0, NOW_MS, 0)

@@ -163,16 +163,14 @@ def test_an_hour_ahead_is_the_most_unless_configured() -> None:
     assert answer(batch(timestamp=-1), **LIMITS) == 0, "no timestamp is no wrong one"
 
 
-def test_a_lie_about_the_largest_time_is_put_right() -> None:
-    log = open_log()
+def test_a_lie_about_the_largest_time_is_put_right(log: PartitionLog) -> None:
     answer(batch([b"a", b"b"], timestamp_deltas=[0, 7], max_timestamp=5), log)
     ((header, data),) = everything(log)
     assert header.max_timestamp_ms == NOW_MS + 7
     assert crc_is_right(data, 0, header)
 
 
-def test_no_time_is_the_least_that_a_batch_can_have() -> None:
-    log = open_log()
+def test_no_time_is_the_least_that_a_batch_can_have(log: PartitionLog) -> None:
     assert answer(batch(timestamp=0, timestamp_deltas=[-3]), log) == 0
     ((header, _),) = everything(log)
     assert (header.base_timestamp_ms, header.max_timestamp_ms) == (0, -1)
@@ -199,16 +197,14 @@ def test_batches_of_the_broker_follow_the_topics_timestamp_type() -> None:
     assert all(crc_is_right(data, 0, header) for header, data in everything(log))
 
 
-def test_attributes_that_mean_nothing_go_where_the_header_is_put_right() -> None:
+def test_attributes_that_mean_nothing_go_where_the_header_is_put_right(log: PartitionLog) -> None:
     """As in Kafka, which else lets them be (DefaultRecordBatch.setMaxTimestamp)."""
-    log = open_log()
     for lie in ({}, {"max_timestamp": 5}):
         assert answer(batch(attributes=0x40C0, **lie), log) >= 0
     assert [header.attributes for header, _ in everything(log)] == [0x40C0, 0x40]
 
 
-def test_a_producer_may_not_say_that_the_time_is_the_brokers() -> None:
-    log = open_log()
+def test_a_producer_may_not_say_that_the_time_is_the_brokers(log: PartitionLog) -> None:
     assert answer(batch(attributes=8), log) == 0
     assert not everything(log)[0][0].is_log_append_time
     stamping: dict[str, Any] = {"message_timestamp_type": "LogAppendTime"}

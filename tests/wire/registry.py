@@ -12,6 +12,7 @@ import json
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from .client import Address
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE / "kafka-4.4.0.json"
 
-Run = Callable[[Broker], Any]
+Run = Callable[..., Any]
+"""Takes a Broker; one with a parameter `topic` gets the name of a new topic, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Case:
         """Run the case on a broker; its outcome as JSON."""
         broker = Broker(address, self.name)
         try:
-            outcome = self.run(broker)
+            wants_topic = "topic" in signature(self.run).parameters
+            outcome = self.run(broker, *([broker.topic()] if wants_topic else []))
             broker.delete_topics()
         finally:
             broker.close()

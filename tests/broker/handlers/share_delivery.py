@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -12,18 +10,14 @@ from ottla.metadata.catalog import ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code
-from tests.broker.one_node import OneNode, one_node, read
+from tests.broker.one_node import OneNode, read
 
 GROUP = "shop"
+SETTINGS = {"share_coordinator_state_topic_num_partitions": "1"}
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 Range = tuple[int, int, int]
 Acknowledged = tuple[int, int, int]
 """First offset, last offset and type."""
-
-
-def a_node(directory: Path, **settings: str) -> AbstractAsyncContextManager[OneNode]:
-    """A node whose state of share groups has one partition."""
-    return one_node(directory, share_coordinator_state_topic_num_partitions="1", **settings)
 
 
 async def with_records(it: OneNode, topic: str = "orders", count: int = 3, **configs: str) -> UUID:

@@ -11,8 +11,7 @@ from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.protocol.messages import read_request, read_request_header
-from tests.broker.fakes import in_virtual_time
-from tests.broker.one_node import one_node, read
+from tests.broker.one_node import OneNode, one_node, read
 from tests.protocol.golden_bytes import ANSWERS
 
 KEY = ApiKey.API_VERSIONS
@@ -28,7 +27,6 @@ def of_kafka(version: int) -> Any:
 
 
 @pytest.mark.parametrize("version", range(6))
-@in_virtual_time
 async def test_each_served_api_is_offered_with_kafkas_versions(
     tmp_path: Path, version: int
 ) -> None:
@@ -43,7 +41,6 @@ async def test_each_served_api_is_offered_with_kafkas_versions(
 
 
 @pytest.mark.parametrize("version", [3, 4])
-@in_virtual_time
 async def test_the_features_are_those_of_kafka(tmp_path: Path, version: int) -> None:
     async with one_node(tmp_path) as it:
         ours = await it.ask(KEY, version, **CLIENT)
@@ -55,29 +52,23 @@ async def test_the_features_are_those_of_kafka(tmp_path: Path, version: int) -> 
 
 
 @pytest.mark.parametrize("name", ["a", "kafka-python", "librdkafka", "a.b-c.9", "7"])
-@in_virtual_time
-async def test_api_versions_records_the_client_software(tmp_path: Path, name: str) -> None:
-    async with one_node(tmp_path) as it:
-        await it.ask(KEY, 3, client_software_name=name, client_software_version="1.0")
-        assert it.connection.client_software == (name, "1.0")
+async def test_api_versions_records_the_client_software(it: OneNode, name: str) -> None:
+    await it.ask(KEY, 3, client_software_name=name, client_software_version="1.0")
+    assert it.connection.client_software == (name, "1.0")
 
 
 @pytest.mark.parametrize("name", ["", " ", "-a", "a-", ".", "a b", "a\n", "größe", "a/b"])
 @pytest.mark.parametrize("field", ["client_software_name", "client_software_version"])
-@in_virtual_time
 async def test_a_name_that_is_none_is_refused_and_the_answer_empty(
-    tmp_path: Path, name: str, field: str
+    it: OneNode, name: str, field: str
 ) -> None:
-    async with one_node(tmp_path) as it:
-        _, answered = it.begin(KEY, 3, **{**CLIENT, field: name})
-        assert isinstance(answered, bytearray)
-        (golden,) = (each for each in ANSWERS if each.name == "ApiVersions refused")
-        assert bytes(answered[4:]) == golden.answer
-        assert it.connection.client_software == ("unknown", "unknown")
+    _, answered = it.begin(KEY, 3, **{**CLIENT, field: name})
+    assert isinstance(answered, bytearray)
+    (golden,) = (each for each in ANSWERS if each.name == "ApiVersions refused")
+    assert bytes(answered[4:]) == golden.answer
+    assert it.connection.client_software == ("unknown", "unknown")
 
 
-@in_virtual_time
-async def test_old_versions_carry_no_name_and_are_answered(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        for version in (0, 1, 2):
-            assert (await it.ask(KEY, version))["error_code"] == Code.NONE
+async def test_old_versions_carry_no_name_and_are_answered(it: OneNode) -> None:
+    for version in (0, 1, 2):
+        assert (await it.ask(KEY, version))["error_code"] == Code.NONE

@@ -21,7 +21,6 @@ from ottla.metadata.topics import Broker
 from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 
 GROUP = 32
@@ -35,11 +34,7 @@ async def beat(it: OneNode, epoch: int = 0, *, version: int = 1, **fields: Any) 
         "subscribed_topic_names": ["orders"],
         "topic_partitions": [],
     }
-    nothing = {
-        "rebalance_timeout_ms": -1,
-        "subscribed_topic_names": None,
-        "topic_partitions": None,
-    }
+    nothing = {"rebalance_timeout_ms": -1, "subscribed_topic_names": None, "topic_partitions": None}
     body = {
         "group_id": "shoppers",
         "member_id": "m",
@@ -82,23 +77,20 @@ async def set_feature(it: OneNode, level: int) -> None:
     assert answer["error_code"] == 0, answer
 
 
-@in_virtual_time
-async def test_a_member_is_assigned_and_shown(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await prepared(it)
-        told = await beat(it)
-        assert (told["error_code"], told["member_epoch"]) == (0, 2)
-        (part,) = told["assignment"]["topic_partitions"]
-        assert part["partitions"] == [0, 1]
-        assert (await beat(it, 2))["assignment"] is None
-        (shown,) = await describe(it, "shoppers")
-        (member,) = shown["members"]
-        assert member["assignment"]["topic_partitions"][0]["topic_name"] == "orders"
-        assert member["client_host"] == f"/{it.connection.host}"
-        assert shown["authorized_operations"] == sum(1 << bit for bit in (3, 6, 8, 10, 11))
+async def test_a_member_is_assigned_and_shown(it: OneNode) -> None:
+    await prepared(it)
+    told = await beat(it)
+    assert (told["error_code"], told["member_epoch"]) == (0, 2)
+    (part,) = told["assignment"]["topic_partitions"]
+    assert part["partitions"] == [0, 1]
+    assert (await beat(it, 2))["assignment"] is None
+    (shown,) = await describe(it, "shoppers")
+    (member,) = shown["members"]
+    assert member["assignment"]["topic_partitions"][0]["topic_name"] == "orders"
+    assert member["client_host"] == f"/{it.connection.host}"
+    assert shown["authorized_operations"] == sum(1 << bit for bit in (3, 6, 8, 10, 11))
 
 
-@in_virtual_time
 async def test_a_described_member_has_the_partitions_that_it_still_has_to_give_up(
     tmp_path: Path,
 ) -> None:
@@ -121,17 +113,14 @@ async def test_a_described_member_has_the_partitions_that_it_still_has_to_give_u
         assert partitions == {"m": [0, 1], "n": []}
 
 
-@in_virtual_time
-async def test_before_version_1_the_node_makes_up_an_id(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await prepared(it)
-        told = await beat(it, version=0, member_id="")
-        assert len(told["member_id"]) == 22
-        assert (await beat(it, member_id=""))["error_code"] == Code.INVALID_REQUEST
+async def test_before_version_1_the_node_makes_up_an_id(it: OneNode) -> None:
+    await prepared(it)
+    told = await beat(it, version=0, member_id="")
+    assert len(told["member_id"]) == 22
+    assert (await beat(it, member_id=""))["error_code"] == Code.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("linger_ms", [0, 5])
-@in_virtual_time
 async def test_an_answer_that_had_to_be_logged_lingers(tmp_path: Path, linger_ms: int) -> None:
     """As Kafka's: librdkafka's tests count on it."""
     async with one_node(tmp_path, group_coordinator_append_linger_ms=str(linger_ms)) as it:
@@ -145,7 +134,6 @@ async def test_an_answer_that_had_to_be_logged_lingers(tmp_path: Path, linger_ms
 
 
 @pytest.mark.parametrize("linger_ms", [0, 5])
-@in_virtual_time
 async def test_an_assignment_lingers_when_it_is_brought(tmp_path: Path, linger_ms: int) -> None:
     """As Kafka's: who revokes at once must not rejoin before the others have synced."""
     settings = {
@@ -181,7 +169,6 @@ async def test_an_assignment_lingers_when_it_is_brought(tmp_path: Path, linger_m
         assert (round((times[1] - times[0]) * 1000), times[2]) == (linger_ms, times[1])
 
 
-@in_virtual_time
 async def test_a_group_may_have_limits_of_its_own(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         await prepared(it)
@@ -206,31 +193,26 @@ async def prepared_again(it: OneNode) -> None:
         await asyncio.sleep(1)
 
 
-@in_virtual_time
-async def test_consumer_groups_need_their_feature(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await prepared(it)
-        await beat(it)
-        await set_feature(it, 0)
-        assert (await beat(it, 2))["error_code"] == Code.UNSUPPORTED_VERSION
-        assert (await describe(it, "shoppers"))[0]["error_code"] == Code.UNSUPPORTED_VERSION
-        await set_feature(it, 1)
-        assert (await beat(it, 2))["error_code"] == 0
+async def test_consumer_groups_need_their_feature(it: OneNode) -> None:
+    await prepared(it)
+    await beat(it)
+    await set_feature(it, 0)
+    assert (await beat(it, 2))["error_code"] == Code.UNSUPPORTED_VERSION
+    assert (await describe(it, "shoppers"))[0]["error_code"] == Code.UNSUPPORTED_VERSION
+    await set_feature(it, 1)
+    assert (await beat(it, 2))["error_code"] == 0
 
 
-@in_virtual_time
 async def test_a_broker_may_be_set_to_have_none(tmp_path: Path) -> None:
     async with one_node(tmp_path, group_coordinator_rebalance_protocols="classic") as it:
         await prepared(it)
         assert (await beat(it))["error_code"] == Code.UNSUPPORTED_VERSION
 
 
-@in_virtual_time
-async def test_an_unknown_group_has_its_own_error(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await prepared(it)
-        codes = [each["error_code"] for each in await describe(it, "nobody", "")]
-        assert codes == [Code.GROUP_ID_NOT_FOUND, Code.INVALID_GROUP_ID]
+async def test_an_unknown_group_has_its_own_error(it: OneNode) -> None:
+    await prepared(it)
+    codes = [each["error_code"] for each in await describe(it, "nobody", "")]
+    assert codes == [Code.GROUP_ID_NOT_FOUND, Code.INVALID_GROUP_ID]
 
 
 class OnlyOrders(Authorizer):
@@ -245,7 +227,6 @@ class OnlyOrders(Authorizer):
         return name in ("orders", "shoppers")
 
 
-@in_virtual_time
 async def test_a_topic_without_describe_rights_is_refused_and_not_matched(tmp_path: Path) -> None:
     async with one_node(tmp_path, group_consumer_assignment_interval_ms="0") as it:
         await prepared(it)
@@ -303,11 +284,7 @@ def test_the_limits_are_those_of_the_configuration() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "wanted"),
-    [
-        ("disabled", (False, False)),
-        ("DOWNGRADE", (False, True)),
-        ("bidirectional", (True, True)),
-    ],
+    [("disabled", (False, False)), ("DOWNGRADE", (False, True)), ("bidirectional", (True, True))],
 )
 def test_the_policy_says_which_way_groups_may_go(policy: str, wanted: tuple[bool, bool]) -> None:
     config = BrokerConfig.from_settings({"group.consumer.migration.policy": policy})

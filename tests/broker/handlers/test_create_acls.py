@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode
 
-AUTHORIZED = {
+pytestmark = pytest.mark.real_time
+
+SETTINGS = {
     "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super_users": "User:ANONYMOUS",
 }
@@ -39,10 +39,9 @@ async def created(one: OneNode, host: str) -> tuple[Code, str]:
     ],
 )
 async def test_a_range_of_hosts_needs_its_metadata_version(
-    tmp_path: Path, level: int, of_a_range: tuple[Code, str], of_a_wrong_one: tuple[Code, str]
+    it: OneNode, level: int, of_a_range: tuple[Code, str], of_a_wrong_one: tuple[Code, str]
 ) -> None:
-    async with one_node(tmp_path, **AUTHORIZED) as one:
-        one.node.catalog.features["metadata.version"] = level
-        assert await created(one, "10.0.0.0/8") == of_a_range
-        assert await created(one, "10.0.0.0/99") == of_a_wrong_one
-        assert await created(one, "no-address") == (Code.NONE, "")
+    it.node.catalog.features["metadata.version"] = level
+    assert await created(it, "10.0.0.0/8") == of_a_range
+    assert await created(it, "10.0.0.0/99") == of_a_wrong_one
+    assert await created(it, "no-address") == (Code.NONE, "")

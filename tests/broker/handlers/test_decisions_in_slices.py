@@ -17,6 +17,8 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.one_node import OneNode, one_node, read
 
+pytestmark = pytest.mark.real_time
+
 MANY = 600
 SETTINGS = {
     "offsets_topic_num_partitions": "1",

@@ -14,6 +14,8 @@ from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.one_node import OneNode, one_node, read
 
+pytestmark = pytest.mark.real_time
+
 AUTHORIZED = {
     "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super_users": "User:ANONYMOUS",

@@ -16,7 +16,6 @@ from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.storage.disk.meta_properties import WrongDirectory
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.clocks import LoopClock
 
@@ -42,19 +41,16 @@ def finalize(it: OneNode, name: str, level: int) -> None:
     it.node.controller._commit([FeatureLevelRecord(name, level)])
 
 
-@in_virtual_time
-async def test_share_groups_are_switched_on_up_to_the_level_that_is_served(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        finalize(it, SHARE, 0)  # a directory of Kafka 4.1 has none
-        assert SHARE not in await told(it, "finalized_features")
-        assert await share_version(it, 3) is Code.INVALID_UPDATE_VERSION
-        assert await share_version(it, 1) is Code.NONE
-        assert SHARE in await told(it, "finalized_features")
-        assert await share_version(it, 2) is Code.NONE
-        assert it.node.catalog.features == FEATURES
+async def test_share_groups_are_switched_on_up_to_the_level_that_is_served(it: OneNode) -> None:
+    finalize(it, SHARE, 0)  # a directory of Kafka 4.1 has none
+    assert SHARE not in await told(it, "finalized_features")
+    assert await share_version(it, 3) is Code.INVALID_UPDATE_VERSION
+    assert await share_version(it, 1) is Code.NONE
+    assert SHARE in await told(it, "finalized_features")
+    assert await share_version(it, 2) is Code.NONE
+    assert it.node.catalog.features == FEATURES
 
 
-@in_virtual_time
 async def test_features_finalized_by_kafka_are_kept_and_not_advertised(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         finalize(it, SHARE, 3)
@@ -63,13 +59,11 @@ async def test_features_finalized_by_kafka_are_kept_and_not_advertised(tmp_path:
         assert it.node.catalog.features[SHARE] == 3, "a Kafka that opens the directory finds it"
 
 
-@in_virtual_time
-async def test_features_finalized_by_kafka_can_be_lowered_as_in_kafka(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        finalize(it, SHARE, 1)
-        assert await share_version(it, 0) is Code.INVALID_UPDATE_VERSION
-        assert await share_version(it, 0, upgrade_type=2) is Code.NONE
-        assert SHARE not in it.node.catalog.features
+async def test_features_finalized_by_kafka_can_be_lowered_as_in_kafka(it: OneNode) -> None:
+    finalize(it, SHARE, 1)
+    assert await share_version(it, 0) is Code.INVALID_UPDATE_VERSION
+    assert await share_version(it, 0, upgrade_type=2) is Code.NONE
+    assert SHARE not in it.node.catalog.features
 
 
 def test_a_start_names_the_features_that_are_not_served() -> None:
@@ -89,7 +83,6 @@ def test_every_level_that_is_offered_is_served_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("level", [6, 34])
-@in_virtual_time
 async def test_a_directory_under_another_version_of_the_metadata_is_refused(
     tmp_path: Path, level: int
 ) -> None:
@@ -99,7 +92,6 @@ async def test_a_directory_under_another_version_of_the_metadata_is_refused(
         Node(BrokerConfig.from_settings({}), tmp_path, LoopClock())
 
 
-@in_virtual_time
 async def test_a_start_names_the_tiered_topics_of_a_kafka(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla.broker.requests.context import PAUSE_EVERY
 from ottla.protocol.api_keys import ApiKey
-from tests.broker.one_node import one_node
+from tests.broker.one_node import OneNode
+
+pytestmark = pytest.mark.real_time
 
 
 def offsets(count: int, field: str) -> dict[str, Any]:
@@ -50,10 +51,9 @@ def partitions_of(count: int, field: str) -> dict[str, Any]:
     ],
 )
 async def test_only_a_request_of_many_elements_begins_a_slice(
-    tmp_path: Path, key: ApiKey, version: int, field: str, elements: Any
+    it: OneNode, key: ApiKey, version: int, field: str, elements: Any
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", partitions=2)
-        for count, begins in ((3, False), (3 * PAUSE_EVERY, True)):
-            context, _ = it.begin(key, version, **elements(count, field))
-            assert (context._turns is not None) == begins, count
+    it.topic("orders", partitions=2)
+    for count, begins in ((3, False), (3 * PAUSE_EVERY, True)):
+        context, _ = it.begin(key, version, **elements(count, field))
+        assert (context._turns is not None) == begins, count

@@ -11,7 +11,6 @@ import pytest
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.storage.disk.meta_properties import encode_uuid
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 
 NAME = "kraft.version"
@@ -66,7 +65,6 @@ async def change(it: OneNode, key: ApiKey, node_id: int, directory: UUID) -> tup
 
 
 @pytest.mark.parametrize("level", [0, 1])
-@in_virtual_time
 async def test_each_level_is_taken_or_refused_as_by_kafka(tmp_path: Path, level: int) -> None:
     async with one_node(tmp_path) as it:
         if level:
@@ -83,7 +81,6 @@ async def test_each_level_is_taken_or_refused_as_by_kafka(tmp_path: Path, level:
     }
 
 
-@in_virtual_time
 async def test_the_kraft_version_and_the_voters_are_reported_and_stored(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         assert await asked(it, 1, UP) is None
@@ -98,32 +95,29 @@ async def test_the_kraft_version_and_the_voters_are_reported_and_stored(tmp_path
         assert await voter(it) == (1, directory)
 
 
-@in_virtual_time
-async def test_voters_neither_come_nor_go(tmp_path: Path) -> None:
+async def test_voters_neither_come_nor_go(it: OneNode) -> None:
     add, remove = ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER
-    async with one_node(tmp_path) as it:
-        assert (await change(it, remove, 1, SOME_ID))[0] == Code.UNSUPPORTED_VERSION
-        assert (await change(it, add, 1, SOME_ID))[0] == Code.UNSUPPORTED_VERSION
-        await asked(it, 1, UP, dry=False)
-        directory = (await voter(it))[1]
-        assert directory is not None
-        known = f"ReplicaKey(id=1, directoryId={encode_uuid(directory)})"
-        asked_for = "ReplicaKey(id={}, directoryId=AAAAAAAAAAAAAAAAAAAABQ)"
-        for node_id in (1, 2):
-            assert await change(it, remove, node_id, SOME_ID) == (
-                Code.VOTER_NOT_FOUND,
-                f"Cannot remove voter {asked_for.format(node_id)} from the set of voters [{known}]",
-            )
-        assert await change(it, remove, 1, directory) == (
+    assert (await change(it, remove, 1, SOME_ID))[0] == Code.UNSUPPORTED_VERSION
+    assert (await change(it, add, 1, SOME_ID))[0] == Code.UNSUPPORTED_VERSION
+    await asked(it, 1, UP, dry=False)
+    directory = (await voter(it))[1]
+    assert directory is not None
+    known = f"ReplicaKey(id=1, directoryId={encode_uuid(directory)})"
+    asked_for = "ReplicaKey(id={}, directoryId=AAAAAAAAAAAAAAAAAAAABQ)"
+    for node_id in (1, 2):
+        assert await change(it, remove, node_id, SOME_ID) == (
             Code.VOTER_NOT_FOUND,
-            f"Cannot remove voter {known} from the set of voters [{known}]",
+            f"Cannot remove voter {asked_for.format(node_id)} from the set of voters [{known}]",
         )
-        assert await change(it, add, 1, SOME_ID) == (
-            Code.DUPLICATE_VOTER,
-            f"The voter id for {asked_for.format(1)} is already part of the set of voters "
-            f"[{known}].",
-        )
-        assert await change(it, add, 2, SOME_ID) == (
-            Code.REQUEST_TIMED_OUT,
-            f"New voter {asked_for.format(2)} is not ready to receive requests",
-        )
+    assert await change(it, remove, 1, directory) == (
+        Code.VOTER_NOT_FOUND,
+        f"Cannot remove voter {known} from the set of voters [{known}]",
+    )
+    assert await change(it, add, 1, SOME_ID) == (
+        Code.DUPLICATE_VOTER,
+        f"The voter id for {asked_for.format(1)} is already part of the set of voters [{known}].",
+    )
+    assert await change(it, add, 2, SOME_ID) == (
+        Code.REQUEST_TIMED_OUT,
+        f"New voter {asked_for.format(2)} is not ready to receive requests",
+    )

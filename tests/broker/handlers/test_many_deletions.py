@@ -7,12 +7,16 @@ import math
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from ottla.broker.events import MetadataDecisionAppended
 from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.one_node import OneNode, one_node, until
+
+pytestmark = pytest.mark.real_time
 
 MANY = 60
 ALL_AT_ONCE = WORK_LIMITS._replace(logs_made_at_once=MANY)
@@ -70,14 +74,15 @@ async def test_the_directories_of_a_large_topic_are_renamed_in_slices(tmp_path: 
         assert max(before - after for before, after in pairwise(left)) == 1
 
 
-async def test_if_the_append_fails_no_topic_of_the_batch_is_deleted(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("t", 2)
-        it.topic("t1")
-        (tmp_path / ".lock").unlink()
-        assert await delete(it, "t", "t1") == [Code.KAFKA_STORAGE_ERROR] * 2
-        assert list(it.node.catalog.topics) == ["t", "t1"]
-        assert len(directories(tmp_path)) == 3
+async def test_if_the_append_fails_no_topic_of_the_batch_is_deleted(
+    tmp_path: Path, it: OneNode
+) -> None:
+    it.topic("t", 2)
+    it.topic("t1")
+    (tmp_path / ".lock").unlink()
+    assert await delete(it, "t", "t1") == [Code.KAFKA_STORAGE_ERROR] * 2
+    assert list(it.node.catalog.topics) == ["t", "t1"]
+    assert len(directories(tmp_path)) == 3
 
 
 async def test_a_deleted_topic_has_no_logs_though_its_directories_are_there(tmp_path: Path) -> None:

@@ -7,12 +7,16 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ottla.broker.events import MetadataDecisionAppended
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.several_nodes import several_nodes
+
+pytestmark = pytest.mark.real_time
 
 MANY = 60
 
@@ -75,13 +79,12 @@ async def test_a_batch_is_limited(tmp_path: Path) -> None:
         assert [len(each.records) for each in decisions] == [602, 602]
 
 
-async def test_a_refused_topic_does_not_keep_the_others_from_creation(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        answers = await create(it, wanted("a"), wanted("b", -2), wanted("."), wanted("c"))
-        assert [each["error_code"] for each in answers] == [
-            Code.NONE, Code.INVALID_PARTITIONS, Code.INVALID_TOPIC_EXCEPTION, Code.NONE
-        ]  # fmt: skip
-        assert list(it.node.catalog.topics) == ["a", "c"]
+async def test_a_refused_topic_does_not_keep_the_others_from_creation(it: OneNode) -> None:
+    answers = await create(it, wanted("a"), wanted("b", -2), wanted("."), wanted("c"))
+    assert [each["error_code"] for each in answers] == [
+        Code.NONE, Code.INVALID_PARTITIONS, Code.INVALID_TOPIC_EXCEPTION, Code.NONE
+    ]  # fmt: skip
+    assert list(it.node.catalog.topics) == ["a", "c"]
 
 
 async def test_if_the_append_fails_no_topic_of_the_batch_is_created(tmp_path: Path) -> None:
@@ -95,13 +98,12 @@ async def test_if_the_append_fails_no_topic_of_the_batch_is_created(tmp_path: Pa
         assert not it.node.catalog.topics
 
 
-async def test_validation_alone_creates_no_topic(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        decisions = decisions_of(it)
-        answers = await create(it, wanted("a"), wanted("b"), validate_only=True)
-        assert [each["error_code"] for each in answers] == [0, 0]
-        assert not decisions
-        assert not it.node.catalog.topics
+async def test_validation_alone_creates_no_topic(it: OneNode) -> None:
+    decisions = decisions_of(it)
+    answers = await create(it, wanted("a"), wanted("b"), validate_only=True)
+    assert [each["error_code"] for each in answers] == [0, 0]
+    assert not decisions
+    assert not it.node.catalog.topics
 
 
 async def test_the_leaders_of_the_topics_of_a_batch_are_in_turn(tmp_path: Path) -> None:

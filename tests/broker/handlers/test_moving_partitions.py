@@ -18,9 +18,11 @@ from tests.broker.fakes import connection_info
 from tests.broker.handlers.admin_requests import CLUSTER, CLUSTER_ANSWERS, comparable, recorded
 from tests.broker.handlers.cluster_scenes import CLUSTER_SCENES, START, STOP
 from tests.broker.handlers.topic_requests import Step
-from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes
+from tests.broker.several_nodes import SeveralNodes, several_nodes
 from tests.wire.batches import batch
 from tests.wire.client import decode, encode
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 RECORDED = recorded(CLUSTER_ANSWERS)
 
@@ -43,7 +45,6 @@ async def told(several: SeveralNodes, step: Step) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("scene", CLUSTER_SCENES)
-@in_a_loop
 async def test_partitions_move_as_those_of_apache_kafka(scene: str, tmp_path: Path) -> None:
     async with several_nodes(tmp_path) as several:
         different = []
@@ -54,7 +55,6 @@ async def test_partitions_move_as_those_of_apache_kafka(scene: str, tmp_path: Pa
         assert not different, "\n".join(different)
 
 
-@in_a_loop
 async def test_every_node_describes_the_same_quorum(tmp_path: Path) -> None:
     asked = [{"topic_name": CLUSTER_METADATA, "partitions": [{"partition_index": 0}]}]
     async with several_nodes(tmp_path) as several:
@@ -75,7 +75,6 @@ async def test_every_node_describes_the_same_quorum(tmp_path: Path) -> None:
                 assert [each["node_id"] for each in answer["nodes"]] == [1]
 
 
-@in_a_loop
 async def test_records_written_before_a_reassignment_are_read_from_the_new_replica(
     tmp_path: Path,
 ) -> None:

@@ -22,6 +22,8 @@ from tests.broker.transacting import producer
 from tests.protocol.bombs import one_record, packed
 from tests.wire import batches
 
+pytestmark = pytest.mark.real_time
+
 SMALL = {"transaction_state_log_num_partitions": "1", "offsets_topic_num_partitions": "1"}
 
 
@@ -58,64 +60,59 @@ async def errors(answered: asyncio.Future[Any]) -> list[str]:
 
 @pytest.mark.parametrize("codec", [c for c in Compression if c is not Compression.NONE])
 async def test_a_bomb_is_appended_and_others_come_before_it(
-    tmp_path: Path, codec: Compression
+    it: OneNode, codec: Compression
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        answered = begin(it, ("orders", bomb(codec)))
-        _, other = it.begin(
-            ApiKey.PRODUCE, 12, **request(("orders", batches.batch(timestamp=START_MS)))
-        )
-        assert not isinstance(other, asyncio.Future), "it does not wait for the other"
-        assert await errors(answered) == ["NONE"]
-        sizes = [header.record_count for header in headers(it, "orders")]
-        assert sizes == [1, 1]
-        assert [header.compression for header in headers(it, "orders")] == [0, codec]
+    it.topic("orders")
+    answered = begin(it, ("orders", bomb(codec)))
+    _, other = it.begin(
+        ApiKey.PRODUCE, 12, **request(("orders", batches.batch(timestamp=START_MS)))
+    )
+    assert not isinstance(other, asyncio.Future), "it does not wait for the other"
+    assert await errors(answered) == ["NONE"]
+    sizes = [header.record_count for header in headers(it, "orders")]
+    assert sizes == [1, 1]
+    assert [header.compression for header in headers(it, "orders")] == [0, codec]
 
 
 def headers(it: OneNode, topic: str) -> list[Any]:
     return [header for segment in it.log(topic).segments for _, header in segment.headers()]
 
 
-async def test_the_partitions_of_a_request_are_appended_to_in_their_order(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        for topic in ("a", "b", "c"):
-            it.topic(topic)
-        answered = begin(
-            it,
-            ("a", batches.batch(timestamp=START_MS)),
-            ("b", bomb()),
-            ("c", batches.batch(timestamp=START_MS)),
-        )
-        assert [it.log(topic).log_end_offset for topic in ("a", "b", "c")] == [1, 0, 0]
-        assert await errors(answered) == ["NONE"] * 3
+async def test_the_partitions_of_a_request_are_appended_to_in_their_order(it: OneNode) -> None:
+    for topic in ("a", "b", "c"):
+        it.topic(topic)
+    answered = begin(
+        it,
+        ("a", batches.batch(timestamp=START_MS)),
+        ("b", bomb()),
+        ("c", batches.batch(timestamp=START_MS)),
+    )
+    assert [it.log(topic).log_end_offset for topic in ("a", "b", "c")] == [1, 0, 0]
+    assert await errors(answered) == ["NONE"] * 3
 
 
-async def test_one_of_two_retries_of_an_idempotent_bomb_is_appended(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        sent = bomb(producer_id=7, epoch=0, sequence=0)
-        both = begin(it, ("orders", sent)), begin(it, ("orders", sent))
-        assert [await errors(one) for one in both] == [["NONE"], ["NONE"]]
-        assert it.log("orders").log_end_offset == 1
+async def test_one_of_two_retries_of_an_idempotent_bomb_is_appended(it: OneNode) -> None:
+    it.topic("orders")
+    sent = bomb(producer_id=7, epoch=0, sequence=0)
+    both = begin(it, ("orders", sent)), begin(it, ("orders", sent))
+    assert [await errors(one) for one in both] == [["NONE"], ["NONE"]]
+    assert it.log("orders").log_end_offset == 1
 
 
-async def test_an_error_in_a_bomb_is_reported_as_in_any_batch(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", cleanup_policy="compact")
-        answered = begin(it, ("orders", bomb()))
-        told = read(ApiKey.PRODUCE, 12, await answered)["responses"][0]["partition_responses"][0]
-        assert Code(told["error_code"]) is Code.INVALID_RECORD
-        assert [error["batch_index"] for error in told["record_errors"]] == [0]
-        assert told["log_start_offset"] == 0
+async def test_an_error_in_a_bomb_is_reported_as_in_any_batch(it: OneNode) -> None:
+    it.topic("orders", cleanup_policy="compact")
+    answered = begin(it, ("orders", bomb()))
+    told = read(ApiKey.PRODUCE, 12, await answered)["responses"][0]["partition_responses"][0]
+    assert Code(told["error_code"]) is Code.INVALID_RECORD
+    assert [error["batch_index"] for error in told["record_errors"]] == [0]
+    assert told["log_start_offset"] == 0
 
 
-async def test_a_topic_that_is_deleted_meanwhile_is_unknown(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        answered = begin(it, ("orders", bomb()))
-        it.node.controller.delete_topic("orders")
-        assert await errors(answered) == ["UNKNOWN_TOPIC_OR_PARTITION"]
+async def test_a_topic_that_is_deleted_meanwhile_is_unknown(it: OneNode) -> None:
+    it.topic("orders")
+    answered = begin(it, ("orders", bomb()))
+    it.node.controller.delete_topic("orders")
+    assert await errors(answered) == ["UNKNOWN_TOPIC_OR_PARTITION"]
 
 
 async def test_a_bomb_is_not_appended_to_a_transaction_that_was_ended_meanwhile(
@@ -137,25 +134,24 @@ async def test_a_bomb_is_not_appended_to_a_transaction_that_was_ended_meanwhile(
 
 
 async def test_a_client_that_goes_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    it: OneNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        taken: list[Steps[Any]] = []
-        run = it.node.long_work.run
+    it.topic("orders")
+    taken: list[Steps[Any]] = []
+    run = it.node.long_work.run
 
-        async def seen(steps: Steps[Any]) -> Any:
-            taken.append(steps)
-            return await run(steps)
+    async def seen(steps: Steps[Any]) -> Any:
+        taken.append(steps)
+        return await run(steps)
 
-        monkeypatch.setattr(it.node.long_work, "run", seen)
-        answered = begin(it, ("orders", bomb()))
-        answered.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await answered
-        assert it.log("orders").log_end_offset == 0
-        assert await errors(begin(it, ("orders", bomb()))) == ["NONE"]
-        assert len(taken) == 2
+    monkeypatch.setattr(it.node.long_work, "run", seen)
+    answered = begin(it, ("orders", bomb()))
+    answered.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answered
+    assert it.log("orders").log_end_offset == 0
+    assert await errors(begin(it, ("orders", bomb()))) == ["NONE"]
+    assert len(taken) == 2
 
 
 async def test_only_a_few_of_many_bombs_are_open_at_once(
@@ -185,17 +181,16 @@ async def test_only_a_few_of_many_bombs_are_open_at_once(
 
 @pytest.mark.parametrize("timestamp", [START_MS, -3])
 async def test_a_time_is_looked_for_in_a_bomb_while_others_are_served(
-    tmp_path: Path, timestamp: int
+    it: OneNode, timestamp: int
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        assert await errors(begin(it, ("orders", bomb()))) == ["NONE"]
-        asked = [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": timestamp}]
-        fields = {"replica_id": -1, "isolation_level": 0}
-        topics = [{"name": "orders", "partitions": asked}]
-        _, answered = it.begin(ApiKey.LIST_OFFSETS, 8, **fields, topics=topics)
-        assert isinstance(answered, asyncio.Future)
-        _, other = it.begin(ApiKey.PRODUCE, 12, **request(("orders", batches.batch())))
-        assert not isinstance(other, asyncio.Future)
-        told = read(ApiKey.LIST_OFFSETS, 8, await answered)["topics"][0]["partitions"][0]
-        assert (told["error_code"], told["offset"], told["timestamp"]) == (0, 0, START_MS)
+    it.topic("orders")
+    assert await errors(begin(it, ("orders", bomb()))) == ["NONE"]
+    asked = [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": timestamp}]
+    fields = {"replica_id": -1, "isolation_level": 0}
+    topics = [{"name": "orders", "partitions": asked}]
+    _, answered = it.begin(ApiKey.LIST_OFFSETS, 8, **fields, topics=topics)
+    assert isinstance(answered, asyncio.Future)
+    _, other = it.begin(ApiKey.PRODUCE, 12, **request(("orders", batches.batch())))
+    assert not isinstance(other, asyncio.Future)
+    told = read(ApiKey.LIST_OFFSETS, 8, await answered)["topics"][0]["partitions"][0]
+    assert (told["error_code"], told["offset"], told["timestamp"]) == (0, 0, START_MS)

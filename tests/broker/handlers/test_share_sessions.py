@@ -10,132 +10,113 @@ import pytest
 from ottla.broker.requests.context import ConnectionInfo
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.fakes import LISTENER, in_virtual_time, settle
+from tests.broker.fakes import LISTENER, settle
 from tests.broker.handlers.share_delivery import (
     ACCEPT,
     GROUP,
     RELEASE,
+    SETTINGS,
     Member,
-    a_node,
     parts,
     state,
     with_records,
 )
+from tests.broker.one_node import OneNode, one_node
 
 ELSEWHERE = ConnectionInfo("here-elsewhere-2", "elsewhere:1", "elsewhere", LISTENER)
 
 
-@in_virtual_time
-async def test_each_request_has_the_next_epoch(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        member = Member(it, await with_records(it))
-        wrong = Code.INVALID_SHARE_SESSION_EPOCH
-        await member.fetch()
-        await member.fetch()
-        assert (await member.fetch(epoch=1))["error_code"] == wrong
-        assert (await member.fetch(epoch=9))["error_code"] == wrong
-        assert (await member.fetch(epoch=-2))["error_code"] == wrong
-        assert await member.acknowledge((0, 0, ACCEPT), epoch=0) == wrong
-        assert await member.acknowledge((0, 0, ACCEPT), epoch=77) == wrong
-        assert await member.acknowledge((0, 0, ACCEPT)) == Code.NONE
-        assert (await member.fetch())["error_code"] == Code.NONE
+async def test_each_request_has_the_next_epoch(it: OneNode) -> None:
+    member = Member(it, await with_records(it))
+    wrong = Code.INVALID_SHARE_SESSION_EPOCH
+    await member.fetch()
+    await member.fetch()
+    assert (await member.fetch(epoch=1))["error_code"] == wrong
+    assert (await member.fetch(epoch=9))["error_code"] == wrong
+    assert (await member.fetch(epoch=-2))["error_code"] == wrong
+    assert await member.acknowledge((0, 0, ACCEPT), epoch=0) == wrong
+    assert await member.acknowledge((0, 0, ACCEPT), epoch=77) == wrong
+    assert await member.acknowledge((0, 0, ACCEPT)) == Code.NONE
+    assert (await member.fetch())["error_code"] == Code.NONE
 
 
-@in_virtual_time
-async def test_a_request_without_a_session_is_refused(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        member, missing = Member(it, await with_records(it)), Code.SHARE_SESSION_NOT_FOUND
-        assert (await member.fetch(epoch=3))["error_code"] == missing
-        assert (await member.fetch(epoch=-1))["error_code"] == missing
-        assert await member.acknowledge((0, 0, ACCEPT), epoch=-1) == missing
+async def test_a_request_without_a_session_is_refused(it: OneNode) -> None:
+    member, missing = Member(it, await with_records(it)), Code.SHARE_SESSION_NOT_FOUND
+    assert (await member.fetch(epoch=3))["error_code"] == missing
+    assert (await member.fetch(epoch=-1))["error_code"] == missing
+    assert await member.acknowledge((0, 0, ACCEPT), epoch=-1) == missing
 
 
 @pytest.mark.parametrize(
     "fields", [{"group_id": None}, {"member_id": ""}, {"member_id": None}, {"member_id": "m" * 37}]
 )
-def test_group_and_member_must_be_named(fields: dict[str, Any], tmp_path: Path) -> None:
-    @in_virtual_time
-    async def check() -> None:
-        async with a_node(tmp_path) as it:
-            member = Member(it, await with_records(it), **fields)
-            assert (await member.fetch())["error_code"] == Code.INVALID_REQUEST
-            assert await member.acknowledge((0, 0, ACCEPT), epoch=1) == Code.INVALID_REQUEST
-
-    check()
+async def test_group_and_member_must_be_named(fields: dict[str, Any], it: OneNode) -> None:
+    member = Member(it, await with_records(it), **fields)
+    assert (await member.fetch())["error_code"] == Code.INVALID_REQUEST
+    assert await member.acknowledge((0, 0, ACCEPT), epoch=1) == Code.INVALID_REQUEST
 
 
-@in_virtual_time
-async def test_acknowledgements_cannot_begin_a_session(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        member = Member(it, await with_records(it))
-        await member.get()
-        answer = await member.fetch((0, 0, ACCEPT), epoch=0)
-        assert answer["error_code"] == Code.INVALID_REQUEST
-        assert await member.acknowledge((0, 0, ACCEPT)) == Code.NONE
+async def test_acknowledgements_cannot_begin_a_session(it: OneNode) -> None:
+    member = Member(it, await with_records(it))
+    await member.get()
+    answer = await member.fetch((0, 0, ACCEPT), epoch=0)
+    assert answer["error_code"] == Code.INVALID_REQUEST
+    assert await member.acknowledge((0, 0, ACCEPT)) == Code.NONE
 
 
-@in_virtual_time
-async def test_the_end_of_a_session_gives_the_rest_back(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        topic_id = await with_records(it, count=4)
-        member = Member(it, topic_id)
-        await member.get()
-        assert await member.acknowledge((0, 1, ACCEPT), epoch=-1) == Code.NONE
-        assert await member.acknowledge((2, 2, ACCEPT)) == Code.SHARE_SESSION_NOT_FOUND
-        other = Member(it, topic_id, "b")
-        assert await other.get() == [(2, 3, 2)]
-        [part] = parts(await other.fetch((2, 2, ACCEPT), epoch=-1))
-        assert (part["acknowledge_error_code"], part["acquired_records"]) == (0, [])
-        assert await Member(it, topic_id, "c").get() == [(3, 3, 3)]
+async def test_the_end_of_a_session_gives_the_rest_back(it: OneNode) -> None:
+    topic_id = await with_records(it, count=4)
+    member = Member(it, topic_id)
+    await member.get()
+    assert await member.acknowledge((0, 1, ACCEPT), epoch=-1) == Code.NONE
+    assert await member.acknowledge((2, 2, ACCEPT)) == Code.SHARE_SESSION_NOT_FOUND
+    other = Member(it, topic_id, "b")
+    assert await other.get() == [(2, 3, 2)]
+    [part] = parts(await other.fetch((2, 2, ACCEPT), epoch=-1))
+    assert (part["acknowledge_error_code"], part["acquired_records"]) == (0, [])
+    assert await Member(it, topic_id, "c").get() == [(3, 3, 3)]
 
 
-@in_virtual_time
-async def test_a_session_ends_with_the_connection_that_began_it(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        topic_id = await with_records(it)
-        member = Member(it, topic_id)
-        await member.get()
-        here, it.connection = it.connection, ELSEWHERE
-        assert await member.get() == []
-        assert here.on_lost is not None
-        here.on_lost(here.id)
-        await settle()
-        assert (await member.fetch())["error_code"] == Code.SHARE_SESSION_NOT_FOUND
-        assert not list(it.node.share_partitions), "a group without members is forgotten"
-        assert [tuple(each) for each in (await state(it, topic_id)).batches] == [(0, 2, 0, 1)]
-        assert await Member(it, topic_id, "b").get() == [(0, 2, 2)]
+async def test_a_session_ends_with_the_connection_that_began_it(it: OneNode) -> None:
+    topic_id = await with_records(it)
+    member = Member(it, topic_id)
+    await member.get()
+    here, it.connection = it.connection, ELSEWHERE
+    assert await member.get() == []
+    assert here.on_lost is not None
+    here.on_lost(here.id)
+    await settle()
+    assert (await member.fetch())["error_code"] == Code.SHARE_SESSION_NOT_FOUND
+    assert not list(it.node.share_partitions), "a group without members is forgotten"
+    assert [tuple(each) for each in (await state(it, topic_id)).batches] == [(0, 2, 0, 1)]
+    assert await Member(it, topic_id, "b").get() == [(0, 2, 2)]
 
 
-@in_virtual_time
 async def test_a_lost_connection_leaves_a_session_that_has_begun_again_elsewhere(
-    tmp_path: Path,
+    it: OneNode,
 ) -> None:
-    async with a_node(tmp_path) as it:
-        member = Member(it, await with_records(it))
-        await member.get(max_records=1)
-        here, it.connection = it.connection, ELSEWHERE
-        member.epoch = 0
-        assert await member.get(max_records=1) == [(1, 1, 1)]
-        assert here.on_lost is not None
-        here.on_lost(here.id)
-        await settle()
-        assert await member.acknowledge((0, 1, ACCEPT)) == Code.NONE
+    member = Member(it, await with_records(it))
+    await member.get(max_records=1)
+    here, it.connection = it.connection, ELSEWHERE
+    member.epoch = 0
+    assert await member.get(max_records=1) == [(1, 1, 1)]
+    assert here.on_lost is not None
+    here.on_lost(here.id)
+    await settle()
+    assert await member.acknowledge((0, 1, ACCEPT)) == Code.NONE
 
 
-@in_virtual_time
-async def test_a_session_forgets_partitions(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        topic_id = await with_records(it)
-        member = Member(it, topic_id)
-        await member.get(max_records=1)
-        forgotten = [{"topic_id": topic_id, "partitions": [0]}]
-        assert await member.get(forgotten_topics_data=forgotten) == []
-        assert await member.acknowledge((0, 0, RELEASE)) == Code.NONE
+async def test_a_session_forgets_partitions(it: OneNode) -> None:
+    topic_id = await with_records(it)
+    member = Member(it, topic_id)
+    await member.get(max_records=1)
+    forgotten = [{"topic_id": topic_id, "partitions": [0]}]
+    assert await member.get(forgotten_topics_data=forgotten) == []
+    assert await member.acknowledge((0, 0, RELEASE)) == Code.NONE
 
 
-@in_virtual_time
 async def test_there_are_no_more_sessions_than_allowed(tmp_path: Path) -> None:
-    async with a_node(tmp_path, group_share_max_share_sessions="1") as it:
+    async with one_node(tmp_path, **SETTINGS, group_share_max_share_sessions="1") as it:
         topic_id = await with_records(it)
         first, second = Member(it, topic_id, "a"), Member(it, topic_id, "b")
         await first.fetch()
@@ -145,21 +126,17 @@ async def test_there_are_no_more_sessions_than_allowed(tmp_path: Path) -> None:
         assert (await second.fetch())["error_code"] == Code.NONE
 
 
-@in_virtual_time
-async def test_a_cluster_without_share_groups_refuses_both_requests(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        member = Member(it, await with_records(it))
-        it.node.catalog.features["share.version"] = 0
-        assert (await member.fetch())["error_code"] == Code.UNSUPPORTED_VERSION
-        assert await member.acknowledge((0, 0, ACCEPT), epoch=1) == Code.UNSUPPORTED_VERSION
+async def test_a_cluster_without_share_groups_refuses_both_requests(it: OneNode) -> None:
+    member = Member(it, await with_records(it))
+    it.node.catalog.features["share.version"] = 0
+    assert (await member.fetch())["error_code"] == Code.UNSUPPORTED_VERSION
+    assert await member.acknowledge((0, 0, ACCEPT), epoch=1) == Code.UNSUPPORTED_VERSION
 
 
-@in_virtual_time
-async def test_nothing_of_share_groups_is_loaded_before_their_first_fetch(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        assert it.node.loaded_share_partitions is None
-        await it.ask(ApiKey.METADATA, 12, topics=None)
-        assert it.node.loaded_share_partitions is None
-        await Member(it, await with_records(it)).fetch()
-        assert it.node.loaded_share_partitions is not None
-        assert GROUP in {led.key.group_id for led in it.node.share_partitions}
+async def test_nothing_of_share_groups_is_loaded_before_their_first_fetch(it: OneNode) -> None:
+    assert it.node.loaded_share_partitions is None
+    await it.ask(ApiKey.METADATA, 12, topics=None)
+    assert it.node.loaded_share_partitions is None
+    await Member(it, await with_records(it)).fetch()
+    assert it.node.loaded_share_partitions is not None
+    assert GROUP in {led.key.group_id for led in it.node.share_partitions}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +16,17 @@ from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.clocks import VirtualClock
 
 WORDS = "words"
 CHANGELOG = "words-counts-changelog"
 MISSING_INTERNAL_TOPICS = 3
-AT_ONCE = {
-    "streams.initial.rebalance.delay.ms": "0",
-    "streams.assignment.interval.ms": "0",
-}
+AT_ONCE = {"streams.initial.rebalance.delay.ms": "0", "streams.assignment.interval.ms": "0"}
 Allowed = set[tuple[Operation, AclResource, str]]
 
 
-def a_node(directory: Path, **settings: str) -> AbstractAsyncContextManager[OneNode]:
-    return one_node(directory, offsets_topic_num_partitions="1", **settings)
+SETTINGS = {"offsets_topic_num_partitions": "1"}
 
 
 async def prepared(it: OneNode, **settings: str) -> None:
@@ -87,48 +81,43 @@ def topology_of(*subtopologies: dict[str, Any]) -> dict[str, Any]:
     return {"epoch": 0, "subtopologies": list(subtopologies)}
 
 
-@in_virtual_time
 async def test_the_broker_makes_internal_topics_and_the_next_heartbeat_has_tasks(
-    tmp_path: Path,
+    it: OneNode,
 ) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        first = await beat(it)
-        assert [each["status_code"] for each in first["status"]] == [MISSING_INTERNAL_TOPICS]
-        assert first["active_tasks"] == []
-        made = it.node.catalog.topics[CHANGELOG]
-        assert len(made.partitions) == 2
-        overrides = it.node.catalog.overrides(ResourceType.TOPIC, CHANGELOG)
-        assert dict(overrides) == {"cleanup.policy": "compact"}
-        second = await beat(it, first["member_epoch"])
-        assert second["active_tasks"] == [{"subtopology_id": "0", "partitions": [0, 1]}]
-        assert (second["status"], second["acceptable_recovery_lag"]) == ([], 10_000)
-        third = await beat(it, second["member_epoch"], version=0)
-        assert third["active_tasks"] is None
+    await prepared(it)
+    first = await beat(it)
+    assert [each["status_code"] for each in first["status"]] == [MISSING_INTERNAL_TOPICS]
+    assert first["active_tasks"] == []
+    made = it.node.catalog.topics[CHANGELOG]
+    assert len(made.partitions) == 2
+    overrides = it.node.catalog.overrides(ResourceType.TOPIC, CHANGELOG)
+    assert dict(overrides) == {"cleanup.policy": "compact"}
+    second = await beat(it, first["member_epoch"])
+    assert second["active_tasks"] == [{"subtopology_id": "0", "partitions": [0, 1]}]
+    assert (second["status"], second["acceptable_recovery_lag"]) == ([], 10_000)
+    third = await beat(it, second["member_epoch"], version=0)
+    assert third["active_tasks"] is None
 
 
-@in_virtual_time
-async def test_a_member_leaves_with_an_answer_of_version_0_and_1(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        for version in (0, 1):
-            await beat(it)
-            left = await beat(it, -1, version)
-            assert (left["error_code"], left["member_epoch"]) == (Code.NONE, -1)
+async def test_a_member_leaves_with_an_answer_of_version_0_and_1(it: OneNode) -> None:
+    await prepared(it)
+    for version in (0, 1):
+        await beat(it)
+        left = await beat(it, -1, version)
+        assert (left["error_code"], left["member_epoch"]) == (Code.NONE, -1)
 
 
-@in_virtual_time
-async def test_streams_groups_are_refused_in_a_cluster_without_the_feature(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        it.node.controller._commit([FeatureLevelRecord("streams.version", 0)])
-        assert (await beat(it))["error_code"] == Code.UNSUPPORTED_VERSION
-        assert (await describe(it))[0]["error_code"] == Code.UNSUPPORTED_VERSION
+async def test_streams_groups_are_refused_in_a_cluster_without_the_feature(it: OneNode) -> None:
+    await prepared(it)
+    it.node.controller._commit([FeatureLevelRecord("streams.version", 0)])
+    assert (await beat(it))["error_code"] == Code.UNSUPPORTED_VERSION
+    assert (await describe(it))[0]["error_code"] == Code.UNSUPPORTED_VERSION
 
 
-@in_virtual_time
 async def test_streams_groups_are_refused_without_their_rebalance_protocol(tmp_path: Path) -> None:
-    async with a_node(tmp_path, group_coordinator_rebalance_protocols="classic,consumer") as it:
+    async with one_node(
+        tmp_path, **SETTINGS, group_coordinator_rebalance_protocols="classic,consumer"
+    ) as it:
         await prepared(it)
         assert (await beat(it))["error_code"] == Code.UNSUPPORTED_VERSION
 
@@ -144,30 +133,27 @@ async def test_streams_groups_are_refused_without_their_rebalance_protocol(tmp_p
         ),
     ],
 )
-@in_virtual_time
 async def test_a_topology_with_a_topic_that_it_may_not_have_is_refused(
-    tmp_path: Path, sources: list[str], why: str
+    it: OneNode, sources: list[str], why: str
 ) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        answer = await beat(it, topology=topology_of(subtopology(*sources)))
-        told = answer["error_code"], answer["error_message"]
-        assert told == (Code.STREAMS_INVALID_TOPOLOGY, why)
+    await prepared(it)
+    answer = await beat(it, topology=topology_of(subtopology(*sources)))
+    told = answer["error_code"], answer["error_message"]
+    assert told == (Code.STREAMS_INVALID_TOPOLOGY, why)
 
 
-@in_virtual_time
-async def test_the_next_heartbeat_says_why_an_internal_topic_was_not_made(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        bad = subtopology(topic_configs=[{"key": "no.such.thing", "value": "1"}])
-        first = await beat(it, topology=topology_of(bad))
-        missing = f"Internal topics are missing: {CHANGELOG}"
-        assert [each["status_detail"] for each in first["status"]] == [missing]
-        second = await beat(it, first["member_epoch"])
-        why = f"; Creation failed: {CHANGELOG} (Unknown topic config name: no.such.thing)."
-        assert [each["status_detail"] for each in second["status"]] == [missing + why]
+async def test_the_next_heartbeat_says_why_an_internal_topic_was_not_made(it: OneNode) -> None:
+    await prepared(it)
+    bad = subtopology(topic_configs=[{"key": "no.such.thing", "value": "1"}])
+    first = await beat(it, topology=topology_of(bad))
+    missing = f"Internal topics are missing: {CHANGELOG}"
+    assert [each["status_detail"] for each in first["status"]] == [missing]
+    second = await beat(it, first["member_epoch"])
+    why = f"; Creation failed: {CHANGELOG} (Unknown topic config name: no.such.thing)."
+    assert [each["status_detail"] for each in second["status"]] == [missing + why]
 
 
+@pytest.mark.real_time
 async def test_a_failed_creation_is_tried_again_after_some_time() -> None:
     clock = VirtualClock()
     errors = CreationErrors(clock)
@@ -185,42 +171,35 @@ async def test_a_failed_creation_is_tried_again_after_some_time() -> None:
     assert len(errors.of(f"t{number}" for number in range(2_000))) == 1_000
 
 
-@in_virtual_time
-async def test_a_group_is_described_with_its_topology_and_members(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        joined = await beat(it, client_tags=[{"key": "zone", "value": "a"}], rack_id="r")
-        [raw] = await describe(it)
-        assert raw["topology"]["subtopologies"][0]["state_changelog_topics"][0]["partitions"] == 0
-        offsets = [{"subtopology_id": "0", "partition": 0, "offset": 5}]
-        await beat(it, joined["member_epoch"], task_offsets=offsets)
-        [group, unknown] = await describe(it, WORDS, "other", include_topology_description=True)
-        assert (group["group_state"], group["assignor_name"]) == ("Stable", "sticky")
-        assert group["topology_description_status"] == 1
-        [described] = group["topology"]["subtopologies"]
-        assert described["state_changelog_topics"][0]["partitions"] == 2
-        [member] = group["members"]
-        assert member["assignment"] == member["target_assignment"]
-        assert member["assignment"]["active_tasks"] == [
-            {"subtopology_id": "0", "partitions": [0, 1]}
-        ]
-        assert (member["rack_id"], member["task_offsets"]) == ("r", offsets)
-        assert member["client_tags"] == [{"key": "zone", "value": "a"}]
-        assert unknown["error_code"] == Code.GROUP_ID_NOT_FOUND
-        assert unknown["topology"] is None
+async def test_a_group_is_described_with_its_topology_and_members(it: OneNode) -> None:
+    await prepared(it)
+    joined = await beat(it, client_tags=[{"key": "zone", "value": "a"}], rack_id="r")
+    [raw] = await describe(it)
+    assert raw["topology"]["subtopologies"][0]["state_changelog_topics"][0]["partitions"] == 0
+    offsets = [{"subtopology_id": "0", "partition": 0, "offset": 5}]
+    await beat(it, joined["member_epoch"], task_offsets=offsets)
+    [group, unknown] = await describe(it, WORDS, "other", include_topology_description=True)
+    assert (group["group_state"], group["assignor_name"]) == ("Stable", "sticky")
+    assert group["topology_description_status"] == 1
+    [described] = group["topology"]["subtopologies"]
+    assert described["state_changelog_topics"][0]["partitions"] == 2
+    [member] = group["members"]
+    assert member["assignment"] == member["target_assignment"]
+    assert member["assignment"]["active_tasks"] == [{"subtopology_id": "0", "partitions": [0, 1]}]
+    assert (member["rack_id"], member["task_offsets"]) == ("r", offsets)
+    assert member["client_tags"] == [{"key": "zone", "value": "a"}]
+    assert unknown["error_code"] == Code.GROUP_ID_NOT_FOUND
+    assert unknown["topology"] is None
 
 
-@in_virtual_time
-async def test_a_group_has_settings_of_its_own(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it, streams_heartbeat_interval_ms="8000")
-        assert (await beat(it))["heartbeat_interval_ms"] == 8_000
-        other = await beat(it, group_id="other")
-        assert other["heartbeat_interval_ms"] == 5_000
-        assert [each["status_code"] for each in other["status"]][:1] == [5], "it is delayed"
+async def test_a_group_has_settings_of_its_own(it: OneNode) -> None:
+    await prepared(it, streams_heartbeat_interval_ms="8000")
+    assert (await beat(it))["heartbeat_interval_ms"] == 8_000
+    other = await beat(it, group_id="other")
+    assert other["heartbeat_interval_ms"] == 5_000
+    assert [each["status_code"] for each in other["status"]][:1] == [5], "it is delayed"
 
 
-@in_virtual_time
 async def test_a_member_needs_its_rights(tmp_path: Path) -> None:
     allowed: Allowed = set()
 
@@ -234,7 +213,7 @@ async def test_a_member_needs_its_rights(tmp_path: Path) -> None:
             return (operation, resource, name) in allowed
 
     group, topic = AclResource.GROUP, AclResource.TOPIC
-    async with a_node(tmp_path) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await prepared(it)
         it.node.authorizer = Listed()
         assert (await beat(it))["error_code"] == Code.GROUP_AUTHORIZATION_FAILED
@@ -263,29 +242,25 @@ async def test_a_member_needs_its_rights(tmp_path: Path) -> None:
         assert (hidden["members"], hidden["topology"]) == ([], None)
 
 
-@in_virtual_time
-async def test_no_broker_stores_descriptions_of_topologies(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        answer = await it.ask(
-            ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, group_id=WORDS, member_id="m",
-            topology_epoch=0, topology_description={"subtopologies": [], "global_stores": []},
-        )  # fmt: skip
-        assert answer["error_code"] == Code.UNSUPPORTED_VERSION
-        assert "plugin" in answer["error_message"]
+async def test_no_broker_stores_descriptions_of_topologies(it: OneNode) -> None:
+    await prepared(it)
+    answer = await it.ask(
+        ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, group_id=WORDS, member_id="m",
+        topology_epoch=0, topology_description={"subtopologies": [], "global_stores": []},
+    )  # fmt: skip
+    assert answer["error_code"] == Code.UNSUPPORTED_VERSION
+    assert "plugin" in answer["error_message"]
 
 
-@in_virtual_time
-async def test_a_group_of_another_kind_is_not_found(tmp_path: Path) -> None:
-    async with a_node(tmp_path) as it:
-        await prepared(it)
-        joined = await it.ask(
-            ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, group_id=WORDS, member_id="c", member_epoch=0,
-            rebalance_timeout_ms=1_000, subscribed_topic_names=["lines"], topic_partitions=[],
-            instance_id=None, rack_id=None, subscribed_topic_regex=None, server_assignor=None,
-        )  # fmt: skip
-        assert joined["error_code"] == Code.NONE
-        refused = await beat(it)
-        assert refused["error_code"] == Code.GROUP_ID_NOT_FOUND
-        assert refused["error_message"] == f"Group {WORDS} is not a streams group."
-        assert (await describe(it))[0]["error_code"] == Code.GROUP_ID_NOT_FOUND
+async def test_a_group_of_another_kind_is_not_found(it: OneNode) -> None:
+    await prepared(it)
+    joined = await it.ask(
+        ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, group_id=WORDS, member_id="c", member_epoch=0,
+        rebalance_timeout_ms=1_000, subscribed_topic_names=["lines"], topic_partitions=[],
+        instance_id=None, rack_id=None, subscribed_topic_regex=None, server_assignor=None,
+    )  # fmt: skip
+    assert joined["error_code"] == Code.NONE
+    refused = await beat(it)
+    assert refused["error_code"] == Code.GROUP_ID_NOT_FOUND
+    assert refused["error_message"] == f"Group {WORDS} is not a streams group."
+    assert (await describe(it))[0]["error_code"] == Code.GROUP_ID_NOT_FOUND

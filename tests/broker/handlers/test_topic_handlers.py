@@ -22,7 +22,7 @@ from tests.broker.handlers.topic_requests import (
     recorded,
     topic,
 )
-from tests.broker.talk import talk_with
+from tests.broker.talk import Talk, talk_with
 from tests.log_lines import LogLines
 from tests.wire.client import error_name
 
@@ -76,40 +76,36 @@ def test_no_topic_is_deleted_where_that_is_disabled(
         assert "kept" in talk.node.catalog.topics
 
 
-def test_a_request_for_all_topics_returns_all_topics(tmp_path: Path) -> None:
-    with talk_with(tmp_path) as talk:
-        talk.ask(create("b", "a"))
-        every = [
-            Step("Metadata", 0, {"topics": []}),
-            *(Step("Metadata", version, {"topics": None}) for version in range(1, 14)),
-        ]
-        for step in every:
-            answer = talk.ask(step)
-            assert answer is not None
-            assert sorted(each["name"] for each in answer["topics"]) == ["a", "b"], step
-        answer = talk.ask(describe())
+def test_a_request_for_all_topics_returns_all_topics(talk: Talk) -> None:
+    talk.ask(create("b", "a"))
+    every = [
+        Step("Metadata", 0, {"topics": []}),
+        *(Step("Metadata", version, {"topics": None}) for version in range(1, 14)),
+    ]
+    for step in every:
+        answer = talk.ask(step)
         assert answer is not None
-        assert [each["name"] for each in answer["topics"]] == ["a", "b"]
+        assert sorted(each["name"] for each in answer["topics"]) == ["a", "b"], step
+    answer = talk.ask(describe())
+    assert answer is not None
+    assert [each["name"] for each in answer["topics"]] == ["a", "b"]
 
 
-def test_all_topics_are_described_in_portions_without_a_gap(tmp_path: Path) -> None:
-    with talk_with(tmp_path) as talk:
-        talk.ask(
-            create(*(topic(name, count, 1) for name, count in zip("cab", (4, 1, 3), strict=True)))
-        )
-        seen, cursor = [], None
-        for _ in range(20):
-            answer = talk.ask(describe(limit=2, cursor=cursor))
-            assert answer is not None
-            parts = [
-                (t["name"], p["partition_index"]) for t in answer["topics"] for p in t["partitions"]
-            ]
-            assert len(parts) <= 2
-            seen += parts
-            if answer["next_cursor"] is None:
-                break
-            cursor = (answer["next_cursor"]["topic_name"], answer["next_cursor"]["partition_index"])
-        assert seen == [("a", 0), *(("b", p) for p in range(3)), *(("c", p) for p in range(4))]
+def test_all_topics_are_described_in_portions_without_a_gap(talk: Talk) -> None:
+    talk.ask(create(*(topic(name, count, 1) for name, count in zip("cab", (4, 1, 3), strict=True))))
+    seen, cursor = [], None
+    for _ in range(20):
+        answer = talk.ask(describe(limit=2, cursor=cursor))
+        assert answer is not None
+        parts = [
+            (t["name"], p["partition_index"]) for t in answer["topics"] for p in t["partitions"]
+        ]
+        assert len(parts) <= 2
+        seen += parts
+        if answer["next_cursor"] is None:
+            break
+        cursor = (answer["next_cursor"]["topic_name"], answer["next_cursor"]["partition_index"])
+    assert seen == [("a", 0), *(("b", p) for p in range(3)), *(("c", p) for p in range(4))]
 
 
 def test_a_broker_may_set_the_most_partitions_an_answer_describes(tmp_path: Path) -> None:
@@ -147,25 +143,24 @@ def test_answers_stay_the_same_after_a_restart_but_for_leader_epochs(tmp_path: P
         assert talk.node.catalog.overrides(2, "kept") == {"retention.ms": "5"}
 
 
-def test_a_name_that_was_deleted_begins_anew(tmp_path: Path) -> None:
-    with talk_with(tmp_path) as talk:
-        talk.ask(create(topic("again", 3, 1, configs={"retention.ms": "5"})))
-        first = talk.node.catalog.topics["again"]
-        log = talk.node.open_log_of("again", 0)
-        assert log is not None
-        assert log.config.retention_ms == 5
-        assert codes(talk.ask(delete_by((None, first.topic_id)))) == ["NONE"]
-        assert talk.node.open_log_of("again", 0) is None
-        talk.ask(create(topic("again", 1, 1)))
-        again = talk.node.catalog.topics["again"]
-        assert again.topic_id != first.topic_id
-        assert talk.node.catalog.topic_by_id(first.topic_id) is None
-        anew = talk.node.open_log_of("again", 0)
-        assert anew is not None
-        assert anew.config.retention_ms != 5
-        assert talk.node.open_log_of("again", 1) is None
-        there = {path.name for path in tmp_path.glob("again-*")}  # and what a thread removes yet
-        assert {name for name in there if not name.endswith("-delete")} == {"again-0"}
+def test_a_name_that_was_deleted_begins_anew(tmp_path: Path, talk: Talk) -> None:
+    talk.ask(create(topic("again", 3, 1, configs={"retention.ms": "5"})))
+    first = talk.node.catalog.topics["again"]
+    log = talk.node.open_log_of("again", 0)
+    assert log is not None
+    assert log.config.retention_ms == 5
+    assert codes(talk.ask(delete_by((None, first.topic_id)))) == ["NONE"]
+    assert talk.node.open_log_of("again", 0) is None
+    talk.ask(create(topic("again", 1, 1)))
+    again = talk.node.catalog.topics["again"]
+    assert again.topic_id != first.topic_id
+    assert talk.node.catalog.topic_by_id(first.topic_id) is None
+    anew = talk.node.open_log_of("again", 0)
+    assert anew is not None
+    assert anew.config.retention_ms != 5
+    assert talk.node.open_log_of("again", 1) is None
+    there = {path.name for path in tmp_path.glob("again-*")}  # and what a thread removes yet
+    assert {name for name in there if not name.endswith("-delete")} == {"again-0"}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from ottla.protocol.api_keys import ApiKey
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.slow_files import SlowFiles
 
+pytestmark = pytest.mark.real_time
+
 PATIENCE_S = 10.0
 
 
@@ -43,10 +45,7 @@ async def test_offsets_are_written_when_it_is_on_disk_that_they_are_in_the_trans
     tmp_path: Path, version: int
 ) -> None:
     """Else a loss of power would leave offsets that no marker ever settles."""
-    settings = {
-        "transaction_state_log_num_partitions": "1",
-        "offsets_topic_num_partitions": "1",
-    }
+    settings = {"transaction_state_log_num_partitions": "1", "offsets_topic_num_partitions": "1"}
     files = SlowFiles()
     async with one_node(tmp_path, WORK_LIMITS, files, **settings) as one:
         one.topic("orders")

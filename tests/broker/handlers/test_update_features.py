@@ -12,7 +12,6 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code
 from ottla.protocol.records import records_in
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import producer
 
@@ -37,7 +36,6 @@ async def told(it: OneNode) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@in_virtual_time
 async def test_a_level_counts_at_once_and_after_a_restart(tmp_path: Path, version: int) -> None:
     async with one_node(tmp_path) as it:
         before = (await it.ask(ApiKey.API_VERSIONS, 4, **CLIENT))["finalized_features_epoch"]
@@ -58,33 +56,27 @@ async def test_a_level_counts_at_once_and_after_a_restart(tmp_path: Path, versio
         assert answer["api_keys"] == offered, "Kafka still offers EndTxn 5 and Produce 12"
 
 
-@in_virtual_time
-async def test_a_validate_only_request_changes_nothing(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        answer = await update(it, 1, validate_only=True)
-        assert (answer["error_code"], (await told(it))[NAME]) == (Code.NONE, 2)
+async def test_a_validate_only_request_changes_nothing(it: OneNode) -> None:
+    answer = await update(it, 1, validate_only=True)
+    assert (answer["error_code"], (await told(it))[NAME]) == (Code.NONE, 2)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-@in_virtual_time
-async def test_a_refusal_is_reported_at_the_top_level(tmp_path: Path, version: int) -> None:
-    async with one_node(tmp_path) as it:
-        answer = await update(it, 3, version=version)
+async def test_a_refusal_is_reported_at_the_top_level(it: OneNode, version: int) -> None:
+    answer = await update(it, 3, version=version)
     assert answer["error_code"] == Code.INVALID_UPDATE_VERSION
     assert answer["error_message"].startswith(f"{FAILED}Invalid update version 3 for feature")
     assert not answer.get("results")
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])
-@in_virtual_time
-async def test_version_0_only_raises_whatever_it_allows(tmp_path: Path, is_allowed: bool) -> None:
-    async with one_node(tmp_path) as it:
-        answer = await update(it, 1, version=0, allow_downgrade=is_allowed)
-        assert "Can't downgrade the version of this feature without" in answer["error_message"]
-        await update(it, 1)
-        answer = await update(it, 2, version=0, allow_downgrade=is_allowed)
-        assert answer["results"] == [{"feature": NAME, "error_code": 0, "error_message": "NONE"}]
-        assert (await told(it))[NAME] == 2
+async def test_version_0_only_raises_whatever_it_allows(it: OneNode, is_allowed: bool) -> None:
+    answer = await update(it, 1, version=0, allow_downgrade=is_allowed)
+    assert "Can't downgrade the version of this feature without" in answer["error_message"]
+    await update(it, 1)
+    answer = await update(it, 2, version=0, allow_downgrade=is_allowed)
+    assert answer["results"] == [{"feature": NAME, "error_code": 0, "error_message": "NONE"}]
+    assert (await told(it))[NAME] == 2
 
 
 async def value_versions(it: OneNode) -> list[int]:
@@ -102,7 +94,6 @@ async def value_versions(it: OneNode) -> list[int]:
 
 
 @pytest.mark.parametrize(("level", "value_version", "epoch"), [(2, 1, 1), (1, 1, 1), (0, 0, 1)])
-@in_virtual_time
 async def test_an_open_transaction_is_fenced_as_the_level_says(
     tmp_path: Path, level: int, value_version: int, epoch: int
 ) -> None:
@@ -131,7 +122,6 @@ async def test_an_open_transaction_is_fenced_as_the_level_says(
 
 
 @pytest.mark.parametrize("level", [0, 1])
-@in_virtual_time
 async def test_a_transaction_that_is_open_when_the_level_falls_can_be_ended(
     tmp_path: Path, level: int
 ) -> None:

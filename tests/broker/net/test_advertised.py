@@ -11,7 +11,8 @@ from ottla.broker.net.sockets import NodeSockets
 from ottla.client.async_connection import AsyncConnection
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.net.listening_node import listening_node
-from tests.broker.several_nodes import in_a_loop
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,6 @@ from tests.broker.several_nodes import in_a_loop
         ("OUT://example.org:9092", [("127.0.0.1", None), ("example.org", 9092)]),
     ],
 )
-@in_a_loop
 async def test_each_listener_has_its_own_advertised_address(
     tmp_path: Path, advertised: str, expected: list[tuple[str, int | None]]
 ) -> None:

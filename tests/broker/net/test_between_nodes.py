@@ -25,9 +25,11 @@ from tests.broker.runtime.marker_scenes import (
     prepare,
     state,
 )
-from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+from tests.broker.several_nodes import SeveralNodes, several_nodes, until
 from tests.certificates import authority, tls_settings
 from tests.log_lines import LogLines
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 SOON = WorkLimits(marker_retry_ms=1, marker_retry_max_ms=4)
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -93,7 +95,6 @@ def warnings(log_lines: LogLines, event: str) -> list[str]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@in_a_loop
 async def test_markers_travel_by_the_listener_between_nodes(tmp_path: Path, protocol: str) -> None:
     async with nodes(tmp_path, protocol) as it:
         commit, others = begun(it), others_of(it)
@@ -114,7 +115,6 @@ async def test_markers_travel_by_the_listener_between_nodes(tmp_path: Path, prot
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
-@in_a_loop
 async def test_nodes_of_a_process_know_each_other_without_a_login(
     tmp_path: Path, log_lines: LogLines, protocol: str
 ) -> None:
@@ -130,7 +130,6 @@ async def test_nodes_of_a_process_know_each_other_without_a_login(
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
-@in_a_loop
 async def test_the_address_of_a_closed_connection_between_nodes_is_a_clients(
     tmp_path: Path, protocol: str
 ) -> None:
@@ -165,7 +164,6 @@ def binds(client: socket.socket, port: int) -> bool:
     return True
 
 
-@in_a_loop
 async def test_a_certificate_that_nodes_do_not_trust_has_one_line_and_growing_waits(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -190,7 +188,6 @@ async def test_a_certificate_that_nodes_do_not_trust_has_one_line_and_growing_wa
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
 
 
-@in_a_loop
 async def test_a_key_store_that_cannot_be_read_stops_no_markers(tmp_path: Path) -> None:
     async with nodes(tmp_path, "SSL") as it:
         commit = begun(it)
@@ -210,7 +207,6 @@ async def test_a_key_store_that_cannot_be_read_stops_no_markers(tmp_path: Path) 
     ],
     ids=lambda more: next(iter(more.values())),
 )
-@in_a_loop
 async def test_markers_travel_by_each_version_and_suite_of_tls(
     tmp_path: Path, more: dict[str, str]
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -14,15 +13,7 @@ from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.fakes import (
-    LISTENER,
-    FakeTransport,
-    correlation_ids,
-    deliver,
-    framed,
-    in_virtual_time,
-    settle,
-)
+from tests.broker.fakes import LISTENER, FakeTransport, correlation_ids, deliver, framed, settle
 from tests.broker.net.peers import (
     HEARTBEAT,
     LIMIT,
@@ -38,47 +29,38 @@ from tests.log_lines import LogLines
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
-    """A Peer is made inside the test, where the loop runs."""
-    return lambda: Peer(monkeypatch, log_lines)
+async def it(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Peer:
+    return Peer(monkeypatch, log_lines)
 
 
 # Order
 
 
-@in_virtual_time
-async def test_a_connection_is_named_as_kafka_names_it(peer: Any) -> None:
-    info = peer().connection.info
+async def test_a_connection_is_named_as_kafka_names_it(it: Peer) -> None:
+    info = it.connection.info
     assert info.id == "127.0.0.1:9092-10.0.0.7:50123-3"
     assert (info.peer, info.host) == ("10.0.0.7:50123", "10.0.0.7")
     assert info.listener == LISTENER
 
 
-@in_virtual_time
-async def test_a_connection_has_no_dict_which_would_take_more_memory(peer: Any) -> None:
-    assert not hasattr(peer().connection, "__dict__")
+async def test_a_connection_has_no_dict_which_would_take_more_memory(it: Peer) -> None:
+    assert not hasattr(it.connection, "__dict__")
 
 
-@in_virtual_time
-async def test_answers_of_one_wake_up_leave_in_one_write(peer: Any) -> None:
-    it = peer()
+async def test_answers_of_one_wake_up_leave_in_one_write(it: Peer) -> None:
     it.send(*map(heartbeat, range(500)))
     assert it.answered == list(range(500))
     assert len(it.transport.writes) == 1
 
 
-@in_virtual_time
-async def test_a_request_in_pieces_is_answered_when_it_is_whole(peer: Any) -> None:
-    it = peer()
+async def test_a_request_in_pieces_is_answered_when_it_is_whole(it: Peer) -> None:
     for byte in heartbeat(1):
         assert it.answered == []
         it.send(bytes([byte]))
     assert it.answered == [1]
 
 
-@in_virtual_time
-async def test_answers_leave_in_the_order_of_requests_while_one_waits(peer: Any) -> None:
-    it = peer()
+async def test_answers_leave_in_the_order_of_requests_while_one_waits(it: Peer) -> None:
     it.send(heartbeat(1), fetch(2), heartbeat(3), heartbeat(4))
     it.send(heartbeat(5))
     await settle()
@@ -88,9 +70,7 @@ async def test_answers_leave_in_the_order_of_requests_while_one_waits(peer: Any)
     assert it.answered == it.handled == [1, 2, 3, 4, 5]
 
 
-@in_virtual_time
-async def test_an_answer_is_sent_in_the_turn_in_which_its_handler_ends(peer: Any) -> None:
-    it = peer()
+async def test_an_answer_is_sent_in_the_turn_in_which_its_handler_ends(it: Peer) -> None:
     it.send(fetch(1), heartbeat(2))
     await settle()
     it.waiting[0].set_result(None)
@@ -98,9 +78,7 @@ async def test_an_answer_is_sent_in_the_turn_in_which_its_handler_ends(peer: Any
     assert it.answered == [1, 2]
 
 
-@in_virtual_time
-async def test_one_request_is_handled_at_a_time(peer: Any) -> None:
-    it = peer()
+async def test_one_request_is_handled_at_a_time(it: Peer) -> None:
     it.send(fetch(1), fetch(2), fetch(3))
     for number in (1, 2, 3):
         await settle()
@@ -110,9 +88,7 @@ async def test_one_request_is_handled_at_a_time(peer: Any) -> None:
     assert it.answered == [1, 2, 3]
 
 
-@in_virtual_time
-async def test_connections_do_not_wait_for_each_other(peer: Any) -> None:
-    it = peer()
+async def test_connections_do_not_wait_for_each_other(it: Peer) -> None:
     other, transport = it.another()
     it.send(fetch(1))
     await settle()
@@ -120,9 +96,7 @@ async def test_connections_do_not_wait_for_each_other(peer: Any) -> None:
     assert (it.answered, correlation_ids(transport.written)) == ([], [2])
 
 
-@in_virtual_time
-async def test_acks_0_gets_no_answer_and_the_next_request_its_own(peer: Any) -> None:
-    it = peer()
+async def test_acks_0_gets_no_answer_and_the_next_request_its_own(it: Peer) -> None:
     it.send(produce(1), produce(2, acks=1), produce(3), heartbeat(4))
     assert (it.handled, it.answered) == ([1, 2, 3, 4], [2, 4])
 
@@ -132,20 +106,17 @@ async def test_acks_0_gets_no_answer_and_the_next_request_its_own(peer: Any) -> 
 
 @pytest.mark.parametrize("key", [LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH])
 @pytest.mark.parametrize("together", [True, False])
-@in_virtual_time
 async def test_a_request_behind_a_waiting_fetch_hastens_both_answers(
-    peer: Any, key: ApiKey, together: bool
+    it: Peer, key: ApiKey, together: bool
 ) -> None:
-    it = peer()
     behind = framed(key, 4, correlation_id=2)
-    it.send(fetch(1), behind) if together else (it.send(fetch(1)), it.send(behind))
+    for frames in [[fetch(1), behind]] if together else [[fetch(1)], [behind]]:
+        it.send(*frames)
     await settle()
     assert it.answered == [1, 2]
 
 
-@in_virtual_time
-async def test_a_fetch_that_has_waited_for_turns_is_hastened_as_well(peer: Any) -> None:
-    it = peer()
+async def test_a_fetch_that_has_waited_for_turns_is_hastened_as_well(it: Peer) -> None:
     it.send(fetch(1))
     await settle()
     it.send(list_offsets(2), fetch(3), list_offsets(4))
@@ -154,9 +125,7 @@ async def test_a_fetch_that_has_waited_for_turns_is_hastened_as_well(peer: Any) 
 
 
 @pytest.mark.parametrize("behind", [heartbeat(2), fetch(2), produce(2)])
-@in_virtual_time
-async def test_other_requests_wait_for_the_fetch_in_front_of_them(peer: Any, behind: bytes) -> None:
-    it = peer()
+async def test_other_requests_wait_for_the_fetch_in_front_of_them(it: Peer, behind: bytes) -> None:
     it.send(fetch(1), behind)
     await settle()
     it.send(list_offsets(3))  # not the next one: Kafka's order is kept
@@ -164,9 +133,7 @@ async def test_other_requests_wait_for_the_fetch_in_front_of_them(peer: Any, beh
     assert it.answered == []
 
 
-@in_virtual_time
-async def test_a_request_whose_wait_is_necessary_is_not_hastened(peer: Any) -> None:
-    it = peer()
+async def test_a_request_whose_wait_is_necessary_is_not_hastened(it: Peer) -> None:
     it.may_hasten = False
     it.send(fetch(1), list_offsets(2))
     await settle()
@@ -194,11 +161,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-@in_virtual_time
 async def test_a_malformed_request_closes_the_connection_with_one_log_line(
-    peer: Any, name: str
+    it: Peer, name: str
 ) -> None:
-    it = peer()
     other, transport = it.another()
     it.send(BAD[name])
     await settle()
@@ -212,9 +177,7 @@ async def test_a_malformed_request_closes_the_connection_with_one_log_line(
     assert correlation_ids(transport.written) == [1]
 
 
-@in_virtual_time
-async def test_requests_before_a_close_are_answered_and_later_ones_are_not(peer: Any) -> None:
-    it = peer()
+async def test_requests_before_a_close_are_answered_and_later_ones_are_not(it: Peer) -> None:
     it.send(heartbeat(1), heartbeat(2), BAD["an unknown API"], heartbeat(3))
     deliver(it.connection, heartbeat(4))
     await settle()
@@ -222,9 +185,7 @@ async def test_requests_before_a_close_are_answered_and_later_ones_are_not(peer:
     assert len(it.log.lines) == 1
 
 
-@in_virtual_time
-async def test_a_bad_request_behind_a_waiting_fetch_closes_when_it_is_its_turn(peer: Any) -> None:
-    it = peer()
+async def test_a_bad_request_behind_a_waiting_fetch_closes_when_it_is_its_turn(it: Peer) -> None:
     it.send(fetch(1), BAD["an unknown API"])
     await settle()
     assert not it.transport.closed
@@ -233,11 +194,7 @@ async def test_a_bad_request_behind_a_waiting_fetch_closes_when_it_is_its_turn(p
     assert (it.answered, it.transport.closed) == ([1], True)
 
 
-@in_virtual_time
-async def test_a_malformed_frame_closes_the_connection_after_the_earlier_answers(
-    peer: Any,
-) -> None:
-    it = peer()
+async def test_a_malformed_frame_closes_the_connection_after_the_earlier_answers(it: Peer) -> None:
     it.send(fetch(1))
     await settle()
     it.send(BAD["a negative length"])
@@ -249,17 +206,13 @@ async def test_a_malformed_frame_closes_the_connection_after_the_earlier_answers
 
 
 @pytest.mark.parametrize("timeout_ms", [1, 2], ids=["at once", "after a wait"])
-@in_virtual_time
-async def test_a_failed_produce_with_acks_0_closes(peer: Any, timeout_ms: int) -> None:
-    it = peer()
+async def test_a_failed_produce_with_acks_0_closes(it: Peer, timeout_ms: int) -> None:
     it.send(heartbeat(1), produce(2, timeout_ms=timeout_ms), heartbeat(3))
     await settle()
     assert (it.answered, it.transport.closed) == ([1], True)
 
 
-@in_virtual_time
-async def test_refusals_and_bugs_are_answered_and_the_connection_stays_open(peer: Any) -> None:
-    it = peer()
+async def test_refusals_and_bugs_are_answered_and_the_connection_stays_open(it: Peer) -> None:
     it.send(heartbeat(1, "refused"), heartbeat(2, "bug"), heartbeat(3))
     assert it.answered == [1, 2, 3]
     codes = [int.from_bytes(it.transport.written[at + 8 : at + 10], "big", signed=True)
@@ -268,9 +221,7 @@ async def test_refusals_and_bugs_are_answered_and_the_connection_stays_open(peer
     assert not it.transport.closed
 
 
-@in_virtual_time
-async def test_an_api_versions_from_the_future_is_answered(peer: Any) -> None:
-    it = peer()
+async def test_an_api_versions_from_the_future_is_answered(it: Peer) -> None:
     it.send(struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 99, 8, -1))
     assert it.answered == [8]
     assert not it.transport.closed
@@ -279,9 +230,7 @@ async def test_an_api_versions_from_the_future_is_answered(peer: Any) -> None:
 # Limits
 
 
-@in_virtual_time
-async def test_a_client_that_sends_and_sends_behind_a_waiting_fetch_is_not_read(peer: Any) -> None:
-    it = peer()
+async def test_a_client_that_sends_and_sends_behind_a_waiting_fetch_is_not_read(it: Peer) -> None:
     it.send(fetch(0))
     await settle()
     large = heartbeat(1, "x" * 32_000)
@@ -296,17 +245,13 @@ async def test_a_client_that_sends_and_sends_behind_a_waiting_fetch_is_not_read(
     assert len(it.answered) == 1 + waiting
 
 
-@in_virtual_time
-async def test_many_small_requests_are_served_without_being_held_back(peer: Any) -> None:
-    it = peer()
+async def test_many_small_requests_are_served_without_being_held_back(it: Peer) -> None:
     it.send(*(heartbeat(number, "x" * 32_000) for number in range(300)))
     assert it.answered == list(range(300))
     assert it.transport.reading
 
 
-@in_virtual_time
-async def test_a_client_that_reads_no_answers_is_not_served(peer: Any) -> None:
-    it = peer()
+async def test_a_client_that_reads_no_answers_is_not_served(it: Peer) -> None:
     it.connection.pause_writing()
     it.send(heartbeat(1), heartbeat(2))
     await settle()
@@ -315,11 +260,7 @@ async def test_a_client_that_reads_no_answers_is_not_served(peer: Any) -> None:
     assert it.answered == [1, 2]
 
 
-@in_virtual_time
-async def test_a_waiting_answer_is_written_though_the_socket_is_full_and_no_more(
-    peer: Any,
-) -> None:
-    it = peer()
+async def test_a_waiting_answer_is_written_though_the_socket_is_full_and_no_more(it: Peer) -> None:
     it.send(fetch(1), heartbeat(2))
     await settle()
     it.connection.pause_writing()
@@ -330,9 +271,7 @@ async def test_a_waiting_answer_is_written_though_the_socket_is_full_and_no_more
     assert it.answered == [1, 2]
 
 
-@in_virtual_time
-async def test_resuming_while_a_fetch_waits_serves_nothing_out_of_turn(peer: Any) -> None:
-    it = peer()
+async def test_resuming_while_a_fetch_waits_serves_nothing_out_of_turn(it: Peer) -> None:
     it.send(fetch(1), heartbeat(2))
     await settle()
     it.connection.pause_writing()
@@ -344,9 +283,7 @@ async def test_resuming_while_a_fetch_waits_serves_nothing_out_of_turn(peer: Any
 # Ending
 
 
-@in_virtual_time
-async def test_an_idle_connection_closes_when_the_broker_stops(peer: Any) -> None:
-    it = peer()
+async def test_an_idle_connection_closes_when_the_broker_stops(it: Peer) -> None:
     it.connection.drain()
     await settle()
     assert it.transport.closed
@@ -354,12 +291,10 @@ async def test_an_idle_connection_closes_when_the_broker_stops(peer: Any) -> Non
 
 
 @pytest.mark.parametrize("stop", [Connection.drain, Connection.cut])
-@in_virtual_time
 async def test_a_connection_that_was_only_just_accepted_closes_when_the_broker_stops(
-    peer: Any, stop: Callable[[Connection], None]
+    it: Peer, stop: Callable[[Connection], None]
 ) -> None:
     """The loop makes a connection known a turn after it has accepted it."""
-    it = peer()
     connection = it.accepted()
     stop(connection)
     transport = FakeTransport(connection)
@@ -369,9 +304,7 @@ async def test_a_connection_that_was_only_just_accepted_closes_when_the_broker_s
     assert it.closed == [connection]
 
 
-@in_virtual_time
-async def test_a_waiting_fetch_is_answered_at_once_when_the_broker_stops(peer: Any) -> None:
-    it = peer()
+async def test_a_waiting_fetch_is_answered_at_once_when_the_broker_stops(it: Peer) -> None:
     it.send(fetch(1), heartbeat(2))
     await settle()
     it.connection.drain()
@@ -381,9 +314,7 @@ async def test_a_waiting_fetch_is_answered_at_once_when_the_broker_stops(peer: A
     assert asyncio.get_running_loop().time() == 0
 
 
-@in_virtual_time
-async def test_a_waiting_request_is_answered_before_the_connection_ends(peer: Any) -> None:
-    it = peer()
+async def test_a_waiting_request_is_answered_before_the_connection_ends(it: Peer) -> None:
     it.may_hasten = False
     it.send(fetch(1))
     await settle()
@@ -395,9 +326,7 @@ async def test_a_waiting_request_is_answered_before_the_connection_ends(peer: An
     assert (it.answered, it.transport.closed) == ([1], True)
 
 
-@in_virtual_time
-async def test_a_lost_connection_cancels_its_waiting_requests(peer: Any) -> None:
-    it = peer()
+async def test_a_lost_connection_cancels_its_waiting_requests(it: Peer) -> None:
     it.send(fetch(1), heartbeat(2))
     await settle()
     it.transport.closed = True
@@ -407,11 +336,9 @@ async def test_a_lost_connection_cancels_its_waiting_requests(peer: Any) -> None
     assert it.log.lines == []
 
 
-@in_virtual_time
 async def test_a_connection_lost_in_the_turn_of_its_request_leaves_nothing_waiting(
-    peer: Any,
+    it: Peer,
 ) -> None:
-    it = peer()
     it.send(fetch(1))
     it.transport.closed = True
     it.connection.connection_lost(None)
@@ -422,9 +349,7 @@ async def test_a_connection_lost_in_the_turn_of_its_request_leaves_nothing_waiti
     assert not waiting.done()
 
 
-@in_virtual_time
-async def test_an_answer_that_comes_too_late_is_dropped(peer: Any) -> None:
-    it = peer()
+async def test_an_answer_that_comes_too_late_is_dropped(it: Peer) -> None:
     it.send(fetch(1))
     await settle()
     it.waiting[0].set_result(None)
@@ -433,17 +358,13 @@ async def test_an_answer_that_comes_too_late_is_dropped(peer: Any) -> None:
     assert it.transport.writes == []
 
 
-@in_virtual_time
-async def test_a_client_that_says_goodbye_is_let_go(peer: Any) -> None:
-    it = peer()
+async def test_a_client_that_says_goodbye_is_let_go(it: Peer) -> None:
     assert it.connection.eof_received(), "it is closed by the connection"
     await settle()
     assert it.transport.closed
 
 
-@in_virtual_time
-async def test_thousands_that_leave_at_once_are_let_go_over_a_few_turns(peer: Any) -> None:
-    it = peer()
+async def test_thousands_that_leave_at_once_are_let_go_over_a_few_turns(it: Peer) -> None:
     leaving = [it.another() for _ in range(1000)]
     for connection, _ in leaving:
         connection.eof_received()
@@ -454,10 +375,8 @@ async def test_thousands_that_leave_at_once_are_let_go_over_a_few_turns(peer: An
         assert 0 < closed[-1] - closed[-2] < 50
 
 
-@in_virtual_time
-async def test_requests_sent_before_a_half_close_are_served(peer: Any) -> None:
+async def test_requests_sent_before_a_half_close_are_served(it: Peer) -> None:
     """2,000 requests and an end of file: Kafka answers them all before it closes."""
-    it = peer()
     it.request_s = SLICE_S
     it.send(*map(produce, range(20)))
     assert len(it.handled) < 20
@@ -467,9 +386,7 @@ async def test_requests_sent_before_a_half_close_are_served(peer: Any) -> None:
     assert (it.handled, it.transport.closed) == (list(range(20)), True)
 
 
-@in_virtual_time
-async def test_a_fetch_that_waits_is_answered_at_a_goodbye(peer: Any) -> None:
-    it = peer()
+async def test_a_fetch_that_waits_is_answered_at_a_goodbye(it: Peer) -> None:
     it.send(fetch(1), heartbeat(2))
     await settle()
     assert it.connection.eof_received()
@@ -478,20 +395,14 @@ async def test_a_fetch_that_waits_is_answered_at_a_goodbye(peer: Any) -> None:
     assert asyncio.get_running_loop().time() == 0
 
 
-@in_virtual_time
-async def test_half_a_request_before_a_goodbye_is_none(peer: Any) -> None:
-    it = peer()
+async def test_half_a_request_before_a_goodbye_is_none(it: Peer) -> None:
     it.send(heartbeat(1), heartbeat(2)[:-1])
     it.connection.eof_received()
     await settle()
     assert (it.answered, it.transport.closed) == ([1], True)
 
 
-@in_virtual_time
-async def test_a_client_over_its_quota_is_answered_at_once_and_muted(
-    peer: Any,
-) -> None:
-    it = peer()
+async def test_a_client_over_its_quota_is_answered_at_once_and_muted(it: Peer) -> None:
     it.send(heartbeat(1, "uses too much"), heartbeat(2))
     assert it.answered == [1]
     assert not it.transport.reading
@@ -502,9 +413,7 @@ async def test_a_client_over_its_quota_is_answered_at_once_and_muted(
     assert it.transport.reading
 
 
-@in_virtual_time
-async def test_a_large_request_is_read_on_when_a_muted_connection_may_go_on(peer: Any) -> None:
-    it = peer()
+async def test_a_large_request_is_read_on_when_a_muted_connection_may_go_on(it: Peer) -> None:
     behind = heartbeat(2, "x" * 30_000)
     behind = (len(behind) - 4 + (3 << 20)).to_bytes(4, "big") + behind[4:] + bytes(3 << 20)
     it.send(heartbeat(1, "uses too much"))
@@ -515,9 +424,7 @@ async def test_a_large_request_is_read_on_when_a_muted_connection_may_go_on(peer
     assert it.answered == [1, 2]
 
 
-@in_virtual_time
-async def test_a_fetch_that_waited_and_is_too_much_mutes_its_connection(peer: Any) -> None:
-    it = peer()
+async def test_a_fetch_that_waited_and_is_too_much_mutes_its_connection(it: Peer) -> None:
     it.fetch_throttle_ms = 500
     it.send(fetch(1), heartbeat(2))
     await settle()
@@ -530,9 +437,7 @@ async def test_a_fetch_that_waited_and_is_too_much_mutes_its_connection(peer: An
     assert it.transport.reading
 
 
-@in_virtual_time
-async def test_a_connection_that_ends_while_it_is_muted_is_forgotten(peer: Any) -> None:
-    it = peer()
+async def test_a_connection_that_ends_while_it_is_muted_is_forgotten(it: Peer) -> None:
     it.send(heartbeat(1, "uses too much"), heartbeat(2))
     it.connection.connection_lost(None)
     await asyncio.sleep(3)
@@ -540,11 +445,9 @@ async def test_a_connection_that_ends_while_it_is_muted_is_forgotten(peer: Any) 
     assert it.closed == [it.connection]
 
 
-@in_virtual_time
 async def test_a_connection_too_many_is_closed_after_a_while_and_never_served(
-    peer: Any, monkeypatch: pytest.MonkeyPatch
+    it: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    it = peer()
     monkeypatch.setattr(Dispatch, "refusal_ms", lambda *_: 1000)
     connection, transport = it.another()
     deliver(connection, heartbeat(1))

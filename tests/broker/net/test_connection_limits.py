@@ -6,10 +6,12 @@ import asyncio
 import socket
 from pathlib import Path
 
+import pytest
+
 from ottla.broker.net.connection_limits import Admission, ConnectionLimits, WaitingConnections
 from ottla.broker.settings.config import BrokerConfig
 from ottla.metadata.catalog import ResourceType
-from tests.broker.fakes import in_virtual_time, settle
+from tests.broker.fakes import settle
 from tests.broker.net.listening_node import Client, listening_node
 
 ADMITTED, WAITS, REFUSED = Admission.ADMITTED, Admission.WAITS, Admission.REFUSED
@@ -74,6 +76,7 @@ def test_the_next_connection_is_the_first_one_whose_listener_has_room() -> None:
     assert waiting.take() is None
 
 
+@pytest.mark.real_time
 async def test_a_client_waits_for_its_turn_and_gets_it(tmp_path: Path) -> None:
     async with listening_node(tmp_path, max_connections="2") as (node, sockets):
         first, second = await Client.of(sockets), await Client.of(sockets)
@@ -94,6 +97,7 @@ async def test_a_client_waits_for_its_turn_and_gets_it(tmp_path: Path) -> None:
             await client.leave()
 
 
+@pytest.mark.real_time
 async def test_a_client_too_many_of_its_address_is_turned_away(tmp_path: Path) -> None:
     async with listening_node(tmp_path, max_connections_per_ip="1") as (node, sockets):
         first, second = await Client.of(sockets), await Client.of(sockets)
@@ -107,7 +111,6 @@ async def test_a_client_too_many_of_its_address_is_turned_away(tmp_path: Path) -
             await client.leave()
 
 
-@in_virtual_time
 async def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
     async with listening_node(tmp_path, connections_max_idle_ms="600000") as (_, sockets):
         client, busy = await Client.of(sockets), await Client.of(sockets)
@@ -125,6 +128,7 @@ async def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
             await each.leave()
 
 
+@pytest.mark.real_time
 async def test_few_idle_connections_are_closed_in_one_turn(tmp_path: Path) -> None:
     async with listening_node(tmp_path) as (_, sockets):
         clients = [await Client.of(sockets) for _ in range(100)]
@@ -137,7 +141,6 @@ async def test_few_idle_connections_are_closed_in_one_turn(tmp_path: Path) -> No
             await client.leave()
 
 
-@in_virtual_time
 async def test_a_client_beyond_the_rate_is_served_when_its_time_has_come(tmp_path: Path) -> None:
     async with listening_node(tmp_path, max_connection_creation_rate="1") as (_, sockets):
         clients = [await Client.of(sockets) for _ in range(11)]
@@ -152,6 +155,7 @@ async def test_a_client_beyond_the_rate_is_served_when_its_time_has_come(tmp_pat
             await client.leave()
 
 
+@pytest.mark.real_time
 async def test_sockets_have_the_buffers_that_were_set(tmp_path: Path) -> None:
     buffers = {"socket_receive_buffer_bytes": "50000", "socket_send_buffer_bytes": "60000"}
     async with listening_node(tmp_path, socket_listen_backlog_size="1", **buffers) as (_, sockets):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.net.fair_turns import SLICE_S
-from tests.broker.fakes import FakeTransport, correlation_ids, deliver, in_virtual_time, settle
+from tests.broker.fakes import FakeTransport, correlation_ids, deliver, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, list_offsets, produce, until_served
 from tests.log_lines import LogLines
 
@@ -72,7 +72,6 @@ def answer_one(it: Peer, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@in_virtual_time
 async def test_each_request_is_answered_once_and_in_order(
     monkeypatch: pytest.MonkeyPatch, log_lines: LogLines, seed: int
 ) -> None:

@@ -9,7 +9,7 @@ from ottla.broker.net.connection import Connection
 from ottla.broker.net.connection_rates import WAITING_AT_MOST, CreationRates
 from ottla.broker.requests.context import ConnectionInfo
 from ottla.broker.settings.config import BrokerConfig
-from tests.broker.fakes import LISTENER, in_virtual_time
+from tests.broker.fakes import LISTENER
 from tests.clocks import LoopClock
 
 RATE = "max.connection.creation.rate"
@@ -62,7 +62,6 @@ class Held:
         self._door.closed.append(self.number)
 
 
-@in_virtual_time
 async def test_no_connection_waits_without_a_rate_limit() -> None:
     door = Door()
     for number in range(5000):
@@ -71,7 +70,6 @@ async def test_no_connection_waits_without_a_rate_limit() -> None:
     assert not door.held
 
 
-@in_virtual_time
 async def test_a_connection_that_cannot_be_released_does_not_keep_the_others_waiting() -> None:
     door = Door(max_connection_creation_rate="2")
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
@@ -82,7 +80,6 @@ async def test_a_connection_that_cannot_be_released_does_not_keep_the_others_wai
     assert [number for number, _ in door.admitted] == [*range(25), *range(26, 40)]
 
 
-@in_virtual_time
 async def test_a_burst_is_spread_in_its_order_at_the_rate() -> None:
     door = Door(max_connection_creation_rate="2")
     for number in range(40):
@@ -96,7 +93,6 @@ async def test_a_burst_is_spread_in_its_order_at_the_rate() -> None:
     assert 9 <= waits[-1] - waits[0] <= 12  # 19 at 2 a second; a window drops whole samples
 
 
-@in_virtual_time
 async def test_a_listener_has_a_rate_of_its_own() -> None:
     door = Door(
         listeners="PLAINTEXT://:0,INSIDE://h:0",
@@ -111,7 +107,6 @@ async def test_a_listener_has_a_rate_of_its_own() -> None:
     assert door.at_once() == 30
 
 
-@in_virtual_time
 async def test_the_rate_of_all_does_not_hold_where_brokers_talk_to_each_other() -> None:
     door = Door(
         listeners="PLAINTEXT://:0,INSIDE://h:0",
@@ -127,7 +122,6 @@ async def test_the_rate_of_all_does_not_hold_where_brokers_talk_to_each_other() 
     assert door.at_once() == 50
 
 
-@in_virtual_time
 async def test_a_rate_can_be_set_and_taken_away_while_the_broker_runs() -> None:
     door = Door()
     door.config.use_dynamic({RATE: "1"}, {})
@@ -141,7 +135,6 @@ async def test_a_rate_can_be_set_and_taken_away_while_the_broker_runs() -> None:
     assert len(door.admitted) == 13
 
 
-@in_virtual_time
 async def test_a_client_that_leaves_while_it_waits_does_not_delay_others() -> None:
     door = Door(max_connection_creation_rate="1")
     waiting = [door.connect(number) for number in range(14)][10:]
@@ -151,7 +144,6 @@ async def test_a_client_that_leaves_while_it_waits_does_not_delay_others() -> No
     assert [number for number, _ in door.admitted][10:] == [13]
 
 
-@in_virtual_time
 async def test_waiting_connections_are_bounded() -> None:
     door = Door(max_connection_creation_rate="1")
     for number in range(10 + WAITING_AT_MOST + 5):
@@ -160,7 +152,6 @@ async def test_waiting_connections_are_bounded() -> None:
     assert len(door.closed) == 5
 
 
-@in_virtual_time
 async def test_a_rate_of_0_lets_one_in_for_each_sample() -> None:
     door = Door(max_connection_creation_rate="0")
     for number in range(3):
@@ -169,7 +160,6 @@ async def test_a_rate_of_0_lets_one_in_for_each_sample() -> None:
     assert [when for _, when in door.admitted] == [1.0, 2.0, 3.0]
 
 
-@in_virtual_time
 async def test_a_stopping_node_accepts_no_waiting_connection() -> None:
     door = Door(max_connection_creation_rate="0")
     door.connect(1)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ottla.broker.net.fair_turns import READ_BYTES, SLICE_S, TURN_S, FairTurns
-from tests.broker.fakes import in_virtual_time, settle
+from tests.broker.fakes import settle
 
 STEP_S = SLICE_S / 4
 
@@ -63,7 +63,6 @@ class Worker:
         return False
 
 
-@in_virtual_time
 async def test_work_within_a_slice_is_done_at_once() -> None:
     bench = Bench()
     for name in "abc":
@@ -72,7 +71,6 @@ async def test_work_within_a_slice_is_done_at_once() -> None:
     assert len(bench.turns) == 0
 
 
-@in_virtual_time
 async def test_more_than_a_slice_is_done_in_later_turns_until_all_is() -> None:
     bench = Bench()
     flood = bench.worker("flood", 100)
@@ -83,7 +81,6 @@ async def test_more_than_a_slice_is_done_in_later_turns_until_all_is() -> None:
     assert len(bench.turns) == 0
 
 
-@in_virtual_time
 async def test_a_turn_of_the_loop_ends_though_work_is_left() -> None:
     bench = Bench()
     for name in range(200):
@@ -94,7 +91,6 @@ async def test_a_turn_of_the_loop_ends_though_work_is_left() -> None:
         assert 0 < len(done) * STEP_S <= TURN_S + STEP_S
 
 
-@in_virtual_time
 async def test_longer_work_gets_slices_in_turn() -> None:
     bench = Bench()
     for name in "abc":
@@ -106,7 +102,6 @@ async def test_longer_work_gets_slices_in_turn() -> None:
         assert abs(done.count(name) - len(done) / 3) <= SLICE_S / STEP_S
 
 
-@in_virtual_time
 async def test_a_single_request_waits_for_no_flood_but_for_the_turn_that_it_came_in() -> None:
     bench = Bench()
     for name in range(200):
@@ -119,7 +114,6 @@ async def test_a_single_request_waits_for_no_flood_but_for_the_turn_that_it_came
         assert "good" in done[: 1 + round(SLICE_S / STEP_S)], "behind a slice of one flood"
 
 
-@in_virtual_time
 async def test_a_new_one_gets_one_request_before_it_waits_as_the_others_do() -> None:
     bench = Bench()
     bench.turns.take(bench.worker("old", 100))
@@ -129,7 +123,6 @@ async def test_a_new_one_gets_one_request_before_it_waits_as_the_others_do() -> 
     assert done[:8] == ["old"] * 4 + [*"abcd"]
 
 
-@in_virtual_time
 async def test_a_flood_is_served_though_new_ones_come_all_the_time() -> None:
     bench = Bench()
     flood = bench.worker("flood", 100)
@@ -140,7 +133,6 @@ async def test_a_flood_is_served_though_new_ones_come_all_the_time() -> None:
         assert "flood" in await bench.turn_of_the_loop()
 
 
-@in_virtual_time
 async def test_one_that_is_lost_is_served_no_more() -> None:
     bench = Bench()
     lost, left = bench.worker("lost", 100), bench.worker("left", 100)
@@ -153,7 +145,6 @@ async def test_one_that_is_lost_is_served_no_more() -> None:
     assert len(bench.turns) == 0
 
 
-@in_virtual_time
 async def test_a_connection_that_gets_more_work_while_it_waits_is_queued_once() -> None:
     bench = Bench()
     flood = bench.worker("flood", 8)
@@ -164,7 +155,6 @@ async def test_a_connection_that_gets_more_work_while_it_waits_is_queued_once() 
     assert bench.done == ["flood"] * 8
 
 
-@in_virtual_time
 async def test_a_turn_receives_no_more_of_large_requests_than_it_should() -> None:
     """60 connections that sent 30 MB each kept the loop reading for 0.2 s at a time."""
     bench = Bench()
@@ -186,7 +176,6 @@ async def test_a_turn_receives_no_more_of_large_requests_than_it_should() -> Non
     assert all(sender.receives for sender in senders)
 
 
-@in_virtual_time
 async def test_a_fault_of_one_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
     broken, good = bench.worker("broken", 100), bench.worker("good", 100)

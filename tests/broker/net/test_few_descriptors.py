@@ -20,6 +20,8 @@ from tests.broker.fakes import framed
 from tests.broker.net.listening_node import Client, listening_node
 from tests.log_lines import LogLines
 
+pytestmark = pytest.mark.real_time
+
 
 class NoneToSpare(OpenFiles):
     """The limits of a process that has, at first, only the reserved descriptors.

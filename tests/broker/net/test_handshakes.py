@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from ottla.broker.net.handshakes import HANDSHAKE_MS, Handshakes
-from tests.broker.fakes import in_virtual_time
 from tests.clocks import LoopClock
 
 
@@ -20,7 +19,6 @@ class Shaking:
         self._given_up.append((self._name, why))
 
 
-@in_virtual_time
 async def test_the_oldest_of_too_many_handshakes_is_given_up() -> None:
     given_up: list[tuple[str, str]] = []
     handshakes = Handshakes(LoopClock(), unfinished=2)
@@ -36,7 +34,6 @@ async def test_the_oldest_of_too_many_handshakes_is_given_up() -> None:
         timer.cancel()
 
 
-@in_virtual_time
 async def test_a_handshake_has_a_limited_time() -> None:
     given_up: list[tuple[str, str]] = []
     handshakes = Handshakes(LoopClock())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from ottla.broker.net.connection import Connection
 from ottla.broker.net.held_memory import MUCH_BYTES, SMALL_BYTES, STALLED_S, RequestMemory
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.settings.config import BrokerConfig
-from tests.broker.fakes import FakeTransport, correlation_ids, deliver, in_virtual_time, settle
+from tests.broker.fakes import FakeTransport, correlation_ids, deliver, settle
 from tests.broker.net.peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat
 from tests.clocks import LoopClock, VirtualClock
 from tests.log_lines import LogLines
@@ -24,9 +23,8 @@ LARGE = 1 << 20
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
-    """A Peer is made inside the test, where the loop runs."""
-    return lambda: Peer(monkeypatch, log_lines)
+async def it(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Peer:
+    return Peer(monkeypatch, log_lines)
 
 
 def large(number: int) -> bytes:
@@ -69,10 +67,8 @@ class HolderBelowTheLimit:
         raise AssertionError(why)
 
 
-@in_virtual_time
-async def test_requests_of_which_a_part_came_have_a_limit_together(peer: Any) -> None:
+async def test_requests_of_which_a_part_came_have_a_limit_together(it: Peer) -> None:
     """60 connections with 30 MB each of a larger request took 1.8 GB."""
-    it = peer()
     senders = [Sender(it, number) for number in range(60)]
     for _ in range(3):
         for sender in senders:
@@ -82,9 +78,7 @@ async def test_requests_of_which_a_part_came_have_a_limit_together(peer: Any) ->
     assert not all(sender.transport.reading for sender in senders)
 
 
-@in_virtual_time
-async def test_all_come_to_their_end_one_after_the_other(peer: Any) -> None:
-    it = peer()
+async def test_all_come_to_their_end_one_after_the_other(it: Peer) -> None:
     senders = [Sender(it, number) for number in range(60)]
     for sender in senders:
         sender.send(3)
@@ -97,9 +91,7 @@ async def test_all_come_to_their_end_one_after_the_other(peer: Any) -> None:
     assert it.memory[0].used_bytes == 0
 
 
-@in_virtual_time
-async def test_small_requests_are_served_though_the_limit_is_reached(peer: Any) -> None:
-    it = peer()
+async def test_small_requests_are_served_though_the_limit_is_reached(it: Peer) -> None:
     for number in range(60):
         Sender(it, number).send(3)
     for number in range(100, 120):
@@ -108,9 +100,7 @@ async def test_small_requests_are_served_though_the_limit_is_reached(peer: Any) 
     assert it.transport.reading
 
 
-@in_virtual_time
-async def test_a_stalled_sender_is_disconnected_while_others_wait_for_memory(peer: Any) -> None:
-    it = peer()
+async def test_a_stalled_sender_is_disconnected_while_others_wait_for_memory(it: Peer) -> None:
     silent = [Sender(it, number) for number in range(20)]
     for sender in silent:
         sender.send(3)
@@ -126,9 +116,7 @@ async def test_a_stalled_sender_is_disconnected_while_others_wait_for_memory(pee
         assert sender.is_done
 
 
-@in_virtual_time
-async def test_a_slow_sender_keeps_its_connection(peer: Any) -> None:
-    it = peer()
+async def test_a_slow_sender_keeps_its_connection(it: Peer) -> None:
     for number in range(60):
         Sender(it, number).send(3)
     slow, transport = it.another()
@@ -143,9 +131,7 @@ async def test_a_slow_sender_keeps_its_connection(peer: Any) -> None:
     assert not transport.closed
 
 
-@in_virtual_time
-async def test_no_connection_is_closed_while_memory_is_free(peer: Any) -> None:
-    it = peer()
+async def test_no_connection_is_closed_while_memory_is_free(it: Peer) -> None:
     silent = Sender(it, 1)
     silent.send(3)
     await asyncio.sleep(5 * STALLED_S)
@@ -154,9 +140,7 @@ async def test_no_connection_is_closed_while_memory_is_free(peer: Any) -> None:
     assert silent.is_done
 
 
-@in_virtual_time
-async def test_a_lost_connection_releases_its_memory(peer: Any) -> None:
-    it = peer()
+async def test_a_lost_connection_releases_its_memory(it: Peer) -> None:
     senders = [Sender(it, number) for number in range(20)]
     for sender in senders:
         sender.send(3)
@@ -190,7 +174,6 @@ class HolderThatReads:
         raise AssertionError(why)
 
 
-@in_virtual_time
 async def test_free_memory_lets_few_of_thousands_read_at_once() -> None:
     """All of 4,500 at once held the event loop for 250 ms, and took twice the memory."""
     requests, most = RequestMemory(4000 * SMALL_BYTES, LoopClock()), 0
@@ -211,7 +194,6 @@ async def test_free_memory_lets_few_of_thousands_read_at_once() -> None:
     assert asyncio.get_running_loop().time() - began_s < 0.2
 
 
-@in_virtual_time
 @pytest.mark.parametrize(("held_bytes", "times"), [(MUCH_BYTES, 1), (MUCH_BYTES - LARGE, 0)])
 async def test_memory_is_given_back_a_second_after_the_last_of_many_requests(
     held_bytes: int, times: int
@@ -231,6 +213,7 @@ async def test_memory_is_given_back_a_second_after_the_last_of_many_requests(
     assert given_back == [began_s + 11.0] * times
 
 
+@pytest.mark.real_time
 async def test_sockets_return_the_memory_of_many_requests_to_the_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -262,9 +245,7 @@ def unread(it: Peer, number: int, size_bytes: int) -> tuple[Connection, FakeTran
     return connection, transport
 
 
-@in_virtual_time
-async def test_unread_answers_share_one_limit(peer: Any) -> None:
-    it = peer()
+async def test_unread_answers_share_one_limit(it: Peer) -> None:
     share = ANSWERS_BYTES // 4
     clients = [unread(it, number, share) for number in range(10)]
     await settle()
@@ -275,9 +256,7 @@ async def test_unread_answers_share_one_limit(peer: Any) -> None:
     assert "does not read" in it.log.lines[0][2]["reason"]
 
 
-@in_virtual_time
-async def test_a_client_that_reads_is_kept_longer_than_one_that_does_not(peer: Any) -> None:
-    it = peer()
+async def test_a_client_that_reads_is_kept_longer_than_one_that_does_not(it: Peer) -> None:
     share = ANSWERS_BYTES // 4
     clients = [unread(it, number, share) for number in range(4)]
     clients[0][1].unsent_bytes -= 1000
@@ -286,9 +265,7 @@ async def test_a_client_that_reads_is_kept_longer_than_one_that_does_not(peer: A
     assert [transport.closed for _, transport in clients] == [False, True, False, False, False]
 
 
-@in_virtual_time
-async def test_one_answer_alone_may_be_larger_than_the_limit(peer: Any) -> None:
-    it = peer()
+async def test_one_answer_alone_may_be_larger_than_the_limit(it: Peer) -> None:
     connection, transport = unread(it, 1, 5 * ANSWERS_BYTES)
     await settle()
     assert not transport.closed
@@ -296,21 +273,15 @@ async def test_one_answer_alone_may_be_larger_than_the_limit(peer: Any) -> None:
     assert it.memory[1].used_bytes == 0
 
 
-@in_virtual_time
-async def test_small_answers_do_not_count(peer: Any) -> None:
-    it = peer()
+async def test_small_answers_do_not_count(it: Peer) -> None:
     clients = [unread(it, number, SMALL_BYTES) for number in range(100)]
     await settle()
     assert not any(transport.closed for _, transport in clients)
 
 
-@in_virtual_time
-async def test_an_idle_connection_that_does_not_read_is_cut(peer: Any) -> None:
+async def test_an_idle_connection_that_does_not_read_is_cut(it: Peer) -> None:
     """Closed in order it would stay until its client has read, which it never does."""
-    it = peer()
     it.transport.high_water_bytes, it.transport.unsent_bytes = 0, SMALL_BYTES
     it.send(heartbeat(1))
-    cut: list[bool] = []
-    it.transport.abort = lambda: cut.append(True)
     it.connection.end()
-    assert cut == [True]
+    assert it.transport.is_cut

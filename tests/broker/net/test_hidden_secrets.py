@@ -41,6 +41,8 @@ from tests.security.scram_client import ScramClient, salted_password
 
 from .sasl_door import Client, Door
 
+pytestmark = pytest.mark.real_time
+
 _ALPHABETS: Final = (
     "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789",
     "abcXYZ0189!#$%&()*+-./:<=>?@[]^_`{|}~ ",

@@ -16,6 +16,8 @@ from tests.clocks import VirtualClock
 from tests.log_lines import LogLines
 from tests.security.signed_tokens import keys
 
+pytestmark = pytest.mark.real_time
+
 SOURCE = KeySource("http://issuer.example/keys", 60_000, 100, 1_000)
 
 

@@ -18,6 +18,8 @@ from tests.security.sasl_listener import SETTINGS
 
 from .sasl_door import DELAY_MS, Door
 
+pytestmark = pytest.mark.real_time
+
 KAFKA = json.loads(
     (Path(__file__).parents[2] / "security" / "kafka-4.4.0.json").read_text(encoding="utf-8")
 )

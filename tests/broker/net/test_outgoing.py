@@ -12,7 +12,7 @@ import pytest
 from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.net.outgoing import Outgoing, is_in_memory
 from ottla.broker.requests.dispatch import Dispatch
-from tests.broker.fakes import correlation_ids, deliver, in_virtual_time, settle
+from tests.broker.fakes import correlation_ids, deliver, settle
 from tests.broker.net.peers import Peer, heartbeat, until_served
 from tests.log_lines import LogLines
 
@@ -102,15 +102,14 @@ class SlowPeer(Peer):
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
-    """A SlowPeer is made inside the test, where the loop runs."""
-    return lambda: SlowPeer(monkeypatch, log_lines)
+async def it(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> SlowPeer:
+    return SlowPeer(monkeypatch, log_lines)
 
 
-@in_virtual_time
-async def test_bytes_that_the_socket_does_not_accept_are_not_read_from_the_file(slow: Any) -> None:
+async def test_bytes_that_the_socket_does_not_accept_are_not_read_from_the_file(
+    it: SlowPeer,
+) -> None:
     """40 connections that fetch 57 MB each and do not read: the broker grew by 2 GB."""
-    it = slow()
     it.send(heartbeat(100))
     await settle()
     assert it.read_bytes <= CHUNK
@@ -126,9 +125,7 @@ async def test_bytes_that_the_socket_does_not_accept_are_not_read_from_the_file(
     assert it.files[0].data in it.transport.written
 
 
-@in_virtual_time
-async def test_nothing_else_is_served_before_the_answer_is_sent(slow: Any) -> None:
-    it = slow()
+async def test_nothing_else_is_served_before_the_answer_is_sent(it: SlowPeer) -> None:
     it.send(heartbeat(1), heartbeat(100), heartbeat(2))
     for _ in range(30):
         assert 2 not in it.handled or it.read_bytes == 10_000
@@ -137,9 +134,7 @@ async def test_nothing_else_is_served_before_the_answer_is_sent(slow: Any) -> No
     assert it.answered == [1, 100, 2]
 
 
-@in_virtual_time
-async def test_a_reader_that_reads_fast_has_its_slices_as_all_have(slow: Any) -> None:
-    it = slow()
+async def test_a_reader_that_reads_fast_has_its_slices_as_all_have(it: SlowPeer) -> None:
     it.transport.high_water_bytes = None
     it.files = [File(numbered(120 * CHUNK))]
     clock = iter(range(1_000_000))
@@ -154,11 +149,9 @@ async def test_a_reader_that_reads_fast_has_its_slices_as_all_have(slow: Any) ->
     assert it.answered == [100, 1]
 
 
-@in_virtual_time
 async def test_a_file_that_cannot_be_read_on_closes_the_connection_with_one_line(
-    slow: Any,
+    it: SlowPeer,
 ) -> None:
-    it = slow()
     it.files = [File(numbered(10_000), fails_at=5000)]
     it.send(heartbeat(100), heartbeat(1))
     for _ in range(10):
@@ -171,9 +164,7 @@ async def test_a_file_that_cannot_be_read_on_closes_the_connection_with_one_line
     assert "an answer could not be read" in fields["reason"]
 
 
-@in_virtual_time
-async def test_a_broker_that_stops_sends_the_answer_to_its_end(slow: Any) -> None:
-    it = slow()
+async def test_a_broker_that_stops_sends_the_answer_to_its_end(it: SlowPeer) -> None:
     it.send(heartbeat(100), heartbeat(1))
     await settle()
     it.connection.drain()
@@ -185,9 +176,7 @@ async def test_a_broker_that_stops_sends_the_answer_to_its_end(slow: Any) -> Non
 
 
 @pytest.mark.parametrize("way", ["lost", "cut", "ended"])
-@in_virtual_time
-async def test_a_connection_that_ends_lets_go_of_the_file(slow: Any, way: str) -> None:
-    it = slow()
+async def test_a_connection_that_ends_lets_go_of_the_file(it: SlowPeer, way: str) -> None:
     it.send(heartbeat(100))
     await settle()
     if way == "lost":
@@ -202,9 +191,7 @@ async def test_a_connection_that_ends_lets_go_of_the_file(slow: Any, way: str) -
     assert it.read_bytes <= CHUNK
 
 
-@in_virtual_time
-async def test_a_fetch_that_waited_is_sent_in_chunks_as_well(slow: Any) -> None:
-    it = slow()
+async def test_a_fetch_that_waited_is_sent_in_chunks_as_well(it: SlowPeer) -> None:
     it.later = asyncio.get_running_loop().create_future()
     it.send(heartbeat(100), heartbeat(2))
     await settle()

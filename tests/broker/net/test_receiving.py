@@ -12,7 +12,7 @@ from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.client.async_connection import read_frame
 from ottla.protocol.api_keys import ApiKey
-from tests.broker.fakes import START_MS, framed, in_virtual_time
+from tests.broker.fakes import START_MS, framed
 from tests.broker.net.listening_node import listening_node
 from tests.wire import batches
 
@@ -35,12 +35,7 @@ def request(number: int, topic: str, per_partition: list[list[bytes]]) -> bytes:
     ]
     topic_data = [{"name": topic, "partition_data": parts}]
     return framed(
-        ApiKey.PRODUCE,
-        9,
-        correlation_id=number,
-        acks=-1,
-        timeout_ms=30_000,
-        topic_data=topic_data,
+        ApiKey.PRODUCE, 9, correlation_id=number, acks=-1, timeout_ms=30_000, topic_data=topic_data
     )
 
 
@@ -89,6 +84,7 @@ def stored(node: Node, topic: str, partition: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("flush_messages", ["1", "1000000"])
+@pytest.mark.real_time
 async def test_the_log_has_the_bytes_that_were_sent(tmp_path: Path, flush_messages: str) -> None:
     """With a flush each request waits while the next ones are received."""
     async with listening_node(tmp_path) as (node, sockets):
@@ -109,7 +105,6 @@ async def test_the_log_has_the_bytes_that_were_sent(tmp_path: Path, flush_messag
         assert buffers.held_bytes < 1 << 20, "no request is in use any more"
 
 
-@in_virtual_time
 async def test_buffers_that_are_not_needed_are_freed_after_some_minutes(tmp_path: Path) -> None:
     async with listening_node(tmp_path) as (_, sockets):
         buffers = sockets._shared.buffers

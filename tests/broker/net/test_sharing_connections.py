@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from ottla.broker.net.fair_turns import SLICE_S, TURN_S
-from tests.broker.fakes import correlation_ids, deliver, in_virtual_time, settle
+from tests.broker.fakes import correlation_ids, deliver, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, produce, until_served
 from tests.log_lines import LogLines
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
-    """A Peer is made inside the test, where the loop runs."""
-    return lambda: Peer(monkeypatch, log_lines)
+async def it(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Peer:
+    return Peer(monkeypatch, log_lines)
 
 
 @pytest.mark.parametrize("flood", [heartbeat, produce])
-@in_virtual_time
 async def test_a_flood_of_requests_gives_way_to_the_others(
-    peer: Any, flood: Callable[[int], bytes]
+    it: Peer, flood: Callable[[int], bytes]
 ) -> None:
     """13,000 Metadata requests in 273 KB on one connection: the others waited for all of them."""
-    it = peer()
     it.request_s = SLICE_S / 10
     it.send(*map(flood, range(1000)))
     assert it.handled == list(range(10)), "a slice of them"
@@ -42,10 +38,8 @@ async def test_a_flood_of_requests_gives_way_to_the_others(
     assert it.answered == ([] if flood is produce else flooded)
 
 
-@in_virtual_time
-async def test_the_loop_does_other_work_between_two_slices(peer: Any) -> None:
+async def test_the_loop_does_other_work_between_two_slices(it: Peer) -> None:
     """A signal, a timer, the socket of another: no turn of the loop has more than its budget."""
-    it = peer()
     it.request_s = SLICE_S / 10
     many = [it.another()[0] for _ in range(20)]
     for connection in many:
@@ -58,20 +52,16 @@ async def test_the_loop_does_other_work_between_two_slices(peer: Any) -> None:
         assert before < len(it.handled) <= before + most
 
 
-@in_virtual_time
-async def test_answers_leave_before_very_many_are_gathered(peer: Any) -> None:
-    it = peer()
+async def test_answers_leave_before_very_many_are_gathered(it: Peer) -> None:
     count = 20_000
     it.send(*map(heartbeat, range(count)))
     assert all(len(written) <= 65_536 + 10 for written in it.transport.writes)
     assert it.answered == list(range(count))
 
 
-@in_virtual_time
 async def test_a_flooding_client_that_reads_nothing_is_served_until_its_socket_is_full(
-    peer: Any,
+    it: Peer,
 ) -> None:
-    it = peer()
     it.transport.high_water_bytes = 1000
     it.send(*map(heartbeat, range(40_000)))
     await settle()
@@ -83,10 +73,8 @@ async def test_a_flooding_client_that_reads_nothing_is_served_until_its_socket_i
     assert served < 40_000
 
 
-@in_virtual_time
-async def test_a_flood_behind_a_waiting_fetch_costs_no_more_than_its_bytes(peer: Any) -> None:
+async def test_a_flood_behind_a_waiting_fetch_costs_no_more_than_its_bytes(it: Peer) -> None:
     """40 MB of empty frames behind one held 2 GB. Kafka closes at a frame without a header."""
-    it = peer()
     it.send(fetch(0))
     await settle()
     it.send(bytes(1 << 20))
@@ -97,9 +85,7 @@ async def test_a_flood_behind_a_waiting_fetch_costs_no_more_than_its_bytes(peer:
     assert (it.answered, it.transport.closed) == ([0], True)
 
 
-@in_virtual_time
-async def test_a_connection_that_is_lost_in_its_slices_is_forgotten(peer: Any) -> None:
-    it = peer()
+async def test_a_connection_that_is_lost_in_its_slices_is_forgotten(it: Peer) -> None:
     it.request_s = SLICE_S
     it.send(*map(heartbeat, range(10)))
     it.connection.connection_lost(None)
@@ -107,9 +93,7 @@ async def test_a_connection_that_is_lost_in_its_slices_is_forgotten(peer: Any) -
     assert (it.handled, len(it.turns)) == ([0], 0)
 
 
-@in_virtual_time
-async def test_a_broker_that_stops_takes_nothing_more_of_a_flood(peer: Any) -> None:
-    it = peer()
+async def test_a_broker_that_stops_takes_nothing_more_of_a_flood(it: Peer) -> None:
     it.request_s = SLICE_S
     it.send(*map(heartbeat, range(10)))
     it.connection.drain()

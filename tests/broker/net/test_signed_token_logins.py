@@ -16,6 +16,8 @@ from tests.security.signed_tokens import LISTENERS, keys, settings_of_listeners,
 
 from .listening_node import listening_node
 
+pytestmark = pytest.mark.real_time
+
 KAFKA = json.loads((Path(__file__).parents[2] / "security" / "kafka-4.4.0-tokens.json").read_text())
 URL = "sasl.oauthbearer.jwks.endpoint.url"
 HANDLER = "listener.name.plain.oauthbearer.sasl.server.callback.handler.class"

@@ -28,7 +28,6 @@ from ottla.security.certificates import Issued, issue, pkcs12_key_store, pkcs12_
 from ottla.security.jks import JksStore, KeyEntry, write_jks
 from tests.broker.fakes import framed
 from tests.broker.net.listening_node import REQUEST, listening_node
-from tests.broker.several_nodes import in_a_loop
 from tests.certificates import (
     EXPIRED,
     HOSTS,
@@ -37,11 +36,14 @@ from tests.certificates import (
     VALID,
     authority,
     client,
+    encrypted_key_pem,
     server,
     tls_settings,
     write_pem,
 )
 from tests.log_lines import LogLines
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 OTHER = "another CA"
 OLD_SUITE = "TLS_RSA_WITH_AES_128_CBC_SHA"
@@ -69,6 +71,12 @@ async def tls_node(directory: Path, **more: str) -> AsyncIterator[tuple[Node, No
     settings = {name.replace(".", "_"): text for name, text in given.items()}
     async with listening_node(directory / "data", **settings) as it:
         yield it
+
+
+@pytest.fixture
+async def sockets(tmp_path: Path) -> AsyncIterator[NodeSockets]:
+    async with tls_node(tmp_path) as (_, sockets):
+        yield sockets
 
 
 async def connected(
@@ -113,21 +121,16 @@ def reasons(log_lines: LogLines) -> list[str]:
     return [fields["reason"] for _, event, fields in log_lines.lines if "reason" in fields]
 
 
-@in_a_loop
-async def test_a_request_is_answered_over_tls(tmp_path: Path) -> None:
-    async with tls_node(tmp_path) as (_, sockets):
-        assert await answer(sockets, context())
-        assert len(sockets._handshakes or ()) == 0
+async def test_a_request_is_answered_over_tls(sockets: NodeSockets) -> None:
+    assert await answer(sockets, context())
+    assert len(sockets._handshakes or ()) == 0
 
 
 @pytest.mark.parametrize("host", HOSTS)
-@in_a_loop
-async def test_the_certificate_is_for_each_of_the_hosts(tmp_path: Path, host: str) -> None:
-    async with tls_node(tmp_path) as (_, sockets):
-        assert await answer(sockets, context(), host)
+async def test_the_certificate_is_for_each_of_the_hosts(host: str, sockets: NodeSockets) -> None:
+    assert await answer(sockets, context(), host)
 
 
-@in_a_loop
 async def test_a_client_may_refuse_the_brokers_certificate(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -144,22 +147,19 @@ async def test_a_client_may_refuse_the_brokers_certificate(
 
 
 @pytest.mark.parametrize("record_bytes", [3, 16_384])
-@in_a_loop
 async def test_requests_of_any_size_come_in_pieces_of_any_size(
-    tmp_path: Path, record_bytes: int
+    record_bytes: int, sockets: NodeSockets
 ) -> None:
     frame = framed(ApiKey.HEARTBEAT, 0, correlation_id=5, group_id="g" * 9_000, member_id="")
     sent = frame * (1 if record_bytes < 100 else 40)
-    async with tls_node(tmp_path) as (_, sockets):
-        reader, writer = await connected(sockets, context())
-        for at in range(0, len(sent), record_bytes):
-            writer.write(sent[at : at + record_bytes])
-        for _ in range(len(sent) // len(frame)):
-            assert (await read_frame(reader))[:4] == b"\0\0\0\5"
-        writer.close()
+    reader, writer = await connected(sockets, context())
+    for at in range(0, len(sent), record_bytes):
+        writer.write(sent[at : at + record_bytes])
+    for _ in range(len(sent) // len(frame)):
+        assert (await read_frame(reader))[:4] == b"\0\0\0\5"
+    writer.close()
 
 
-@in_a_loop
 async def test_a_large_answer_arrives_whole(tmp_path: Path) -> None:
     async with tls_node(tmp_path) as (node, sockets):
         for number in range(60):
@@ -189,26 +189,26 @@ class RecordedWrites:
 
 
 @pytest.mark.parametrize("is_list", [False, True])
-@in_a_loop
-async def test_large_data_is_encrypted_and_sent_in_pieces(tmp_path: Path, is_list: bool) -> None:
+async def test_large_data_is_encrypted_and_sent_in_pieces(
+    is_list: bool, sockets: NodeSockets
+) -> None:
     """Otherwise OpenSSL keeps a buffer as large as the largest answer for each connection."""
     data = os.urandom(1_000_000)
-    async with tls_node(tmp_path) as (_, sockets):
-        reader, writer = await connected(sockets, context())
-        await until(lambda: len(sockets._connections) == 1)
-        (transport,) = (each._transport for each in sockets._connections)
-        assert isinstance(transport, TlsTransport)
-        await until(lambda: transport._is_open)
-        recorded = RecordedWrites(transport._raw)
-        transport._raw = cast(asyncio.Transport, recorded)
-        if is_list:
-            transport.writelines([data[:10], memoryview(data)[10:900_000], data[900_000:]])
-        else:
-            transport.write(data)
-        assert await reader.readexactly(len(data)) == data
-        assert max(recorded.sizes) < PIECE_BYTES * 1.01
-        assert len(recorded.sizes) < len(data) / PIECE_BYTES + 4
-        writer.close()
+    reader, writer = await connected(sockets, context())
+    await until(lambda: len(sockets._connections) == 1)
+    (transport,) = (each._transport for each in sockets._connections)
+    assert isinstance(transport, TlsTransport)
+    await until(lambda: transport._is_open)
+    recorded = RecordedWrites(transport._raw)
+    transport._raw = cast(asyncio.Transport, recorded)
+    if is_list:
+        transport.writelines([data[:10], memoryview(data)[10:900_000], data[900_000:]])
+    else:
+        transport.write(data)
+    assert await reader.readexactly(len(data)) == data
+    assert max(recorded.sizes) < PIECE_BYTES * 1.01
+    assert len(recorded.sizes) < len(data) / PIECE_BYTES + 4
+    writer.close()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,6 @@ async def test_large_data_is_encrypted_and_sent_in_pieces(tmp_path: Path, is_lis
         ("required", True, "User:CN=alice,O=Ottla test certificates"),
     ],
 )
-@in_a_loop
 async def test_the_principal_is_the_subject_of_a_clients_certificate(
     tmp_path: Path, auth: str, certificate: bool, principal: str
 ) -> None:
@@ -233,7 +232,6 @@ async def test_the_principal_is_the_subject_of_a_clients_certificate(
         writer.close()
 
 
-@in_a_loop
 async def test_rules_map_the_subject_to_a_name(tmp_path: Path, log_lines: LogLines) -> None:
     rules = "RULE:^CN=(a.*?),.*$/$1/U"
     more = {"ssl_client_auth": "required", "ssl_principal_mapping_rules": rules}
@@ -256,7 +254,6 @@ async def test_rules_map_the_subject_to_a_name(tmp_path: Path, log_lines: LogLin
         (client("eve", OURS, NOT_YET_VALID), REFUSED + "certificate is not yet valid"),
     ],
 )
-@in_a_loop
 async def test_a_client_without_a_good_certificate_is_refused(
     tmp_path: Path, log_lines: LogLines, certificate: Issued | None, reason: str
 ) -> None:
@@ -272,7 +269,6 @@ async def test_a_client_without_a_good_certificate_is_refused(
         (b"GET / HTTP/1.1\r\n\r\n", "the client speaks HTTP, and this listener has TLS"),
     ],
 )
-@in_a_loop
 async def test_plain_text_on_a_tls_port_has_one_clear_line(
     tmp_path: Path, log_lines: LogLines, sent: bytes, reason: str
 ) -> None:
@@ -284,26 +280,23 @@ async def test_plain_text_on_a_tls_port_has_one_clear_line(
     assert reasons(log_lines) == [f"TLS handshake failed: {reason}"]
 
 
-@in_a_loop
 async def test_little_is_received_at_once_while_memory_for_requests_is_scarce(
-    tmp_path: Path,
+    sockets: NodeSockets,
 ) -> None:
-    async with tls_node(tmp_path) as (_, sockets):
-        reader, writer = await connected(sockets, context())
-        writer.write(REQUEST)
-        await reader.readexactly(4)
-        (connection,) = sockets._connections
-        transport, memory = connection._transport, connection._requests
-        assert isinstance(transport, TlsTransport)
-        assert len(transport.get_buffer(-1)) == RECEIVED_BYTES
-        memory.used_bytes = 120 << 20  # of 224 MiB
-        assert len(transport.get_buffer(-1)) == LITTLE_BYTES
-        memory.used_bytes = 0
-        writer.close()
+    reader, writer = await connected(sockets, context())
+    writer.write(REQUEST)
+    await reader.readexactly(4)
+    (connection,) = sockets._connections
+    transport, memory = connection._transport, connection._requests
+    assert isinstance(transport, TlsTransport)
+    assert len(transport.get_buffer(-1)) == RECEIVED_BYTES
+    memory.used_bytes = 120 << 20  # of 224 MiB
+    assert len(transport.get_buffer(-1)) == LITTLE_BYTES
+    memory.used_bytes = 0
+    writer.close()
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-@in_a_loop
 async def test_closed_connections_free_the_memory_of_tls_without_a_collection(
     tmp_path: Path, is_broken: bool
 ) -> None:
@@ -331,7 +324,6 @@ async def test_closed_connections_free_the_memory_of_tls_without_a_collection(
             gc.enable()
 
 
-@in_a_loop
 async def test_a_connection_without_a_byte_leaves_no_line(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -342,7 +334,6 @@ async def test_a_connection_without_a_byte_leaves_no_line(
     assert not reasons(log_lines)
 
 
-@in_a_loop
 async def test_a_new_trust_store_refuses_a_client_of_the_old_one(tmp_path: Path) -> None:
     async with tls_node(tmp_path, ssl_client_auth="required") as (_, sockets):
         assert await answer(sockets, context(client()))
@@ -351,7 +342,6 @@ async def test_a_new_trust_store_refuses_a_client_of_the_old_one(tmp_path: Path)
         assert await answer(sockets, context(client("bob", OTHER)))
 
 
-@in_a_loop
 async def test_a_half_written_store_changes_nothing(tmp_path: Path, log_lines: LogLines) -> None:
     async with tls_node(tmp_path) as (_, sockets):
         text = (tmp_path / "server.pem").read_text()
@@ -366,7 +356,6 @@ async def test_a_half_written_store_changes_nothing(tmp_path: Path, log_lines: L
     assert missing == f"cannot read {tmp_path}/server.pem: No such file or directory"
 
 
-@in_a_loop
 async def test_a_dynamic_setting_of_the_listener_is_used_at_once(tmp_path: Path) -> None:
     async with tls_node(tmp_path, ssl_client_auth="required") as (node, sockets):
         (tmp_path / "new.pem").write_text(authority(OTHER).pem)
@@ -382,7 +371,6 @@ async def test_a_dynamic_setting_of_the_listener_is_used_at_once(tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
-@in_a_loop
 async def test_stores_of_java_serve_as_well(tmp_path: Path, kind: str) -> None:
     secret = "secret"
     keys = (KeyEntry("server", server().key_der, (server().der, authority().der)),)
@@ -407,13 +395,12 @@ async def test_stores_of_java_serve_as_well(tmp_path: Path, kind: str) -> None:
         assert not await answer(sockets, context(client("eve", OTHER)))
 
 
-@in_a_loop
 async def test_keys_and_certificates_may_be_texts(tmp_path: Path) -> None:
     settings = {
         "ssl_client_auth": "required",
         "ssl_keystore_location": "",
         "ssl_truststore_location": "",
-        "ssl_keystore_key": server().encrypted_key_pem("secret"),
+        "ssl_keystore_key": encrypted_key_pem(server(), "secret"),
         "ssl_key_password": "secret",
         "ssl_keystore_certificate_chain": server().pem,
         "ssl_truststore_certificates": authority().pem,
@@ -432,14 +419,9 @@ async def test_keys_and_certificates_may_be_texts(tmp_path: Path) -> None:
             "TLSv1.2",
             "ECDHE-ECDSA-AES128-GCM-SHA256",
         ),
-        (
-            {"ssl_cipher_suites": "TLS_AES_256_GCM_SHA384"},
-            "TLSv1.3",
-            "TLS_AES_256_GCM_SHA384",
-        ),
+        ({"ssl_cipher_suites": "TLS_AES_256_GCM_SHA384"}, "TLSv1.3", "TLS_AES_256_GCM_SHA384"),
     ],
 )
-@in_a_loop
 async def test_versions_and_cipher_suites_are_those_of_the_settings(
     tmp_path: Path, settings: dict[str, str], version: str, suite: str | None
 ) -> None:
@@ -462,10 +444,7 @@ async def test_versions_and_cipher_suites_are_those_of_the_settings(
         ({"ssl.keystore.password": "hush"}, "ssl.keystore.location", "has no ssl.keystore.pass"),
         ({"ssl.principal.mapping.rules": "X"}, "ssl.principal.mapping.rules", "is no rule"),
         (
-            {
-                "ssl.enabled.protocols": "TLSv1.3",
-                "ssl.cipher.suites": OLD_SUITE,
-            },
+            {"ssl.enabled.protocols": "TLSv1.3", "ssl.cipher.suites": OLD_SUITE},
             "ssl.enabled.protocols",
             "must have a version",
         ),
@@ -485,7 +464,6 @@ def test_a_listener_without_usable_settings_does_not_start(
     assert "hush" not in str(refused.value)
 
 
-@in_a_loop
 async def test_a_new_certificate_has_the_names_of_the_old_one_unless_others_are_allowed(
     tmp_path: Path,
 ) -> None:

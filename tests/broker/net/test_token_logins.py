@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from ottla.protocol.errors import Code
@@ -14,6 +15,8 @@ from tests.security.conversations import Ask, authenticate, handshake
 from tests.security.scram_client import ScramClient
 
 from .sasl_door import Client, Door
+
+pytestmark = pytest.mark.real_time
 
 SETTINGS = {
     "delegation.token.secret.key": "topsecret",

@@ -6,6 +6,8 @@ import asyncio
 import socket
 from pathlib import Path
 
+import pytest
+
 from ottla.broker.net.held_memory import SMALL_BYTES
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
@@ -14,6 +16,8 @@ from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import framed
 from tests.broker.net.listening_node import Client, listening_node
 from tests.wire.batches import batch
+
+pytestmark = pytest.mark.real_time
 
 METADATA_REQUESTS = 3_000
 TOPICS = 30

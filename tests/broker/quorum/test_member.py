@@ -15,7 +15,8 @@ from ottla.broker.quorum.lines import ALIVE, OK, STOP, STOPPED, line, read_line
 from ottla.broker.quorum.member import Member
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.quorum import Part, Place
-from tests.broker.several_nodes import in_a_loop
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 PATIENCE_S = 10.0
 SETTINGS = {"node.id": "2", "listeners": "PLAINTEXT://127.0.0.1:0"}
@@ -78,7 +79,6 @@ async def joined() -> AsyncIterator[tuple[Leader, Member]]:
         await asyncio.sleep(0)  # the ends of connections
 
 
-@in_a_loop
 async def test_a_stop_does_not_wait_for_a_leader_that_ends_at_the_same_time() -> None:
     """As all containers do at the end of a compose file: the leader closes without an answer."""
     async with joined() as (leader, member):
@@ -86,7 +86,6 @@ async def test_a_stop_does_not_wait_for_a_leader_that_ends_at_the_same_time() ->
         assert leader.said == [STOP]
 
 
-@in_a_loop
 async def test_a_client_that_resets_its_connection_at_once_is_no_fault(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -102,7 +101,6 @@ async def test_a_client_that_resets_its_connection_at_once_is_no_fault(
     assert not [each for each in caplog.records if each.levelname == "ERROR"]  # of asyncio
 
 
-@in_a_loop
 async def test_a_leader_that_is_away_without_a_word_is_noticed_after_the_session_timeout() -> None:
     """As after the loss of a network: the system itself would try for a quarter of an hour."""
     async with joined() as (_, member):
@@ -114,7 +112,6 @@ async def test_a_leader_that_is_away_without_a_word_is_noticed_after_the_session
         assert limit == 9_000
 
 
-@in_a_loop
 async def test_clients_get_long_answers_that_come_just_before_the_stop() -> None:
     async with joined() as (leader, member):
         leader.last_answer = bytes(1_000_000)

@@ -16,7 +16,9 @@ from ottla.broker.node import Node
 from ottla.broker.quorum.leader import QuorumListener
 from ottla.broker.quorum.lines import LIMIT_BYTES, MAGIC, line, read_line
 from ottla.broker.quorum.members import Members
-from tests.broker.several_nodes import in_a_loop, several_nodes
+from tests.broker.several_nodes import several_nodes
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 PATIENCE_S = 10.0
 
@@ -99,7 +101,6 @@ def joining_with_port(port: int) -> bytes:
         "endless",
     ],
 )
-@in_a_loop
 async def test_a_stranger_is_cut_off(
     tmp_path: Path, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -117,7 +118,6 @@ async def test_a_stranger_is_cut_off(
         (joining(2, settings={"node.id": "1"}), "its node.id is 1", False),
     ],
 )
-@in_a_loop
 async def test_a_process_that_may_not_join_hears_why(
     tmp_path: Path, data: bytes, reason: str, may_try_again: bool
 ) -> None:
@@ -129,7 +129,6 @@ async def test_a_process_that_may_not_join_hears_why(
             members.door_of(2, "")
 
 
-@in_a_loop
 async def test_the_node_of_a_silent_process_is_fenced(tmp_path: Path) -> None:
     """As after a pause of its container: its connection stays, and says nothing."""
     async with listener(tmp_path) as (members, port):
@@ -141,7 +140,6 @@ async def test_the_node_of_a_silent_process_is_fenced(tmp_path: Path) -> None:
                 await asyncio.sleep(0.001)
 
 
-@in_a_loop
 async def test_a_guessed_key_may_have_any_character(tmp_path: Path) -> None:
     async with listener(tmp_path) as (members, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -152,7 +150,6 @@ async def test_a_guessed_key_may_have_any_character(tmp_path: Path) -> None:
         writer.close()
 
 
-@in_a_loop
 async def test_a_process_whose_join_fails_may_try_again(tmp_path: Path) -> None:
     fails = iter([MemoryError()])
 
@@ -166,7 +163,6 @@ async def test_a_process_whose_join_fails_may_try_again(tmp_path: Path) -> None:
         assert set(members.cluster.nodes) == {1, 2}
 
 
-@in_a_loop
 async def test_a_node_that_the_control_has_started_ends_when_its_process_joins_with_other_settings(
     tmp_path: Path,
 ) -> None:

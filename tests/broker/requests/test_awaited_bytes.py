@@ -18,7 +18,7 @@ from ottla.protocol.batch import HEADER_SIZE
 from ottla.protocol.control import marker
 from ottla.storage.log import PartitionLog
 from ottla.storage.segments.reads import ReadLimits
-from tests.broker.fakes import START_MS, in_virtual_time, settle
+from tests.broker.fakes import START_MS, settle
 from tests.broker.one_node import OneNode, one_node, read, until
 
 VALUE = b"x" * 1000
@@ -58,146 +58,120 @@ def counting_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         yield reads
 
 
-@in_virtual_time
 async def test_the_log_is_not_read_at_each_append(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    it: OneNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 3)
-        for partition in range(3):
-            it.append("orders", VALUE, partition=partition)
-        with counting_reads(monkeypatch) as reads:
-            answered = begin(it, 3, min_bytes=300 * BATCH_BYTES)
-            for number in range(297):
-                assert not answered.done(), number
-                it.append("orders", VALUE, partition=number % 3)
-                await settle()
-            assert [len(part["records"]) for part in await told(answered)] == [
-                100 * BATCH_BYTES
-            ] * 3
-        assert reads == [0, 1, 2] * 2
-        assert it.node.fetch_waits.count == 0
-
-
-@in_virtual_time
-async def test_records_of_an_open_transaction_count_once_committed(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        answered = begin(it, min_bytes=3 * BATCH_BYTES, isolation_level=1)
-        producer = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
-        for sequence in range(5):
-            it.append("orders", VALUE, base_sequence=sequence, **producer)
+    it.topic("orders", 3)
+    for partition in range(3):
+        it.append("orders", VALUE, partition=partition)
+    with counting_reads(monkeypatch) as reads:
+        answered = begin(it, 3, min_bytes=300 * BATCH_BYTES)
+        for number in range(297):
+            assert not answered.done(), number
+            it.append("orders", VALUE, partition=number % 3)
             await settle()
-        assert not answered.done()
-        log = it.log("orders")
-        ended = marker(
-            commit=True, producer_id=7, producer_epoch=0, coordinator_epoch=0, timestamp_ms=START_MS
-        )
-        log.append_marker(ended, now_ms=START_MS)
-        it.node.appended(log)
-        (part,) = await told(answered)
-        assert part["last_stable_offset"] == 6
-        assert len(part["records"]) > 5 * BATCH_BYTES
+        assert [len(part["records"]) for part in await told(answered)] == [100 * BATCH_BYTES] * 3
+    assert reads == [0, 1, 2] * 2
+    assert it.node.fetch_waits.count == 0
 
 
-@in_virtual_time
-async def test_a_partition_counts_no_more_than_may_be_read_of_it(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 2)
-        limited = {"partition_max_bytes": 2 * BATCH_BYTES}
-        answered = begin(it, 2, min_bytes=3 * BATCH_BYTES, partition=limited)
-        for _ in range(10):
-            it.append("orders", VALUE, partition=0)
-            await settle()
-        assert not answered.done()
-        it.append("orders", VALUE, partition=1)
-        assert [len(part["records"]) for part in await told(answered)] == [
-            2 * BATCH_BYTES,
-            BATCH_BYTES,
-        ]
+async def test_records_of_an_open_transaction_count_once_committed(it: OneNode) -> None:
+    it.topic("orders")
+    answered = begin(it, min_bytes=3 * BATCH_BYTES, isolation_level=1)
+    producer = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    for sequence in range(5):
+        it.append("orders", VALUE, base_sequence=sequence, **producer)
+        await settle()
+    assert not answered.done()
+    log = it.log("orders")
+    ended = marker(
+        commit=True, producer_id=7, producer_epoch=0, coordinator_epoch=0, timestamp_ms=START_MS
+    )
+    log.append_marker(ended, now_ms=START_MS)
+    it.node.appended(log)
+    (part,) = await told(answered)
+    assert part["last_stable_offset"] == 6
+    assert len(part["records"]) > 5 * BATCH_BYTES
 
 
-@in_virtual_time
-async def test_min_bytes_above_the_limit_of_the_answer_is_that_limit(tmp_path: Path) -> None:
+async def test_a_partition_counts_no_more_than_may_be_read_of_it(it: OneNode) -> None:
+    it.topic("orders", 2)
+    limited = {"partition_max_bytes": 2 * BATCH_BYTES}
+    answered = begin(it, 2, min_bytes=3 * BATCH_BYTES, partition=limited)
+    for _ in range(10):
+        it.append("orders", VALUE, partition=0)
+        await settle()
+    assert not answered.done()
+    it.append("orders", VALUE, partition=1)
+    assert [len(part["records"]) for part in await told(answered)] == [2 * BATCH_BYTES, BATCH_BYTES]
+
+
+async def test_min_bytes_above_the_limit_of_the_answer_is_that_limit(it: OneNode) -> None:
     """KafkaApis.handleFetchRequest."""
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        answered = begin(it, min_bytes=3 * BATCH_BYTES, max_bytes=2 * BATCH_BYTES)
-        it.append("orders", VALUE)
-        await settle()
-        assert not answered.done()
-        it.append("orders", VALUE)
-        (part,) = await told(answered)
-        assert len(part["records"]) == 2 * BATCH_BYTES
+    it.topic("orders")
+    answered = begin(it, min_bytes=3 * BATCH_BYTES, max_bytes=2 * BATCH_BYTES)
+    it.append("orders", VALUE)
+    await settle()
+    assert not answered.done()
+    it.append("orders", VALUE)
+    (part,) = await told(answered)
+    assert len(part["records"]) == 2 * BATCH_BYTES
 
 
-@in_virtual_time
-async def test_an_older_segment_is_enough(tmp_path: Path) -> None:
+async def test_an_older_segment_is_enough(it: OneNode) -> None:
     """DelayedFetch: a reader that is a segment behind does not wait."""
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        answered = begin(it, min_bytes=1 << 19)
-        it.append("orders", VALUE)
-        await settle()
-        assert not answered.done()
-        it.log("orders").roll(START_MS)
-        it.append("orders", VALUE)
-        (part,) = await told(answered)
-        assert len(part["records"]) >= BATCH_BYTES
+    it.topic("orders")
+    answered = begin(it, min_bytes=1 << 19)
+    it.append("orders", VALUE)
+    await settle()
+    assert not answered.done()
+    it.log("orders").roll(START_MS)
+    it.append("orders", VALUE)
+    (part,) = await told(answered)
+    assert len(part["records"]) >= BATCH_BYTES
 
 
-@in_virtual_time
-async def test_a_segment_that_begins_at_the_fetch_offset_meanwhile_is_enough(
-    tmp_path: Path,
-) -> None:
+async def test_a_segment_that_begins_at_the_fetch_offset_meanwhile_is_enough(it: OneNode) -> None:
     """The position of the Fetch was at the end of the segment before."""
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        it.append("orders", VALUE)
-        answered = begin(it, min_bytes=1 << 19, partition={"fetch_offset": 1})
-        await settle()
-        it.log("orders").roll(START_MS)
-        it.append("orders", VALUE)
-        (part,) = await told(answered)
-        assert len(part["records"]) == BATCH_BYTES
+    it.topic("orders")
+    it.append("orders", VALUE)
+    answered = begin(it, min_bytes=1 << 19, partition={"fetch_offset": 1})
+    await settle()
+    it.log("orders").roll(START_MS)
+    it.append("orders", VALUE)
+    (part,) = await told(answered)
+    assert len(part["records"]) == BATCH_BYTES
 
 
-@in_virtual_time
-async def test_a_segment_that_had_the_fetch_offset_before_is_not_enough(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        it.append("orders", VALUE)
-        it.log("orders").roll(START_MS)
-        it.append("orders", VALUE)
-        answered = begin(it, min_bytes=3 * BATCH_BYTES, partition={"fetch_offset": 1})
-        it.append("orders", VALUE)
-        await settle()
-        assert not answered.done()
-        it.append("orders", VALUE)
-        (part,) = await told(answered)
-        assert len(part["records"]) == 3 * BATCH_BYTES
+async def test_a_segment_that_had_the_fetch_offset_before_is_not_enough(it: OneNode) -> None:
+    it.topic("orders")
+    it.append("orders", VALUE)
+    it.log("orders").roll(START_MS)
+    it.append("orders", VALUE)
+    answered = begin(it, min_bytes=3 * BATCH_BYTES, partition={"fetch_offset": 1})
+    it.append("orders", VALUE)
+    await settle()
+    assert not answered.done()
+    it.append("orders", VALUE)
+    (part,) = await told(answered)
+    assert len(part["records"]) == 3 * BATCH_BYTES
 
 
-@in_virtual_time
-async def test_deleted_records_count_as_the_bytes_that_they_were(tmp_path: Path) -> None:
+async def test_deleted_records_count_as_the_bytes_that_they_were(it: OneNode) -> None:
     """DelayedFetch looks at ends alone; the read that follows finds the error."""
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        answered = begin(it, min_bytes=3 * BATCH_BYTES)
-        it.append("orders", VALUE)
-        it.log("orders").delete_records(1)
-        it.append("orders", VALUE)
-        await settle()
-        assert not answered.done()
-        it.append("orders", VALUE)
-        (part,) = await told(answered)
-        assert part["error_code"] == 1
+    it.topic("orders")
+    answered = begin(it, min_bytes=3 * BATCH_BYTES)
+    it.append("orders", VALUE)
+    it.log("orders").delete_records(1)
+    it.append("orders", VALUE)
+    await settle()
+    assert not answered.done()
+    it.append("orders", VALUE)
+    (part,) = await told(answered)
+    assert part["error_code"] == 1
 
 
-@in_virtual_time
-async def test_appends_count_while_many_partitions_begin_to_wait(
-    tmp_path: Path,
-) -> None:
+async def test_appends_count_while_many_partitions_begin_to_wait(tmp_path: Path) -> None:
     set_slice_s(0.0)
     async with one_node(tmp_path) as it:
         count = MOST_ELEMENTS // 2
@@ -210,7 +184,6 @@ async def test_appends_count_while_many_partitions_begin_to_wait(
         assert len(parts[-1]["records"]) == BATCH_BYTES
 
 
-@in_virtual_time
 async def test_a_fetch_beyond_the_limit_of_waiting_partitions_is_answered_at_once(
     tmp_path: Path,
 ) -> None:
@@ -228,50 +201,43 @@ async def test_a_fetch_beyond_the_limit_of_waiting_partitions_is_answered_at_onc
         assert it.node.fetch_waits.count == 0
 
 
-@in_virtual_time
-async def test_a_partition_that_comes_into_being_does_not_end_a_wait(tmp_path: Path) -> None:
+async def test_a_partition_that_comes_into_being_does_not_end_a_wait(it: OneNode) -> None:
     """Kafka sets what is missing aside before it waits, and answers with what it found then."""
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        wanted = [{"partition": 0, "partition_max_bytes": 1 << 20}]
-        topics = [{"topic": name, "partitions": wanted} for name in ("orders", "parcels")]
-        _, answered = it.begin(
-            ApiKey.FETCH, 12, topics=topics, min_bytes=1, max_bytes=1 << 20, max_wait_ms=NEVER_MS
-        )
-        assert isinstance(answered, asyncio.Future)
-        it.topic("parcels")
-        it.append("parcels", VALUE)
-        await settle()
-        assert not answered.done()
-        it.append("orders", VALUE)
-        answer = read(ApiKey.FETCH, 12, await answered)
-        parts = {topic["topic"]: topic["partitions"][0] for topic in answer["responses"]}
-        assert len(parts["orders"]["records"]) == BATCH_BYTES
-        assert parts["parcels"]["error_code"] == 3
+    it.topic("orders")
+    wanted = [{"partition": 0, "partition_max_bytes": 1 << 20}]
+    topics = [{"topic": name, "partitions": wanted} for name in ("orders", "parcels")]
+    _, answered = it.begin(
+        ApiKey.FETCH, 12, topics=topics, min_bytes=1, max_bytes=1 << 20, max_wait_ms=NEVER_MS
+    )
+    assert isinstance(answered, asyncio.Future)
+    it.topic("parcels")
+    it.append("parcels", VALUE)
+    await settle()
+    assert not answered.done()
+    it.append("orders", VALUE)
+    answer = read(ApiKey.FETCH, 12, await answered)
+    parts = {topic["topic"]: topic["partitions"][0] for topic in answer["responses"]}
+    assert len(parts["orders"]["records"]) == BATCH_BYTES
+    assert parts["parcels"]["error_code"] == 3
 
 
-@in_virtual_time
-async def test_the_part_of_a_cut_batch_is_not_left_to_the_next_partition(
-    tmp_path: Path,
-) -> None:
+async def test_the_part_of_a_cut_batch_is_not_left_to_the_next_partition(it: OneNode) -> None:
     """Kafka cuts the batch at the limit of a partition, and counts its part."""
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 2)
-        for partition in (0, 0, 1, 1):
-            it.append("orders", VALUE, partition=partition)
-        most = BATCH_BYTES + 500
-        _, now = it.begin(
-            ApiKey.FETCH, 12, min_bytes=0, max_bytes=2 * BATCH_BYTES,
-            topics=[{"topic": "orders", "partitions": [
-                {"partition": index, "partition_max_bytes": most} for index in range(2)
-            ]}],
-        )  # fmt: skip
-        assert not isinstance(now, asyncio.Future)
-        parts = read(ApiKey.FETCH, 12, now)["responses"][0]["partitions"]
-        assert [len(part["records"]) for part in parts] == [BATCH_BYTES, 0]
+    it.topic("orders", 2)
+    for partition in (0, 0, 1, 1):
+        it.append("orders", VALUE, partition=partition)
+    most = BATCH_BYTES + 500
+    _, now = it.begin(
+        ApiKey.FETCH, 12, min_bytes=0, max_bytes=2 * BATCH_BYTES,
+        topics=[{"topic": "orders", "partitions": [
+            {"partition": index, "partition_max_bytes": most} for index in range(2)
+        ]}],
+    )  # fmt: skip
+    assert not isinstance(now, asyncio.Future)
+    parts = read(ApiKey.FETCH, 12, now)["responses"][0]["partitions"]
+    assert [len(part["records"]) for part in parts] == [BATCH_BYTES, 0]
 
 
-@in_virtual_time
 async def test_a_forbidden_topic_does_not_end_the_wait_of_another_one(tmp_path: Path) -> None:
     settings = {
         "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

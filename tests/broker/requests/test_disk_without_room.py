@@ -16,7 +16,7 @@ from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 from ottla.storage.disk.files import Bytes, RealFiles
 from ottla.storage.steps import at_once
-from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode
 from tests.log_lines import LogLines
 
@@ -162,6 +162,7 @@ def codes_in(answer: Any) -> set[Code]:
 
 @pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize(("key", "version", "fields", "expected"), REFUSED)
+@pytest.mark.real_time
 async def test_a_write_without_disk_space_is_refused_with_an_error_code(
     tmp_path: Path, files: Files, faults: LogLines, key: ApiKey, version: int,
     fields: dict[str, Any], expected: Code, trouble: int,
@@ -174,7 +175,6 @@ async def test_a_write_without_disk_space_is_refused_with_an_error_code(
         assert not codes_in(await it.ask(key, version, **fields)), "it works again"
 
 
-@in_virtual_time
 async def test_topics_can_be_deleted_though_not_all_that_is_beside_them_can_be_written(
     tmp_path: Path, files: Files
 ) -> None:
@@ -192,7 +192,6 @@ async def test_topics_can_be_deleted_though_not_all_that_is_beside_them_can_be_w
         assert it.node.log_directory.cleaned_up_to(log) is None
 
 
-@in_virtual_time
 async def test_a_topic_whose_files_cannot_be_removed_is_deleted_and_can_be_recreated(
     tmp_path: Path, files: Files
 ) -> None:

@@ -15,7 +15,7 @@ from ottla.broker.requests.dispatch import Answer, Dispatch, api_of
 from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed, Refused
-from tests.broker.fakes import connection_info, frame, in_virtual_time, settle
+from tests.broker.fakes import connection_info, frame, settle
 from tests.broker.idle_node import idle_node
 from tests.library_classes import library_class
 from tests.log_lines import LogLines
@@ -109,7 +109,6 @@ def test_an_api_versions_of_an_unknown_version_is_answered_in_version_0(version:
         (ApiKey.HEARTBEAT, 0, None),
     ],
 )
-@in_virtual_time
 async def test_a_refusal_has_the_throttle_time_where_its_answer_has_that_field(
     handled: Callable[[ApiKey, Handling], None],
     key: ApiKey,
@@ -182,13 +181,11 @@ async def outcome(data: bytes) -> Answer:
 class TestFailures:
     """How a handler's failure is answered, before it has waited and after."""
 
-    @in_virtual_time
     async def test_a_refusal_is_the_answer(self, handled: Any, first_wait: bool) -> None:
         handled(ApiKey.HEARTBEAT, raising(Refused(Code.NOT_COORDINATOR), first_wait=first_wait))
         answered = await outcome(frame(ApiKey.HEARTBEAT, 4))
         assert read(ApiKey.HEARTBEAT, 4, answered)["error_code"] == Code.NOT_COORDINATOR
 
-    @in_virtual_time
     async def test_a_refusal_has_the_message_where_its_answer_has_that_field(
         self, handled: Any, first_wait: bool
     ) -> None:
@@ -198,7 +195,6 @@ class TestFailures:
         said = read(ApiKey.DESCRIBE_CLUSTER, 1, answered)
         assert (said["error_code"], said["error_message"]) == (42, "no such endpoint type")
 
-    @in_virtual_time
     async def test_a_refusal_closes_the_connection_when_its_answer_has_no_error_field(
         self, handled: Any, first_wait: bool
     ) -> None:
@@ -211,7 +207,6 @@ class TestFailures:
         with pytest.raises(Disconnect, match="INVALID_REQUEST: no"):
             await outcome(frame(ApiKey.METADATA, 12))
 
-    @in_virtual_time
     async def test_a_refused_fetch_has_an_answer_since_it_has_a_code(
         self, handled: Any, first_wait: bool
     ) -> None:
@@ -219,7 +214,6 @@ class TestFailures:
         said = read(ApiKey.FETCH, 7, await outcome(frame(ApiKey.FETCH, 7)))
         assert (said["error_code"], said["responses"]) == (Code.INVALID_REQUEST, [])
 
-    @in_virtual_time
     async def test_a_bug_is_an_unknown_error_and_a_log_line(
         self, handled: Any, log: LogLines, first_wait: bool
     ) -> None:
@@ -230,7 +224,6 @@ class TestFailures:
         ((level, _, fields),) = log.lines
         assert (level, fields["exc_info"], fields["api"]) == ("error", bug, "HEARTBEAT")
 
-    @in_virtual_time
     async def test_an_answer_that_cannot_be_written_is_a_bug(
         self, handled: Any, log: LogLines, first_wait: bool
     ) -> None:
@@ -244,7 +237,6 @@ class TestFailures:
         assert read(ApiKey.HEARTBEAT, 1, answered)["error_code"] == Code.UNKNOWN_SERVER_ERROR
         assert len(log.lines) == 1
 
-    @in_virtual_time
     async def test_a_disconnect_comes_through(self, handled: Any, first_wait: bool) -> None:
         handled(ApiKey.PRODUCE, raising(Disconnect("acks=0"), first_wait=first_wait))
         with pytest.raises(Disconnect, match="acks=0"):
@@ -266,7 +258,6 @@ def test_a_handler_that_cannot_be_imported_is_a_bug(
 # A handler that waits
 
 
-@in_virtual_time
 async def test_a_handler_may_wait_many_times_for_many_things(handled: Any) -> None:
     steps: list[str] = []
     first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -301,7 +292,6 @@ async def test_a_handler_may_wait_many_times_for_many_things(handled: Any) -> No
     assert asyncio.get_running_loop().time() == 10
 
 
-@in_virtual_time
 async def test_a_handler_can_catch_the_failure_of_its_await(handled: Any) -> None:
     waited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -321,7 +311,6 @@ async def test_a_handler_can_catch_the_failure_of_its_await(handled: Any) -> Non
 
 
 @pytest.mark.parametrize("waits_before", [0, 1, 2])
-@in_virtual_time
 async def test_cancelling_reaches_the_handler_wherever_it_waits(
     handled: Any, waits_before: int
 ) -> None:
@@ -347,7 +336,6 @@ async def test_cancelling_reaches_the_handler_wherever_it_waits(
     assert tidied == ["up"]
 
 
-@in_virtual_time
 async def test_cancelling_before_the_next_turn_tidies_up_as_well(handled: Any) -> None:
     """The handler's first step has run, and no code awaits the rest yet."""
     tidied: list[str] = []
@@ -375,7 +363,6 @@ async def test_cancelling_before_the_next_turn_tidies_up_as_well(handled: Any) -
     assert tidied == ["up"]
 
 
-@in_virtual_time
 async def test_a_request_that_has_ended_cannot_be_hastened(handled: Any) -> None:
     contexts: list[Context] = []
 

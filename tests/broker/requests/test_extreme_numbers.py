@@ -20,7 +20,8 @@ from ottla.broker.settings.listeners import SecurityProtocol, ServedListener
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Malformed
-from tests.broker.fakes import START_MS, in_virtual_time
+from ottla.storage.steps import at_once
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node, read
 from tests.extreme_numbers import extremes, numbers_in, put, right_body
 from tests.library_classes import library_class
@@ -168,7 +169,7 @@ CASES: Final = [
 
 
 @pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name.lower())
-def test_a_request_with_an_extreme_number_is_answered_or_closes_its_connection(
+async def test_a_request_with_an_extreme_number_is_answered_or_closes_its_connection(
     key: ApiKey, tmp_path: Path, log_lines: LogLines
 ) -> None:
     def faults() -> list[Line]:
@@ -177,39 +178,35 @@ def test_a_request_with_an_extreme_number_is_answered_or_closes_its_connection(
         lines = [line for line in log_lines.lines if line[0] == "error"]
         return [line for line in lines if not line[1].startswith(foreign)]
 
-    @in_virtual_time
-    async def scene() -> None:
-        async with one_node(tmp_path, **SETTINGS) as it:
-            log_in(it)
-            there = Scene(it)
-            await wait_for_coordinators(it)
-            for version in [version for one, version in CASES if one is key]:
-                struct = library_class(key, "Request")._struct
-                await there.prepare(key)
-                body = there.body(key, version)
-                assert await sent(it, key, version, body) != "closed", "a right one"
-                for place, kind in list(numbers_in(struct, body, version)):
-                    for value in extremes(kind):
-                        await there.prepare(key)
-                        body = there.body(key, version)
-                        put(body, place, value)
-                        await sent(it, key, version, body)
-                        assert faults() == [], (version, place, value)
-                for which in range(4):  # all at once
+    async with one_node(tmp_path, **SETTINGS) as it:
+        log_in(it)
+        there = Scene(it)
+        await wait_for_coordinators(it)
+        for version in [version for one, version in CASES if one is key]:
+            struct = library_class(key, "Request")._struct
+            await there.prepare(key)
+            body = there.body(key, version)
+            assert await sent(it, key, version, body) != "closed", "a right one"
+            for place, kind in list(numbers_in(struct, body, version)):
+                for value in extremes(kind):
                     await there.prepare(key)
                     body = there.body(key, version)
-                    for place, kind in list(numbers_in(struct, body, version)):
-                        put(body, place, extremes(kind)[which % len(extremes(kind))])
+                    put(body, place, value)
                     await sent(it, key, version, body)
-                    assert faults() == [], (version, which)
-            await asyncio.sleep(LIMIT_S)
-            assert faults() == [], "later"
-        async with one_node(tmp_path, **SETTINGS) as it:  # its records are replayed
-            log_in(it)
-            await wait_for_coordinators(it)
-            assert faults() == [], "after a restart"
-
-    scene()
+                    assert faults() == [], (version, place, value)
+            for which in range(4):  # all at once
+                await there.prepare(key)
+                body = there.body(key, version)
+                for place, kind in list(numbers_in(struct, body, version)):
+                    put(body, place, extremes(kind)[which % len(extremes(kind))])
+                await sent(it, key, version, body)
+                assert faults() == [], (version, which)
+        await asyncio.sleep(LIMIT_S)
+        assert faults() == [], "later"
+    async with one_node(tmp_path, **SETTINGS) as it:  # its records are replayed
+        log_in(it)
+        await wait_for_coordinators(it)
+        assert faults() == [], "after a restart"
 
 
 FIELDS: Final = {
@@ -222,44 +219,38 @@ DELTAS: Final = (0, 1, -1, (1 << 63) - 1, -(1 << 63), (1 << 31) - 1, -(1 << 31))
 
 
 @pytest.mark.parametrize("settings", [{}, ANY_TIME, {"message_timestamp_type": "LogAppendTime"}])
-def test_a_batch_with_extreme_numbers_is_answered(
+async def test_a_batch_with_extreme_numbers_is_answered(
     settings: dict[str, Any], tmp_path: Path, log_lines: LogLines
 ) -> None:
-    @in_virtual_time
-    async def scene() -> None:
-        async with one_node(tmp_path, **SETTINGS) as it:
-            log_in(it)
-            it.topic("orders", **settings)
-            sendings: list[dict[str, Any]] = [
-                {name: value} for name, kind in FIELDS.items() for value in extremes(kind)
-            ]
-            sendings += [
-                {"producer_id": 1, "epoch": epoch, "sequence": sequence}
-                for epoch in extremes("int16")
-                for sequence in extremes("int32")
-            ]
-            sendings += [
-                {"timestamp": time_ms, "timestamp_deltas": [delta, 0], "max_timestamp": time_ms}
-                for time_ms in extremes("int64")
-                for delta in DELTAS
-            ]
-            for fields in sendings:
-                data = batches.batch([b"a", b"b"], **{"timestamp": START_MS, **fields})
-                part = {"index": 0, "records": data}
-                answer = await it.ask(
-                    ApiKey.PRODUCE, 9, transactional_id=None, acks=-1, timeout_ms=1_000,
-                    topic_data=[{"name": "orders", "partition_data": [part]}],
-                )  # fmt: skip
-                ((told,),) = (each["partition_responses"] for each in answer["responses"])
-                assert told["error_code"] != Code.TOPIC_AUTHORIZATION_FAILED, fields
-            for time_ms in (-3, -2, -1, 0, 1, (1 << 63) - 1, -(1 << 63)):
-                asked = {"partition_index": 0, "timestamp": time_ms, "current_leader_epoch": -1}
-                topics = [{"name": "orders", "partitions": [asked]}]
-                await it.ask(
-                    ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics
-                )
-        async with one_node(tmp_path, **SETTINGS) as it:  # all is read again
-            it.log("orders").max_timestamp()
-
-    scene()
+    async with one_node(tmp_path, **SETTINGS) as it:
+        log_in(it)
+        it.topic("orders", **settings)
+        sendings: list[dict[str, Any]] = [
+            {name: value} for name, kind in FIELDS.items() for value in extremes(kind)
+        ]
+        sendings += [
+            {"producer_id": 1, "epoch": epoch, "sequence": sequence}
+            for epoch in extremes("int16")
+            for sequence in extremes("int32")
+        ]
+        sendings += [
+            {"timestamp": time_ms, "timestamp_deltas": [delta, 0], "max_timestamp": time_ms}
+            for time_ms in extremes("int64")
+            for delta in DELTAS
+        ]
+        for fields in sendings:
+            data = batches.batch([b"a", b"b"], **{"timestamp": START_MS, **fields})
+            part = {"index": 0, "records": data}
+            answer = await it.ask(
+                ApiKey.PRODUCE, 9, transactional_id=None, acks=-1, timeout_ms=1_000,
+                topic_data=[{"name": "orders", "partition_data": [part]}],
+            )  # fmt: skip
+            ((told,),) = (each["partition_responses"] for each in answer["responses"])
+            assert told["error_code"] != Code.TOPIC_AUTHORIZATION_FAILED, fields
+        for time_ms in (-3, -2, -1, 0, 1, (1 << 63) - 1, -(1 << 63)):
+            asked = {"partition_index": 0, "timestamp": time_ms, "current_leader_epoch": -1}
+            topics = [{"name": "orders", "partitions": [asked]}]
+            await it.ask(ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
+    async with one_node(tmp_path, **SETTINGS) as it:  # all is read again
+        at_once(it.log("orders").search(None))
     assert [line for line in log_lines.lines if line[0] == "error"] == []

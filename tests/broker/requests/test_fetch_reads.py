@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from ottla.broker.requests.reads.fetch_reads import Limits, PartitionRead, Reading, name_of
 from ottla.broker.runtime.fetching.fetch_sessions import Item, Wanted
 from ottla.protocol.errors import Code
-from tests.broker.fakes import in_virtual_time
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode
 
 CONSUMER = Limits(1 << 20, committed=False, replica_id=-1)
 
@@ -55,69 +53,57 @@ def three_epochs(it: OneNode) -> None:
         (5, 4, (2, 5)),
     ],
 )
-@in_virtual_time
 async def test_a_diverging_reader_gets_the_offset_of_the_divergence(
-    tmp_path: Path, offset: int, epoch: int, diverging: tuple[int, int] | None
+    it: OneNode, offset: int, epoch: int, diverging: tuple[int, int] | None
 ) -> None:
-    async with one_node(tmp_path) as it:
-        three_epochs(it)
-        part = read(it, offset, last_fetched_epoch=epoch)
-        assert (part.error, part.diverging) == (Code.NONE, diverging)
-        if diverging is not None:
-            assert (part.records, part.high_watermark) == (b"", 6)
+    three_epochs(it)
+    part = read(it, offset, last_fetched_epoch=epoch)
+    assert (part.error, part.diverging) == (Code.NONE, diverging)
+    if diverging is not None:
+        assert (part.records, part.high_watermark) == (b"", 6)
 
 
-@in_virtual_time
-async def test_an_epoch_that_the_log_never_had_is_out_of_range(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        three_epochs(it)
-        assert read(it, 6, last_fetched_epoch=9).error == Code.OFFSET_OUT_OF_RANGE
+async def test_an_epoch_that_the_log_never_had_is_out_of_range(it: OneNode) -> None:
+    three_epochs(it)
+    assert read(it, 6, last_fetched_epoch=9).error == Code.OFFSET_OUT_OF_RANGE
 
 
-@in_virtual_time
-async def test_partitions_that_do_not_exist_come_behind_the_others(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        wanted = Wanted(0, 1 << 20, -1, -1)
-        items: list[Any] = [
-            (("missing", 0), "missing", wanted), (("orders", 0), "orders", wanted),
-        ]  # fmt: skip
-        parts, size_bytes, at_once = read_all(it, items, CONSUMER)
-        assert [part.key for part in parts] == [("orders", 0), ("missing", 0)]
-        assert (size_bytes, at_once) == (0, False)
+async def test_partitions_that_do_not_exist_come_behind_the_others(it: OneNode) -> None:
+    it.topic("orders")
+    wanted = Wanted(0, 1 << 20, -1, -1)
+    items: list[Any] = [
+        (("missing", 0), "missing", wanted), (("orders", 0), "orders", wanted),
+    ]  # fmt: skip
+    parts, size_bytes, at_once = read_all(it, items, CONSUMER)
+    assert [part.key for part in parts] == [("orders", 0), ("missing", 0)]
+    assert (size_bytes, at_once) == (0, False)
 
 
-@in_virtual_time
-async def test_the_limit_of_the_request_is_shared_by_its_partitions(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 3)
-        for index in range(3):
-            it.append("orders", bytes(900), partition=index)
-        items: list[Any] = [
-            (("orders", index), "orders", Wanted(0, 1 << 20, -1, -1)) for index in range(3)
-        ]
-        for max_bytes, expected in ((-5, 1), (0, 1), (1000, 1), (2000, 2), (1 << 20, 3)):
-            limits = CONSUMER._replace(max_bytes=max_bytes)
-            parts, _, _ = read_all(it, items, limits)
-            assert sum(1 for part in parts if part.records) == expected, max_bytes
+async def test_the_limit_of_the_request_is_shared_by_its_partitions(it: OneNode) -> None:
+    it.topic("orders", 3)
+    for index in range(3):
+        it.append("orders", bytes(900), partition=index)
+    items: list[Any] = [
+        (("orders", index), "orders", Wanted(0, 1 << 20, -1, -1)) for index in range(3)
+    ]
+    for max_bytes, expected in ((-5, 1), (0, 1), (1000, 1), (2000, 2), (1 << 20, 3)):
+        limits = CONSUMER._replace(max_bytes=max_bytes)
+        parts, _, _ = read_all(it, items, limits)
+        assert sum(1 for part in parts if part.records) == expected, max_bytes
 
 
-@in_virtual_time
-async def test_a_topic_is_found_by_its_id_and_an_unknown_id_has_no_name(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        made = it.topic("orders")
-        assert name_of(it.node, made.topic_id) == name_of(it.node, "orders") == "orders"
-        it.node.controller.delete_topic("orders")
-        assert name_of(it.node, made.topic_id) == ""
+async def test_a_topic_is_found_by_its_id_and_an_unknown_id_has_no_name(it: OneNode) -> None:
+    made = it.topic("orders")
+    assert name_of(it.node, made.topic_id) == name_of(it.node, "orders") == "orders"
+    it.node.controller.delete_topic("orders")
+    assert name_of(it.node, made.topic_id) == ""
 
 
-@in_virtual_time
-async def test_a_topic_made_again_under_its_name_is_another_one(tmp_path: Path) -> None:
+async def test_a_topic_made_again_under_its_name_is_another_one(it: OneNode) -> None:
     """A session may have kept the name of an id that is gone."""
-    async with one_node(tmp_path) as it:
-        old = it.topic("orders").topic_id
-        it.node.controller.delete_topic("orders")
-        it.topic("orders")
-        wanted = Wanted(0, 1 << 20, -1, -1)
-        (part,), _, _ = read_all(it, [((old, 0), "orders", wanted)], CONSUMER)
-        assert part.error == Code.INCONSISTENT_TOPIC_ID
+    old = it.topic("orders").topic_id
+    it.node.controller.delete_topic("orders")
+    it.topic("orders")
+    wanted = Wanted(0, 1 << 20, -1, -1)
+    (part,), _, _ = read_all(it, [((old, 0), "orders", wanted)], CONSUMER)
+    assert part.error == Code.INCONSISTENT_TOPIC_ID

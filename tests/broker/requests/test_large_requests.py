@@ -17,6 +17,8 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed
 from tests.broker.one_node import OneNode, one_node, until
 
+pytestmark = pytest.mark.real_time
+
 MANY = MOST_ELEMENTS + 1
 
 
@@ -88,21 +90,17 @@ async def test_an_answer_of_very_many_elements_is_encoded_outside_the_event_loop
     assert encoded.is_the_loops() == in_loop
 
 
-async def test_a_small_request_with_a_large_answer_is_answered(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("wide", partitions=MANY)
-        told = await one.ask(ApiKey.METADATA, 12, topics=None)
-        assert [each["partition_index"] for each in told["topics"][0]["partitions"]] == [
-            *range(MANY)
-        ]
+async def test_a_small_request_with_a_large_answer_is_answered(it: OneNode) -> None:
+    it.topic("wide", partitions=MANY)
+    told = await it.ask(ApiKey.METADATA, 12, topics=None)
+    assert [each["partition_index"] for each in told["topics"][0]["partitions"]] == [*range(MANY)]
 
 
-async def test_a_large_request_that_is_cut_closes_its_connection(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as one:
-        data = one.frame(ApiKey.METADATA, 12, topics=missing_topics(MANY))
-        with pytest.raises(Malformed, match="METADATA version 12: "):
-            await one.answer_to(data[:-10])
-        assert len(await metadata_of(one, MANY)) == MANY
+async def test_a_large_request_that_is_cut_closes_its_connection(it: OneNode) -> None:
+    data = it.frame(ApiKey.METADATA, 12, topics=missing_topics(MANY))
+    with pytest.raises(Malformed, match="METADATA version 12: "):
+        await it.answer_to(data[:-10])
+    assert len(await metadata_of(it, MANY)) == MANY
 
 
 async def test_large_requests_are_in_memory_one_at_a_time() -> None:
@@ -134,23 +132,20 @@ async def test_while_a_large_request_is_handled_no_full_garbage_collection_runs(
     assert gc.get_threshold() == before
 
 
-async def test_a_large_fetch_that_waits_keeps_no_other_large_request_waiting(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("wide", partitions=MANY)
-        partitions = [
-            {"partition": index, "fetch_offset": 0, "partition_max_bytes": 1000}
-            for index in range(MANY)
-        ]
-        _, waiting = one.begin(
-            ApiKey.FETCH, 12, topics=[{"topic": "wide", "partitions": partitions}],
-            max_wait_ms=1_000_000, min_bytes=1, max_bytes=1000,
-        )  # fmt: skip
-        assert isinstance(waiting, asyncio.Future)
-        assert len(await metadata_of(one, MANY)) == MANY
-        assert not waiting.done()
-        waiting.cancel()
+async def test_a_large_fetch_that_waits_keeps_no_other_large_request_waiting(it: OneNode) -> None:
+    it.topic("wide", partitions=MANY)
+    partitions = [
+        {"partition": index, "fetch_offset": 0, "partition_max_bytes": 1000}
+        for index in range(MANY)
+    ]
+    _, waiting = it.begin(
+        ApiKey.FETCH, 12, topics=[{"topic": "wide", "partitions": partitions}],
+        max_wait_ms=1_000_000, min_bytes=1, max_bytes=1000,
+    )  # fmt: skip
+    assert isinstance(waiting, asyncio.Future)
+    assert len(await metadata_of(it, MANY)) == MANY
+    assert not waiting.done()
+    waiting.cancel()
 
 
 async def test_a_large_fetch_is_answered_with_records_from_files(

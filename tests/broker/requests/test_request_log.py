@@ -17,7 +17,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
-from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node
 from tests.log_lines import LogLines
 from tests.requests import request
@@ -36,7 +36,6 @@ def logged(it: OneNode) -> OneNode:
     return it
 
 
-@in_virtual_time
 async def test_trace_has_a_request_and_its_answer(tmp_path: Path, log: LogLines) -> None:
     async with one_node(tmp_path) as it:
         logged(it).topic("orders")
@@ -65,7 +64,6 @@ async def test_trace_has_a_request_and_its_answer(tmp_path: Path, log: LogLines)
     assert answered["took_ms"] >= 0
 
 
-@in_virtual_time
 async def test_debug_has_the_answer_alone_without_fields(tmp_path: Path, log: LogLines) -> None:
     log_output.set_level(REQUESTS, "DEBUG")
     async with one_node(tmp_path) as it:
@@ -75,7 +73,6 @@ async def test_debug_has_the_answer_alone_without_fields(tmp_path: Path, log: Lo
     assert not {"request", "response"} & fields.keys()
 
 
-@in_virtual_time
 async def test_a_refusal_is_in_the_line_of_the_answer(tmp_path: Path, log: LogLines) -> None:
     async with one_node(tmp_path) as it:
         answer = await logged(it).ask(ApiKey.SASL_HANDSHAKE, 1, mechanism="PLAIN")
@@ -83,7 +80,6 @@ async def test_a_refusal_is_in_the_line_of_the_answer(tmp_path: Path, log: LogLi
     assert "ILLEGAL_SASL_STATE" in log.lines[1][2]["refused"]
 
 
-@in_virtual_time
 async def test_a_request_that_waits_is_logged_before_its_answer(
     tmp_path: Path, log: LogLines
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ from ottla.broker.runtime.fetching.fetch_sessions import READ_ALL_AFTER_MS
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.control import Marker, marker
-from tests.broker.fakes import START_MS, in_virtual_time, settle
-from tests.broker.one_node import OneNode, one_node, read
+from tests.broker.fakes import START_MS, settle
+from tests.broker.one_node import OneNode, read
 
 FETCH = ApiKey.FETCH
 NEVER_MS = 1_000_000
@@ -84,155 +83,133 @@ async def begun(it: OneNode, count: int = MANY) -> Consumer:
     return consumer
 
 
-@in_virtual_time
-async def test_only_partitions_with_changes_are_read(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        assert may_have_news(it, consumer) == []
-        assert await consumer.fetch() == {}
-        it.append("orders", b"a", partition=7)
-        assert may_have_news(it, consumer) == [7]
-        assert list(await consumer.fetch()) == [("orders", 7)]
-        assert may_have_news(it, consumer) == [7], "the consumer has not moved on"
-        assert await consumer.fetch(("orders", 7, 1)) == {}
-        assert may_have_news(it, consumer) == []
+async def test_only_partitions_with_changes_are_read(it: OneNode) -> None:
+    consumer = await begun(it)
+    assert may_have_news(it, consumer) == []
+    assert await consumer.fetch() == {}
+    it.append("orders", b"a", partition=7)
+    assert may_have_news(it, consumer) == [7]
+    assert list(await consumer.fetch()) == [("orders", 7)]
+    assert may_have_news(it, consumer) == [7], "the consumer has not moved on"
+    assert await consumer.fetch(("orders", 7, 1)) == {}
+    assert may_have_news(it, consumer) == []
 
 
-@in_virtual_time
-async def test_an_append_ends_the_wait_of_a_session(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        answered = consumer.begin(max_wait_ms=NEVER_MS)
+async def test_an_append_ends_the_wait_of_a_session(it: OneNode) -> None:
+    consumer = await begun(it)
+    answered = consumer.begin(max_wait_ms=NEVER_MS)
+    await settle()
+    assert not answered.done()
+    it.append("orders", b"a", partition=7)
+    assert list(await consumer.take(answered)) == [("orders", 7)]
+    assert may_have_news(it, consumer) == [7]
+    assert asyncio.get_running_loop().time() == 0
+
+
+async def test_a_wait_counts_the_bytes_of_all_partitions(it: OneNode) -> None:
+    consumer = await begun(it)
+    it.append("orders", bytes(1000), partition=3)
+    answered = consumer.begin(max_wait_ms=NEVER_MS, min_bytes=3000)
+    for index in (9, 9):
         await settle()
         assert not answered.done()
-        it.append("orders", b"a", partition=7)
-        assert list(await consumer.take(answered)) == [("orders", 7)]
-        assert may_have_news(it, consumer) == [7]
-        assert asyncio.get_running_loop().time() == 0
+        it.append("orders", bytes(1000), partition=index)
+    assert set(await consumer.take(answered)) == {("orders", 3), ("orders", 9)}
+    assert asyncio.get_running_loop().time() == 0
 
 
-@in_virtual_time
-async def test_a_wait_counts_the_bytes_of_all_partitions(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        it.append("orders", bytes(1000), partition=3)
-        answered = consumer.begin(max_wait_ms=NEVER_MS, min_bytes=3000)
-        for index in (9, 9):
-            await settle()
-            assert not answered.done()
-            it.append("orders", bytes(1000), partition=index)
-        assert set(await consumer.take(answered)) == {("orders", 3), ("orders", 9)}
-        assert asyncio.get_running_loop().time() == 0
-
-
-@in_virtual_time
-async def test_an_append_while_the_session_is_read_ends_the_wait(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        session = it.node.fetch_sessions._sessions[consumer.session_id]
-        it.append("orders", b"a", partition=3)  # noted before the Fetch waits
-        waiting = it.node.fetch_waits.wait_in_session()
-        limits = Limits(1 << 20, committed=False, replica_id=-1)
-        _wait_in(session, AwaitedBytes(it.node, limits, min_bytes=1), waiting)
-        assert waiting.done()
+async def test_an_append_while_the_session_is_read_ends_the_wait(it: OneNode) -> None:
+    consumer = await begun(it)
+    session = it.node.fetch_sessions._sessions[consumer.session_id]
+    it.append("orders", b"a", partition=3)  # noted before the Fetch waits
+    waiting = it.node.fetch_waits.wait_in_session()
+    limits = Limits(1 << 20, committed=False, replica_id=-1)
+    _wait_in(session, AwaitedBytes(it.node, limits, min_bytes=1), waiting)
+    assert waiting.done()
 
 
 @pytest.mark.parametrize("change", ["deleted", "stopped", "ended"])
-@in_virtual_time
-async def test_another_change_ends_the_wait(tmp_path: Path, change: str) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        answered = consumer.begin(max_wait_ms=NEVER_MS)
-        await settle()
-        if change == "deleted":
-            it.node.controller.delete_topic("orders")
-        elif change == "stopped":
-            it.node.stop_coordinating()
-            it.node.fetch_waits.wake_all()
-        else:
-            it.node.fetch_sessions.end(consumer.session_id)
-        found = await consumer.take(answered)
-        assert len(found) == (MANY if change == "deleted" else 0)
-        assert asyncio.get_running_loop().time() == 0
-
-
-@in_virtual_time
-async def test_an_ended_wait_and_an_ended_session_leave_nothing_behind(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        answered = consumer.begin(max_wait_ms=NEVER_MS)
-        await settle()
-        answered.cancel()
-        consumer.epoch += 1
-        await settle()
-        assert not it.node.fetch_waits._of_sessions
-        assert len(it.node.fetch_waits._watchers) == MANY
-        await consumer.fetch(forgotten=[("orders", 3)])
-        assert len(it.node.fetch_waits._watchers) == MANY - 1
+async def test_another_change_ends_the_wait(it: OneNode, change: str) -> None:
+    consumer = await begun(it)
+    answered = consumer.begin(max_wait_ms=NEVER_MS)
+    await settle()
+    if change == "deleted":
+        it.node.controller.delete_topic("orders")
+    elif change == "stopped":
+        it.node.stop_coordinating()
+        it.node.fetch_waits.wake_all()
+    else:
         it.node.fetch_sessions.end(consumer.session_id)
-        assert not it.node.fetch_waits._watchers
+    found = await consumer.take(answered)
+    assert len(found) == (MANY if change == "deleted" else 0)
+    assert asyncio.get_running_loop().time() == 0
 
 
-@in_virtual_time
-async def test_a_large_session_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it, 2_500)
-        it.node.fetch_sessions.end(consumer.session_id)
-        assert len(it.node.fetch_waits._watchers) == 1_500, "the others follow in later turns"
-        await settle()
-        assert not it.node.fetch_waits._watchers
+async def test_an_ended_wait_and_an_ended_session_leave_nothing_behind(it: OneNode) -> None:
+    consumer = await begun(it)
+    answered = consumer.begin(max_wait_ms=NEVER_MS)
+    await settle()
+    answered.cancel()
+    consumer.epoch += 1
+    await settle()
+    assert not it.node.fetch_waits._of_sessions
+    assert len(it.node.fetch_waits._watchers) == MANY
+    await consumer.fetch(forgotten=[("orders", 3)])
+    assert len(it.node.fetch_waits._watchers) == MANY - 1
+    it.node.fetch_sessions.end(consumer.session_id)
+    assert not it.node.fetch_waits._watchers
 
 
-@in_virtual_time
+async def test_a_large_session_that_ends_leaves_nothing_behind(it: OneNode) -> None:
+    consumer = await begun(it, 2_500)
+    it.node.fetch_sessions.end(consumer.session_id)
+    assert len(it.node.fetch_waits._watchers) == 1_500, "the others follow in later turns"
+    await settle()
+    assert not it.node.fetch_waits._watchers
+
+
 async def test_undecided_records_are_read_each_time_until_the_consumer_moves_on(
-    tmp_path: Path,
+    it: OneNode,
 ) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        it.append(
-            "orders", b"a", partition=5, producer_id=7, producer_epoch=0, base_sequence=0,
-            transactional=True,
-        )  # fmt: skip
-        for _ in range(3):
-            assert list(await consumer.fetch()) == [("orders", 5)]
-        assert await consumer.fetch(("orders", 5, 1)) == {}
+    consumer = await begun(it)
+    it.append(
+        "orders", b"a", partition=5, producer_id=7, producer_epoch=0, base_sequence=0,
+        transactional=True,
+    )  # fmt: skip
+    for _ in range(3):
+        assert list(await consumer.fetch()) == [("orders", 5)]
+    assert await consumer.fetch(("orders", 5, 1)) == {}
 
 
-@in_virtual_time
-async def test_the_other_isolation_level_reads_all(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        it.append(
-            "orders", b"a", partition=5, producer_id=7, producer_epoch=0, base_sequence=0,
-            transactional=True,
-        )  # fmt: skip
-        assert list(await consumer.fetch(isolation_level=1)) == [("orders", 5)]
-        assert await consumer.fetch(isolation_level=1) == {}
-        found = await consumer.fetch(isolation_level=0)
-        assert found["orders", 5]["records"]
+async def test_the_other_isolation_level_reads_all(it: OneNode) -> None:
+    consumer = await begun(it)
+    it.append(
+        "orders", b"a", partition=5, producer_id=7, producer_epoch=0, base_sequence=0,
+        transactional=True,
+    )  # fmt: skip
+    assert list(await consumer.fetch(isolation_level=1)) == [("orders", 5)]
+    assert await consumer.fetch(isolation_level=1) == {}
+    found = await consumer.fetch(isolation_level=0)
+    assert found["orders", 5]["records"]
 
 
-@in_virtual_time
-async def test_all_partitions_are_read_after_some_seconds(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        consumer = await begun(it)
-        log = it.log("orders")
-        log.append(_batch(), now_ms=START_MS)  # not noted
-        assert await consumer.fetch() == {}
-        await asyncio.sleep(READ_ALL_AFTER_MS / 1000)
-        assert list(await consumer.fetch()) == [("orders", 0)]
+async def test_all_partitions_are_read_after_some_seconds(it: OneNode) -> None:
+    consumer = await begun(it)
+    log = it.log("orders")
+    log.append(_batch(), now_ms=START_MS)  # not noted
+    assert await consumer.fetch() == {}
+    await asyncio.sleep(READ_ALL_AFTER_MS / 1000)
+    assert list(await consumer.fetch()) == [("orders", 0)]
 
 
-@in_virtual_time
-async def test_appends_of_a_coordinator_are_read_though_not_noted(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
-        consumer = Consumer(it)
-        await consumer.fetch((CONSUMER_OFFSETS, 0, 0))
-        assert await consumer.fetch() == {}
-        log = it.log(CONSUMER_OFFSETS)
-        log.append(_batch(), now_ms=START_MS)
-        assert list(await consumer.fetch()) == [(CONSUMER_OFFSETS, 0)]
+async def test_appends_of_a_coordinator_are_read_though_not_noted(it: OneNode) -> None:
+    it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+    consumer = Consumer(it)
+    await consumer.fetch((CONSUMER_OFFSETS, 0, 0))
+    assert await consumer.fetch() == {}
+    log = it.log(CONSUMER_OFFSETS)
+    log.append(_batch(), now_ms=START_MS)
+    assert list(await consumer.fetch()) == [(CONSUMER_OFFSETS, 0)]
 
 
 def _batch(**header: Any) -> bytearray:
@@ -326,12 +303,10 @@ class _History:
 
 
 @pytest.mark.parametrize("seed", range(10))
-@in_virtual_time
-async def test_a_session_answers_as_if_all_partitions_were_read(tmp_path: Path, seed: int) -> None:
-    async with one_node(tmp_path) as it:
-        history = _History(it, seed)
-        it.topic("a", 3)
-        for _ in range(40):
-            for _ in range(history.draw.randint(0, 3)):
-                history.change()
-            await history.fetch(int((history.draw.random() < 0.05) is not (seed % 2 == 0)))
+async def test_a_session_answers_as_if_all_partitions_were_read(it: OneNode, seed: int) -> None:
+    history = _History(it, seed)
+    it.topic("a", 3)
+    for _ in range(40):
+        for _ in range(history.draw.randint(0, 3)):
+            history.change()
+        await history.fetch(int((history.draw.random() < 0.05) is not (seed % 2 == 0)))

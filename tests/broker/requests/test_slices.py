@@ -33,6 +33,8 @@ from ottla.protocol.errors import Code, Refused
 from ottla.protocol.messages import read_request, read_request_header
 from tests.broker.one_node import OneNode, one_node
 
+pytestmark = pytest.mark.real_time
+
 FEW: Final = 25
 FEW_STEPS: Final = MANY_IN_A_STEP + 10  # of a Produce or Fetch, which takes some in a step
 AUTHORIZED: Final = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +18,10 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import in_virtual_time
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode
 from tests.broker.transacting import Producer, producer
 
-ONE = {
+SETTINGS = {
     "offsets_topic_num_partitions": "1",
     "transaction_state_log_num_partitions": "1",
     "group_initial_rebalance_delay_ms": "0",
@@ -227,86 +225,67 @@ OF_TRANSACTIONS: dict[str, Callable[[Scene], Awaitable[Codes]]] = {
 
 
 @pytest.mark.parametrize(("of_log", "of_groups", "of_transactions"), ROWS)
-def test_a_client_gets_the_error_of_the_table(
-    tmp_path: Path, of_log: Code, of_groups: Code, of_transactions: Code
+async def test_a_client_gets_the_error_of_the_table(
+    it: OneNode, of_log: Code, of_groups: Code, of_transactions: Code
 ) -> None:
-    @in_virtual_time
-    async def ask_all() -> None:
-        async with one_node(tmp_path, **ONE) as it:
-            at = await scene(it)
-            with refusing(of_log):
-                told = {name: await ask(at) for name, ask in OF_GROUPS.items()}
-                assert told == {name: {of_groups} for name in OF_GROUPS}
-                told = {name: await ask(at) for name, ask in OF_TRANSACTIONS.items()}
-                assert told == {name: {of_transactions} for name in OF_TRANSACTIONS}
-
-    ask_all()
+    at = await scene(it)
+    with refusing(of_log):
+        told = {name: await ask(at) for name, ask in OF_GROUPS.items()}
+        assert told == {name: {of_groups} for name in OF_GROUPS}
+        told = {name: await ask(at) for name, ask in OF_TRANSACTIONS.items()}
+        assert told == {name: {of_transactions} for name in OF_TRANSACTIONS}
 
 
-@in_virtual_time
-async def test_all_members_waiting_for_an_assignment_get_the_error_of_the_log(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path, **ONE) as it:
-        first = await joined(it, "two")
-        told = await join(it, "two")
-        second = told["member_id"]
-        joining = asyncio.ensure_future(join(it, "two", second))
-        await asyncio.sleep(0)
-        leader = (await join(it, "two", first))["leader"]
-        assert (await joining)["generation_id"] == 2
-        follower = ({first, second} - {leader}).pop()
+async def test_all_members_waiting_for_an_assignment_get_the_error_of_the_log(it: OneNode) -> None:
+    first = await joined(it, "two")
+    told = await join(it, "two")
+    second = told["member_id"]
+    joining = asyncio.ensure_future(join(it, "two", second))
+    await asyncio.sleep(0)
+    leader = (await join(it, "two", first))["leader"]
+    assert (await joining)["generation_id"] == 2
+    follower = ({first, second} - {leader}).pop()
 
-        async def synced(member_id: str, *assigned: str) -> Code:
-            answer = await it.ask(
-                ApiKey.SYNC_GROUP, 5, group_id="two", generation_id=2, member_id=member_id,
-                protocol_type="test", protocol_name="range",
-                assignments=[{"member_id": each, "assignment": b"part"} for each in assigned],
-            )  # fmt: skip
-            return Code(answer["error_code"])
-
-        waiting = asyncio.ensure_future(synced(follower))
-        await asyncio.sleep(0)
-        with refusing(Code.MESSAGE_TOO_LARGE):
-            assert await synced(leader, first, second) is Code.UNKNOWN_SERVER_ERROR
-            assert await waiting is Code.UNKNOWN_SERVER_ERROR
-        assert await state(it, "two") == "PreparingRebalance"
-
-
-@in_virtual_time
-async def test_a_static_member_stays_when_the_log_refuses_its_replacement(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path, **ONE) as it:
-        old = await joined(it, "static", "instance")
-        assert await sync(it, "static", old, old, group_instance_id="instance") == Code.NONE
-        with refusing(Code.MESSAGE_TOO_LARGE):
-            told = await join(it, "static", instance="instance")
-        assert told["error_code"] == Code.UNKNOWN_SERVER_ERROR
-        assert (told["member_id"], told["generation_id"], told["leader"]) == ("", 1, old)
-        assert told["protocol_name"] == "range"
-        beat = await it.ask(
-            ApiKey.HEARTBEAT, 4, group_id="static", generation_id=1, member_id=old,
-            group_instance_id="instance",
+    async def synced(member_id: str, *assigned: str) -> Code:
+        answer = await it.ask(
+            ApiKey.SYNC_GROUP, 5, group_id="two", generation_id=2, member_id=member_id,
+            protocol_type="test", protocol_name="range",
+            assignments=[{"member_id": each, "assignment": b"part"} for each in assigned],
         )  # fmt: skip
-        assert beat["error_code"] == Code.NONE, "it is not fenced"
-        await asyncio.sleep(29)
-        assert await state(it, "static") == "Stable", "and has its session"
-        await asyncio.sleep(2)
-        assert await state(it, "static") == "Empty"
+        return Code(answer["error_code"])
+
+    waiting = asyncio.ensure_future(synced(follower))
+    await asyncio.sleep(0)
+    with refusing(Code.MESSAGE_TOO_LARGE):
+        assert await synced(leader, first, second) is Code.UNKNOWN_SERVER_ERROR
+        assert await waiting is Code.UNKNOWN_SERVER_ERROR
+    assert await state(it, "two") == "PreparingRebalance"
 
 
-@in_virtual_time
-async def test_a_group_without_members_becomes_empty_once_the_log_accepts_it(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path, **ONE) as it:
-        member_id = await joined(it, "leaving")
-        assert await sync(it, "leaving", member_id, member_id) == Code.NONE
-        with refusing(Code.NOT_ENOUGH_REPLICAS):
-            await it.ask(
-                ApiKey.LEAVE_GROUP, 4, group_id="leaving", members=[{"member_id": member_id}]
-            )
-            await asyncio.sleep(60)
-        await asyncio.sleep(2)
-        assert await state(it, "leaving") == "Empty"
+async def test_a_static_member_stays_when_the_log_refuses_its_replacement(it: OneNode) -> None:
+    old = await joined(it, "static", "instance")
+    assert await sync(it, "static", old, old, group_instance_id="instance") == Code.NONE
+    with refusing(Code.MESSAGE_TOO_LARGE):
+        told = await join(it, "static", instance="instance")
+    assert told["error_code"] == Code.UNKNOWN_SERVER_ERROR
+    assert (told["member_id"], told["generation_id"], told["leader"]) == ("", 1, old)
+    assert told["protocol_name"] == "range"
+    beat = await it.ask(
+        ApiKey.HEARTBEAT, 4, group_id="static", generation_id=1, member_id=old,
+        group_instance_id="instance",
+    )  # fmt: skip
+    assert beat["error_code"] == Code.NONE, "it is not fenced"
+    await asyncio.sleep(29)
+    assert await state(it, "static") == "Stable", "and has its session"
+    await asyncio.sleep(2)
+    assert await state(it, "static") == "Empty"
+
+
+async def test_a_group_without_members_becomes_empty_once_the_log_accepts_it(it: OneNode) -> None:
+    member_id = await joined(it, "leaving")
+    assert await sync(it, "leaving", member_id, member_id) == Code.NONE
+    with refusing(Code.NOT_ENOUGH_REPLICAS):
+        await it.ask(ApiKey.LEAVE_GROUP, 4, group_id="leaving", members=[{"member_id": member_id}])
+        await asyncio.sleep(60)
+    await asyncio.sleep(2)
+    assert await state(it, "leaving") == "Empty"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -16,8 +15,7 @@ from ottla.coordinator.outcome import Outcome
 from ottla.coordinator.partitioning import check_transactional_id, partition_for
 from ottla.metadata.catalog import SHARE_GROUP_STATE
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import in_virtual_time
-from tests.broker.one_node import one_node
+from tests.broker.one_node import OneNode
 
 NOBODY: Final[Mapping[int, Code]] = {}
 
@@ -201,21 +199,19 @@ def test_a_new_leader_epoch_is_a_new_shard() -> None:
     assert told == [("loaded", 0), ("loaded", 1), ("unloaded", 1), ("loaded", 1)]
 
 
-@in_virtual_time
-async def test_a_node_coordinates_every_internal_topic_of_its_table(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        loading, made = it.node.loading, []
+async def test_a_node_coordinates_every_internal_topic_of_its_table(it: OneNode) -> None:
+    loading, made = it.node.loading, []
 
-        def make(partition: int) -> Shard[Any]:
-            made.append(partition)
-            return cast(Shard[Any], FakeShard(partition))
+    def make(partition: int) -> Shard[Any]:
+        made.append(partition)
+        return cast(Shard[Any], FakeShard(partition))
 
-        shares: Coordinator[Any] = Coordinator(SHARE_GROUP_STATE, make, loading)
-        it.node.coordinators = {**it.node.coordinators, SHARE_GROUP_STATE: shares}
-        topic = it.node.controller.create_internal_topic(SHARE_GROUP_STATE)
-        assert made == list(range(len(topic.partitions)))
-        it.node.stop_coordinating()
-        assert shares.shards() == []
+    shares: Coordinator[Any] = Coordinator(SHARE_GROUP_STATE, make, loading)
+    it.node.coordinators = {**it.node.coordinators, SHARE_GROUP_STATE: shares}
+    topic = it.node.controller.create_internal_topic(SHARE_GROUP_STATE)
+    assert made == list(range(len(topic.partitions)))
+    it.node.stop_coordinating()
+    assert shares.shards() == []
 
 
 class DecidingShard(FakeShard):

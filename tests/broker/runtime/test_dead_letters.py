@@ -25,7 +25,7 @@ from ottla.protocol.batch import (
 from ottla.protocol.compression import compressed
 from ottla.protocol.records import Record, records_in
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node
 
 DLQ = "dlq.orders"
@@ -85,99 +85,84 @@ def packed(*values: bytes) -> bytearray:
     return batch
 
 
-@in_virtual_time
-async def test_a_letter_says_where_the_record_was_and_why_it_is_given_up(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it)
-        it.topic(DLQ, **TAKES)
-        assert await bury(it, 3, 4) == 2
-        first, second = letters(it)
-        assert (first.key, first.value) == (None, None)
-        assert first.headers == (
-            ("__dlq.errors.topic", b"orders"),
-            ("__dlq.errors.partition", b"0"),
-            ("__dlq.errors.offset", b"3"),
-            ("__dlq.errors.group", b"shop"),
-            ("__dlq.errors.delivery.count", b"2"),
-            ("__dlq.errors.message", REJECTED.encode()),
-        )
-        assert header(second, "offset") == b"4"
+async def test_a_letter_says_where_the_record_was_and_why_it_is_given_up(it: OneNode) -> None:
+    with_group(it)
+    it.topic(DLQ, **TAKES)
+    assert await bury(it, 3, 4) == 2
+    first, second = letters(it)
+    assert (first.key, first.value) == (None, None)
+    assert first.headers == (
+        ("__dlq.errors.topic", b"orders"),
+        ("__dlq.errors.partition", b"0"),
+        ("__dlq.errors.offset", b"3"),
+        ("__dlq.errors.group", b"shop"),
+        ("__dlq.errors.delivery.count", b"2"),
+        ("__dlq.errors.message", REJECTED.encode()),
+    )
+    assert header(second, "offset") == b"4"
 
 
-@in_virtual_time
-async def test_a_letter_without_a_count_or_reason_has_no_header_for_it(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it)
-        it.topic(DLQ, **TAKES)
-        await bury(it, 0, 0, delivery_count=None, reason=None)
-        assert [name for name, _ in letters(it)[0].headers] == [
-            f"__dlq.errors.{name}" for name in ("topic", "partition", "offset", "group")
-        ]
+async def test_a_letter_without_a_count_or_reason_has_no_header_for_it(it: OneNode) -> None:
+    with_group(it)
+    it.topic(DLQ, **TAKES)
+    await bury(it, 0, 0, delivery_count=None, reason=None)
+    assert [name for name, _ in letters(it)[0].headers] == [
+        f"__dlq.errors.{name}" for name in ("topic", "partition", "offset", "group")
+    ]
 
 
-@in_virtual_time
-async def test_the_partition_of_a_letter_follows_that_of_the_record(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it)
-        it.topic(DLQ, partitions=2, **TAKES)
-        for partition in range(4):
-            await bury(it, 0, 0, partition)
-        for partition in range(2):
-            from_partitions = [header(each, "partition") for each in letters(it, DLQ, partition)]
-            assert from_partitions == [b"%d" % partition, b"%d" % (partition + 2)]
+async def test_the_partition_of_a_letter_follows_that_of_the_record(it: OneNode) -> None:
+    with_group(it)
+    it.topic(DLQ, partitions=2, **TAKES)
+    for partition in range(4):
+        await bury(it, 0, 0, partition)
+    for partition in range(2):
+        from_partitions = [header(each, "partition") for each in letters(it, DLQ, partition)]
+        assert from_partitions == [b"%d" % partition, b"%d" % (partition + 2)]
 
 
-@in_virtual_time
-async def test_copies_have_the_key_and_value_of_the_record(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it, copies=True)
-        it.topic(DLQ, **TAKES)
-        it.append("orders", b"one", b"two")
-        it.log("orders").append(packed(b"three", b"four"), now_ms=START_MS)
-        it.append("orders", b"five")
-        assert await bury(it, 1, 4) == 4
-        assert pairs(it) == [(None, each) for each in (b"two", b"three", b"four", b"five")]
-        assert offsets(letters(it)) == [1, 2, 3, 4]
+async def test_copies_have_the_key_and_value_of_the_record(it: OneNode) -> None:
+    with_group(it, copies=True)
+    it.topic(DLQ, **TAKES)
+    it.append("orders", b"one", b"two")
+    it.log("orders").append(packed(b"three", b"four"), now_ms=START_MS)
+    it.append("orders", b"five")
+    assert await bury(it, 1, 4) == 4
+    assert pairs(it) == [(None, each) for each in (b"two", b"three", b"four", b"five")]
+    assert offsets(letters(it)) == [1, 2, 3, 4]
 
 
-@in_virtual_time
-async def test_a_record_that_is_gone_has_a_letter_without_a_copy(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it, copies=True)
-        it.topic(DLQ, **TAKES)
-        it.append("orders", b"one", b"two")
-        it.log("orders").delete_records(1)
-        assert await bury(it, 0, 1) == 2
-        assert await bury(it, 1, 5) == 5
-        assert pairs(it) == [(None, None)] * 2 + [(None, b"two")] + [(None, None)] * 4
+async def test_a_record_that_is_gone_has_a_letter_without_a_copy(it: OneNode) -> None:
+    with_group(it, copies=True)
+    it.topic(DLQ, **TAKES)
+    it.append("orders", b"one", b"two")
+    it.log("orders").delete_records(1)
+    assert await bury(it, 0, 1) == 2
+    assert await bury(it, 1, 5) == 5
+    assert pairs(it) == [(None, None)] * 2 + [(None, b"two")] + [(None, None)] * 4
 
 
-@in_virtual_time
-async def test_letters_fill_as_many_batches_as_the_topic_needs(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it, copies=True)
-        it.topic(DLQ, max_message_bytes="1000", **TAKES)
-        for number in range(8):
-            it.append("orders", b"%d" % number * 250)
-        assert await bury(it, 0, 7) == 8
-        log = it.log(DLQ)
-        assert [len(batch) for batch in batches(log)] == [2, 2, 2, 2]
-        assert [value for _, value in pairs(it)] == [b"%d" % each * 250 for each in range(8)]
+async def test_letters_fill_as_many_batches_as_the_topic_needs(it: OneNode) -> None:
+    with_group(it, copies=True)
+    it.topic(DLQ, max_message_bytes="1000", **TAKES)
+    for number in range(8):
+        it.append("orders", b"%d" % number * 250)
+    assert await bury(it, 0, 7) == 8
+    log = it.log(DLQ)
+    assert [len(batch) for batch in batches(log)] == [2, 2, 2, 2]
+    assert [value for _, value in pairs(it)] == [b"%d" % each * 250 for each in range(8)]
 
 
-@in_virtual_time
-async def test_a_record_that_is_too_large_for_the_topic_has_no_copy(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it, copies=True)
-        it.topic(DLQ, max_message_bytes="1000", **TAKES)
-        it.append("orders", b"a" * 2000)
-        it.log("orders").append(packed(b"b" * 2000), now_ms=START_MS)
-        it.append("orders", b"c")
-        assert await bury(it, 0, 2) == 3
-        assert [value for _, value in pairs(it)] == [None, None, b"c"]
+async def test_a_record_that_is_too_large_for_the_topic_has_no_copy(it: OneNode) -> None:
+    with_group(it, copies=True)
+    it.topic(DLQ, max_message_bytes="1000", **TAKES)
+    it.append("orders", b"a" * 2000)
+    it.log("orders").append(packed(b"b" * 2000), now_ms=START_MS)
+    it.append("orders", b"c")
+    assert await bury(it, 0, 2) == 3
+    assert [value for _, value in pairs(it)] == [None, None, b"c"]
 
 
-@in_virtual_time
 async def test_a_topic_is_made_only_if_the_broker_allows_it(tmp_path: Path) -> None:
     async with one_node(tmp_path / "not") as it:
         with_group(it)
@@ -203,7 +188,6 @@ async def test_a_topic_is_made_only_if_the_broker_allows_it(tmp_path: Path) -> N
         (DLQ, {**TAKES, "max_message_bytes": "100"}, {}),  # a letter is larger
     ],
 )
-@in_virtual_time
 async def test_a_topic_that_cannot_take_letters_loses_them(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -219,7 +203,6 @@ async def test_a_topic_that_cannot_take_letters_loses_them(
         assert "dead letters cannot be written" in capsys.readouterr().err
 
 
-@in_virtual_time
 async def test_any_name_is_allowed_without_a_prefix(tmp_path: Path) -> None:
     async with one_node(tmp_path, errors_deadletterqueue_topic_name_prefix="") as it:
         with_group(it, topic="letters")
@@ -227,63 +210,55 @@ async def test_any_name_is_allowed_without_a_prefix(tmp_path: Path) -> None:
         assert await bury(it, 0, 0) == 1
 
 
-@in_virtual_time
-async def test_a_group_has_a_queue_by_its_settings_and_the_feature(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        queues = it.node.cluster.dead_letters
-        assert not queues.is_enabled("shop")
-        assert await bury(it, 0, 0) == 0
-        with_group(it)
-        assert queues.is_enabled("shop")
-        it.node.controller._commit([FeatureLevelRecord("share.version", 1)])
-        assert not queues.is_enabled("shop")
+async def test_a_group_has_a_queue_by_its_settings_and_the_feature(it: OneNode) -> None:
+    queues = it.node.cluster.dead_letters
+    assert not queues.is_enabled("shop")
+    assert await bury(it, 0, 0) == 0
+    with_group(it)
+    assert queues.is_enabled("shop")
+    it.node.controller._commit([FeatureLevelRecord("share.version", 1)])
+    assert not queues.is_enabled("shop")
 
 
-@in_virtual_time
-async def test_a_letter_waits_for_a_leader(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        with_group(it)
-        it.topic(DLQ, **TAKES)
-        it.node.runs = False
-        it.clock.call_after_ms(2_000, setattr, it.node, "runs", True)
-        assert await bury(it, 0, 0) == 1
-        it.node.runs = False
-        assert await bury(it, 1, 1) == 0
+async def test_a_letter_waits_for_a_leader(it: OneNode) -> None:
+    with_group(it)
+    it.topic(DLQ, **TAKES)
+    it.node.runs = False
+    it.clock.call_after_ms(2_000, setattr, it.node, "runs", True)
+    assert await bury(it, 0, 0) == 1
+    it.node.runs = False
+    assert await bury(it, 1, 1) == 0
 
 
-@in_virtual_time
-async def test_records_are_read_until_their_limit(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        for _ in range(5):
-            it.append("orders", b"a" * 100)
-        log, workers = it.log("orders"), Workers()
-        found = await read_originals(workers, log, 1, 4, 250)
-        assert (sorted(found.records), found.last_offset) == ([1, 2], 2)
-        found = await read_originals(workers, log, 3, 9, 1000)
-        assert (sorted(found.records), found.last_offset) == ([3, 4], 9)
-        workers.close()
+async def test_records_are_read_until_their_limit(it: OneNode) -> None:
+    it.topic("orders")
+    for _ in range(5):
+        it.append("orders", b"a" * 100)
+    log, workers = it.log("orders"), Workers()
+    found = await read_originals(workers, log, 1, 4, 250)
+    assert (sorted(found.records), found.last_offset) == ([1, 2], 2)
+    found = await read_originals(workers, log, 3, 9, 1000)
+    assert (sorted(found.records), found.last_offset) == ([3, 4], 9)
+    workers.close()
 
 
-@in_virtual_time
-async def test_letters_are_counted_by_group(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        assert it.node.cluster.loaded_dead_letters is None
-        with_group(it)
-        it.topic(DLQ, **TAKES, max_message_bytes="400")
-        assert await bury(it, 0, 3) == 4
-        assert await bury(it, 4, 5, reason="a" * 400) == 0
-        metrics = await collect_shares([it.node], Turns())
-        found = {
-            metric.name.rpartition("deadletterqueue")[2]: [
-                (sample.labels, sample.value) for sample in metric.samples
-            ]
-            for metric in metrics
-            if "deadletterqueue" in metric.name
-        }
-        shop = {"group": "shop"}
-        assert found == {
-            "recordcount": [(shop, 4)],
-            "totalproducerequests": [(shop, 5)],
-            "failedproducerequests": [(shop, 1)],
-        }
+async def test_letters_are_counted_by_group(it: OneNode) -> None:
+    assert it.node.cluster.loaded_dead_letters is None
+    with_group(it)
+    it.topic(DLQ, **TAKES, max_message_bytes="400")
+    assert await bury(it, 0, 3) == 4
+    assert await bury(it, 4, 5, reason="a" * 400) == 0
+    metrics = await collect_shares([it.node], Turns())
+    found = {
+        metric.name.rpartition("deadletterqueue")[2]: [
+            (sample.labels, sample.value) for sample in metric.samples
+        ]
+        for metric in metrics
+        if "deadletterqueue" in metric.name
+    }
+    shop = {"group": "shop"}
+    assert found == {
+        "recordcount": [(shop, 4)],
+        "totalproducerequests": [(shop, 5)],
+        "failedproducerequests": [(shop, 1)],
+    }

@@ -10,6 +10,8 @@ from ottla.broker.runtime.shards.encoded_ahead import ATTEMPTS, decide_ahead
 from ottla.broker.scheduling.turns import Turns
 from ottla.metadata.client_quotas import Alteration, ClientQuotas, Decision
 
+pytestmark = pytest.mark.real_time
+
 CHANGES = [Alteration([("user", f"u{n}")], [("producer_byte_rate", 1024.0)]) for n in range(5)]
 PAUSES_OF_AN_ATTEMPT = 2 * (len(CHANGES) + 1)  # to decide, and to encode
 

@@ -7,12 +7,10 @@ import asyncio
 import pytest
 
 from ottla.broker.runtime.fetching.fetch_waits import MOST_IN_A_TURN, FetchWaits
-from tests.broker.fakes import in_virtual_time
 
 ORDERS, BILLS = ("orders", 0), ("bills", 3)
 
 
-@in_virtual_time
 async def test_an_append_wakes_the_fetches_of_its_partition() -> None:
     waits = FetchWaits()
     orders, bills = waits.wait([ORDERS]), waits.wait([BILLS])
@@ -20,7 +18,6 @@ async def test_an_append_wakes_the_fetches_of_its_partition() -> None:
     assert (orders.done(), bills.done()) == (True, False)
 
 
-@in_virtual_time
 async def test_an_append_wakes_no_fetch_of_another_partition() -> None:
     waits = FetchWaits()
     waiting = waits.wait([ORDERS])
@@ -29,7 +26,6 @@ async def test_an_append_wakes_no_fetch_of_another_partition() -> None:
     assert not waiting.done()
 
 
-@in_virtual_time
 async def test_a_fetch_of_many_partitions_is_woken_once_by_any() -> None:
     waits = FetchWaits()
     waiting = waits.wait([ORDERS, BILLS])
@@ -39,7 +35,6 @@ async def test_a_fetch_of_many_partitions_is_woken_once_by_any() -> None:
     assert waiting.done()
 
 
-@in_virtual_time
 async def test_an_append_wakes_all_fetches_of_its_partition() -> None:
     waits = FetchWaits()
     everybody = [waits.wait([ORDERS]) for _ in range(10)]
@@ -48,7 +43,6 @@ async def test_an_append_wakes_all_fetches_of_its_partition() -> None:
     assert all(waiting.done() for waiting in everybody)
 
 
-@in_virtual_time
 async def test_a_removed_fetch_is_not_woken_and_leaves_nothing_behind() -> None:
     waits = FetchWaits()
     places = [ORDERS, BILLS, ORDERS]  # a request may name a partition twice
@@ -61,7 +55,6 @@ async def test_a_removed_fetch_is_not_woken_and_leaves_nothing_behind() -> None:
     assert waits._by_partition == {}
 
 
-@in_virtual_time
 async def test_a_stop_wakes_all_fetches() -> None:
     waits = FetchWaits()
     everybody = [waits.wait([ORDERS]), waits.wait([BILLS]), waits.wait([ORDERS, BILLS])]
@@ -69,7 +62,6 @@ async def test_a_stop_wakes_all_fetches() -> None:
     assert all(waiting.done() for waiting in everybody)
 
 
-@in_virtual_time
 async def test_a_wait_for_nothing_is_woken_by_nothing() -> None:
     waits = FetchWaits()
     waiting = waits.wait([])
@@ -78,7 +70,6 @@ async def test_a_wait_for_nothing_is_woken_by_nothing() -> None:
 
 
 @pytest.mark.parametrize("how", ["appended", "wake"])
-@in_virtual_time
 async def test_very_many_are_woken_some_in_a_turn_so_that_others_are_served_between(
     how: str,
 ) -> None:
@@ -94,7 +85,6 @@ async def test_very_many_are_woken_some_in_a_turn_so_that_others_are_served_betw
     assert {waiting.result() for waiting in everybody} == {how == "appended"}
 
 
-@in_virtual_time
 async def test_one_that_waits_for_its_turn_and_ends_before_is_let_be() -> None:
     waits = FetchWaits()
     everybody = [waits.wait([ORDERS]) for _ in range(MOST_IN_A_TURN + 2)]

@@ -29,6 +29,8 @@ from tests.clocks import StillClock
 from tests.log_lines import LogLines
 from tests.storage.logs import NOW_MS, batch, config, everything, sent_by
 
+pytestmark = pytest.mark.real_time
+
 
 @dataclass
 class Broker:
@@ -211,9 +213,7 @@ async def test_a_duplicate_waits_for_the_sync_of_the_first(broker: Broker) -> No
     assert await retried is None
 
 
-async def test_only_every_fifth_record_waits_for_a_flush(
-    broker: Broker,
-) -> None:
+async def test_only_every_fifth_record_waits_for_a_flush(broker: Broker) -> None:
     log = broker.open("fifth-0", flush_messages=5)
     for _ in range(4):
         log.append(batch(), now_ms=NOW_MS)
@@ -228,9 +228,7 @@ async def test_only_every_fifth_record_waits_for_a_flush(
     assert broker.flushes.flushed(log).done()
 
 
-async def test_the_system_decides_when_nothing_is_set_and_no_thread_is_made(
-    broker: Broker,
-) -> None:
+async def test_the_system_decides_when_nothing_is_set_and_no_thread_is_made(broker: Broker) -> None:
     log = broker.open("lean-0")
     for _ in range(100):
         log.append(batch(), now_ms=NOW_MS)
@@ -438,33 +436,31 @@ async def produced(one: OneNode, topic: str = "orders", **fields: Any) -> Any:
     return await one.ask(ApiKey.PRODUCE, 9, timeout_ms=1000, topic_data=topics, **fields)
 
 
-async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("orders", flush_messages="1")
-        answer = await produced(one, acks=-1)
-        assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
-        assert one.log("orders").recovery_point == 1
-        metadata_log = one.node.log_directory.log_of("__cluster_metadata", 0)
-        assert metadata_log is not None
-        assert metadata_log.recovery_point > 0
-        assert await produced(one, acks=0) is None
-        assert one.log("orders").recovery_point == 1
+async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(it: OneNode) -> None:
+    it.topic("orders", flush_messages="1")
+    answer = await produced(it, acks=-1)
+    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
+    assert it.log("orders").recovery_point == 1
+    metadata_log = it.node.log_directory.log_of("__cluster_metadata", 0)
+    assert metadata_log is not None
+    assert metadata_log.recovery_point > 0
+    assert await produced(it, acks=0) is None
+    assert it.log("orders").recovery_point == 1
 
 
 async def test_records_are_flushed_after_flush_ms(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    it: OneNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("orders", flush_ms="1000")
-        one.append("orders", b"v")
-        log, flush = one.log("orders"), one.node.cluster._background._flush
-        for time_ms in (5, 1004, 1005):
-            await asyncio.sleep(0)
-            assert threads() == []
-            monkeypatch.setattr(one.clock, "monotonic_ms", lambda time_ms=time_ms: time_ms)
-            flush(log)
-        one.node.flushes.close()
-        assert log.recovery_point == 1
+    it.topic("orders", flush_ms="1000")
+    it.append("orders", b"v")
+    log, flush = it.log("orders"), it.node.cluster._background._flush
+    for time_ms in (5, 1004, 1005):
+        await asyncio.sleep(0)
+        assert threads() == []
+        monkeypatch.setattr(it.clock, "monotonic_ms", lambda time_ms=time_ms: time_ms)
+        flush(log)
+    it.node.flushes.close()
+    assert log.recovery_point == 1
 
 
 async def test_the_periodic_checkpoint_has_the_flushed_offsets_and_flushes_the_metadata(
@@ -487,9 +483,7 @@ def rows(checkpoint: Path) -> set[str]:
     return {line.rstrip() for line in checkpoint.read_text().splitlines()}
 
 
-async def test_a_topic_is_on_disk_when_its_maker_is_answered(
-    tmp_path: Path,
-) -> None:
+async def test_a_topic_is_on_disk_when_its_maker_is_answered(tmp_path: Path) -> None:
     files = SlowFiles()
     async with one_node(tmp_path, WORK_LIMITS, files, log_flush_interval_messages="1") as one:
         await one.node.decided()
@@ -506,9 +500,7 @@ async def test_a_topic_is_on_disk_when_its_maker_is_answered(
         assert metadata.recovery_point == metadata.log_end_offset
 
 
-async def test_a_transaction_is_complete_when_its_markers_are_on_disk(
-    tmp_path: Path,
-) -> None:
+async def test_a_transaction_is_complete_when_its_markers_are_on_disk(tmp_path: Path) -> None:
     """Else a loss of power would keep the end of it and lose a marker, for ever."""
     files = SlowFiles()
     async with one_node(tmp_path, WORK_LIMITS, files) as one:

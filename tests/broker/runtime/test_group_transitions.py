@@ -10,7 +10,6 @@ from ottla.broker.events import DecisionAppended, DecisionRefused, GroupConverte
 from ottla.metadata.catalog import CONSUMER_OFFSETS, ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.fakes import in_virtual_time
 from tests.broker.observing import Heard, hear
 from tests.broker.one_node import OneNode, one_node
 
@@ -87,24 +86,21 @@ CLASSIC_JOINED = [
 ]
 
 
-@in_virtual_time
-async def test_transitions_of_classic_groups_emit_events(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SETTINGS) as it:
-        heard = await prepared(it)
-        member_id = await join_classic(it)
-        kinds = [type(each) for each in heard.of(DecisionAppended, GroupTransition)]
-        assert kinds[-2:] == [DecisionAppended, GroupTransition]
-        assert transitions(heard) == CLASSIC_JOINED
-        await it.ask(ApiKey.LEAVE_GROUP, 2, group_id="readers", member_id=member_id)
-        assert transitions(heard) == [
-            ("readers", "classic", "Stable", "PreparingRebalance"),
-            ("readers", "classic", "PreparingRebalance", "Empty"),
-        ]
-        await it.ask(ApiKey.DELETE_GROUPS, 1, groups_names=["readers"])
-        assert transitions(heard) == [("readers", "classic", "Empty", "Dead")]
+async def test_transitions_of_classic_groups_emit_events(it: OneNode) -> None:
+    heard = await prepared(it)
+    member_id = await join_classic(it)
+    kinds = [type(each) for each in heard.of(DecisionAppended, GroupTransition)]
+    assert kinds[-2:] == [DecisionAppended, GroupTransition]
+    assert transitions(heard) == CLASSIC_JOINED
+    await it.ask(ApiKey.LEAVE_GROUP, 2, group_id="readers", member_id=member_id)
+    assert transitions(heard) == [
+        ("readers", "classic", "Stable", "PreparingRebalance"),
+        ("readers", "classic", "PreparingRebalance", "Empty"),
+    ]
+    await it.ask(ApiKey.DELETE_GROUPS, 1, groups_names=["readers"])
+    assert transitions(heard) == [("readers", "classic", "Empty", "Dead")]
 
 
-@in_virtual_time
 async def test_transitions_of_consumer_groups_emit_events(tmp_path: Path) -> None:
     async with one_node(tmp_path, **SETTINGS, **AT_ONCE) as it:
         heard = await prepared(it)
@@ -128,68 +124,56 @@ async def test_transitions_of_consumer_groups_emit_events(tmp_path: Path) -> Non
         assert transitions(heard) == [("readers", "consumer", "Empty", "Dead")]
 
 
-@in_virtual_time
-async def test_the_expiry_of_a_session_emits_the_transition(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SETTINGS) as it:
-        heard = await prepared(it)
-        await beat(it, "a")
-        assert transitions(heard) == [("readers", "consumer", "Empty", "Stable")]
-        await it.clock.sleep_ms(46_000)
-        (decision,) = heard.of(DecisionAppended)
-        assert decision.by_timer
-        assert transitions(heard) == [("readers", "consumer", "Stable", "Empty")]
+async def test_the_expiry_of_a_session_emits_the_transition(it: OneNode) -> None:
+    heard = await prepared(it)
+    await beat(it, "a")
+    assert transitions(heard) == [("readers", "consumer", "Empty", "Stable")]
+    await it.clock.sleep_ms(46_000)
+    (decision,) = heard.of(DecisionAppended)
+    assert decision.by_timer
+    assert transitions(heard) == [("readers", "consumer", "Stable", "Empty")]
 
 
-@in_virtual_time
-async def test_conversions_of_groups_emit_events(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SETTINGS) as it:
-        heard = await prepared(it)
-        await join_classic(it)
-        assert transitions(heard) == CLASSIC_JOINED
-        await beat(it, "new")
-        assert transitions(heard) == [
-            ("readers", "classic", "consumer", "Stable", "Reconciling"),
-        ]
-        await beat(it, "new", -1)
-        assert transitions(heard) == [
-            ("readers", "consumer", "classic", "Reconciling", "Stable"),
-            ("readers", "classic", "Stable", "PreparingRebalance"),
-        ]
+async def test_conversions_of_groups_emit_events(it: OneNode) -> None:
+    heard = await prepared(it)
+    await join_classic(it)
+    assert transitions(heard) == CLASSIC_JOINED
+    await beat(it, "new")
+    assert transitions(heard) == [("readers", "classic", "consumer", "Stable", "Reconciling")]
+    await beat(it, "new", -1)
+    assert transitions(heard) == [
+        ("readers", "consumer", "classic", "Reconciling", "Stable"),
+        ("readers", "classic", "Stable", "PreparingRebalance"),
+    ]
 
 
-@in_virtual_time
-async def test_an_empty_group_that_gives_way_to_the_other_type_is_converted(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path, **SETTINGS) as it:
-        heard = await prepared(it)
-        await beat(it, "a")
-        await beat(it, "a", -1)
-        transitions(heard)
-        await join_classic(it)
-        converted, *entered = transitions(heard)
-        assert converted[:3] == ("readers", "consumer", "classic")
-        assert entered == CLASSIC_JOINED
+async def test_an_empty_group_that_gives_way_to_the_other_type_is_converted(it: OneNode) -> None:
+    heard = await prepared(it)
+    await beat(it, "a")
+    await beat(it, "a", -1)
+    transitions(heard)
+    await join_classic(it)
+    converted, *entered = transitions(heard)
+    assert converted[:3] == ("readers", "consumer", "classic")
+    assert entered == CLASSIC_JOINED
 
 
-@in_virtual_time
 async def test_a_decision_that_the_log_refuses_emits_a_refusal_and_no_transition(
-    tmp_path: Path,
+    it: OneNode,
 ) -> None:
-    async with one_node(tmp_path, **SETTINGS) as it:
-        heard = await prepared(it)
-        await beat(it, "a")
-        transitions(heard)
-        configs = {"max.message.bytes": "1"}
-        it.node.controller.set_configs(ResourceType.TOPIC, CONSUMER_OFFSETS, configs)
-        answer = await it.ask(ApiKey.DELETE_GROUPS, 1, groups_names=["unknown"])
-        assert answer["results"][0]["error_code"] == Code.GROUP_ID_NOT_FOUND
-        heard.events.clear()
-        await it.clock.sleep_ms(46_000)
-        refused = heard.of(DecisionRefused)
-        assert refused
-        assert {each.code for each in refused} == {Code.MESSAGE_TOO_LARGE}
-        assert transitions(heard) == []
-        shard = it.node.groups.shard_at(0)
-        assert shard._group_transitions is not None
-        assert shard._group_transitions._before is None
+    heard = await prepared(it)
+    await beat(it, "a")
+    transitions(heard)
+    configs = {"max.message.bytes": "1"}
+    it.node.controller.set_configs(ResourceType.TOPIC, CONSUMER_OFFSETS, configs)
+    answer = await it.ask(ApiKey.DELETE_GROUPS, 1, groups_names=["unknown"])
+    assert answer["results"][0]["error_code"] == Code.GROUP_ID_NOT_FOUND
+    heard.events.clear()
+    await it.clock.sleep_ms(46_000)
+    refused = heard.of(DecisionRefused)
+    assert refused
+    assert {each.code for each in refused} == {Code.MESSAGE_TOO_LARGE}
+    assert transitions(heard) == []
+    shard = it.node.groups.shard_at(0)
+    assert shard._group_transitions is not None
+    assert shard._group_transitions._before is None

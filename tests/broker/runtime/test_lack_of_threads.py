@@ -20,10 +20,12 @@ from ottla.protocol.errors import Code
 from ottla.storage.disk.files import RealFiles
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS
-from tests.broker.one_node import one_node, until
+from tests.broker.one_node import OneNode, one_node, until
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
 from tests.storage.logs import batch
+
+pytestmark = pytest.mark.real_time
 
 LACKS = [RuntimeError("can't start new thread"), MemoryError("no memory")]
 
@@ -67,54 +69,52 @@ class LackingFiles(RealFiles):
 
 @pytest.mark.parametrize("lack", LACKS, ids=repr)
 async def test_a_flush_without_a_thread_is_refused_and_the_next_one_works(
-    tmp_path: Path, lack: Exception, log_lines: LogLines
+    it: OneNode, lack: Exception, log_lines: LogLines
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", flush_messages="1")
-        log, flushes = it.log("orders"), it.node.flushes
-        pool = flushes._pool = NoThreads(lack)
-        it.append("orders", b"x")
-        refused = await flushes.flushed(log)
-        assert refused is not None
-        assert log.failure is None
-        assert not flushes.is_busy
-        ((level, event, fields),) = log_lines.of("flushes").lines
-        assert (level, event) == ("error", "a log cannot be flushed")
-        assert (fields["topic"], fields["reason"]) == ("orders", str(lack))
-        assert fields["remedy"].startswith("the process lacks threads, memory or open files")
-        pool.lack = None
-        it.append("orders", b"y")
-        assert await flushes.flushed(log) is None
-        assert log.recovery_point == 2
-        for work in pool.taken:  # a thread that starts later finds it
-            work()
-        assert log.recovery_point == 2
-        it.append("orders", b"z")
-        assert await flushes.flushed(log) is None
+    it.topic("orders", flush_messages="1")
+    log, flushes = it.log("orders"), it.node.flushes
+    pool = flushes._pool = NoThreads(lack)
+    it.append("orders", b"x")
+    refused = await flushes.flushed(log)
+    assert refused is not None
+    assert log.failure is None
+    assert not flushes.is_busy
+    ((level, event, fields),) = log_lines.of("flushes").lines
+    assert (level, event) == ("error", "a log cannot be flushed")
+    assert (fields["topic"], fields["reason"]) == ("orders", str(lack))
+    assert fields["remedy"].startswith("the process lacks threads, memory or open files")
+    pool.lack = None
+    it.append("orders", b"y")
+    assert await flushes.flushed(log) is None
+    assert log.recovery_point == 2
+    for work in pool.taken:  # a thread that starts later finds it
+        work()
+    assert log.recovery_point == 2
+    it.append("orders", b"z")
+    assert await flushes.flushed(log) is None
 
 
 @pytest.mark.parametrize("lack", [*LACKS, OSError(5, "Input/output error")], ids=repr)
 async def test_a_timed_job_that_fails_for_one_log_goes_on_with_the_others(
-    tmp_path: Path, lack: Exception
+    it: OneNode, lack: Exception
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 3)
-        background: Background = it.node.cluster._background
-        visited: list[int] = []
+    it.topic("orders", 3)
+    background: Background = it.node.cluster._background
+    visited: list[int] = []
 
-        def job(log: PartitionLog) -> Iterator[None]:
-            if log.topic == "orders":
-                visited.append(log.partition)
-                if log.partition == 1 and visited.count(1) == 1:
-                    raise lack
-            yield
+    def job(log: PartitionLog) -> Iterator[None]:
+        if log.topic == "orders":
+            visited.append(log.partition)
+            if log.partition == 1 and visited.count(1) == 1:
+                raise lack
+        yield
 
-        going = asyncio.ensure_future(
-            _repeat("a job", it.clock, 1, 1, partial(background._over_all_logs, job))
-        )
-        await until(lambda: visited.count(1) > 1 and visited.count(2) > 1)
-        going.cancel()
-        assert visited[:3] == [0, 1, 2]
+    going = asyncio.ensure_future(
+        _repeat("a job", it.clock, 1, 1, partial(background._over_all_logs, job))
+    )
+    await until(lambda: visited.count(1) > 1 and visited.count(2) > 1)
+    going.cancel()
+    assert visited[:3] == [0, 1, 2]
 
 
 async def test_a_flush_that_cannot_open_a_file_is_refused_and_the_next_one_works(
@@ -161,33 +161,32 @@ async def test_a_flush_that_lacks_memory_in_its_thread_is_refused_and_the_next_o
 
 @pytest.mark.parametrize("lack", LACKS, ids=repr)
 async def test_checkpoints_without_a_thread_are_logged_once_and_written_the_next_time(
-    tmp_path: Path, log_lines: LogLines, lack: Exception
+    tmp_path: Path, it: OneNode, log_lines: LogLines, lack: Exception
 ) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders")
-        it.append("orders", b"x", b"y")
-        pool = NoThreads(lack)
-        asyncio.get_running_loop().set_default_executor(pool)
-        parts = [{"partition_index": 0, "offset": 1}]
-        topics = [{"name": "orders", "partitions": parts}]
-        answer = await it.ask(ApiKey.DELETE_RECORDS, 2, topics=topics, timeout_ms=1000)
-        (told,) = answer["topics"][0]["partitions"]
-        assert told["error_code"] == Code.KAFKA_STORAGE_ERROR
-        background: Background = it.node.cluster._background
-        await background._write_checkpoints()
-        lines = [line for line in log_lines.lines if line[0] == "error"]
-        assert [event for _, event, _ in lines] == [
-            "the new start offsets of logs cannot be saved",
-            "the checkpoints cannot be written",
-        ]
-        assert all(str(lack) in fields["reason"] for _, _, fields in lines)
-        pool.lack = None
-        answer = await it.ask(ApiKey.DELETE_RECORDS, 2, topics=topics, timeout_ms=1000)
-        (told,) = answer["topics"][0]["partitions"]
-        assert (told["error_code"], told["low_watermark"]) == (Code.NONE, 1)
-        for work in pool.taken:  # a thread that starts later finds it
-            work()
-        assert starts_in(tmp_path) == ["orders 0 1"]
+    it.topic("orders")
+    it.append("orders", b"x", b"y")
+    pool = NoThreads(lack)
+    asyncio.get_running_loop().set_default_executor(pool)
+    parts = [{"partition_index": 0, "offset": 1}]
+    topics = [{"name": "orders", "partitions": parts}]
+    answer = await it.ask(ApiKey.DELETE_RECORDS, 2, topics=topics, timeout_ms=1000)
+    (told,) = answer["topics"][0]["partitions"]
+    assert told["error_code"] == Code.KAFKA_STORAGE_ERROR
+    background: Background = it.node.cluster._background
+    await background._write_checkpoints()
+    lines = [line for line in log_lines.lines if line[0] == "error"]
+    assert [event for _, event, _ in lines] == [
+        "the new start offsets of logs cannot be saved",
+        "the checkpoints cannot be written",
+    ]
+    assert all(str(lack) in fields["reason"] for _, _, fields in lines)
+    pool.lack = None
+    answer = await it.ask(ApiKey.DELETE_RECORDS, 2, topics=topics, timeout_ms=1000)
+    (told,) = answer["topics"][0]["partitions"]
+    assert (told["error_code"], told["low_watermark"]) == (Code.NONE, 1)
+    for work in pool.taken:  # a thread that starts later finds it
+        work()
+    assert starts_in(tmp_path) == ["orders 0 1"]
 
 
 async def test_a_timed_job_goes_on_after_any_exception(log_lines: LogLines) -> None:

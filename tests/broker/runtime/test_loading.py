@@ -21,11 +21,10 @@ from ottla.coordinator.outcome import Outcome
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.log_lines import LogLines
 
-ONE = {"offsets_topic_num_partitions": "1", "transaction_state_log_num_partitions": "1"}
+SETTINGS = {"offsets_topic_num_partitions": "1", "transaction_state_log_num_partitions": "1"}
 COMMITS = 60
 EACH_BATCH = WorkLimits(load_at_once_bytes=1000, load_slice_s=-1.0)
 
@@ -47,7 +46,7 @@ async def fetched(it: OneNode) -> tuple[Code, int]:
 
 async def fill(directory: Path) -> None:
     """A log of `__consumer_offsets` that is too large to be loaded at once."""
-    async with one_node(directory, **ONE) as it:
+    async with one_node(directory, **SETTINGS) as it:
         it.topic("orders")
         it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
         for offset in range(COMMITS):
@@ -58,7 +57,7 @@ async def fill(directory: Path) -> None:
 def loads_each_batch(directory: Path) -> AbstractAsyncContextManager[OneNode]:
     """A node that loads one batch in a turn, and answers each request in one turn."""
     set_slice_s(math.inf)
-    return one_node(directory, EACH_BATCH, **ONE)
+    return one_node(directory, EACH_BATCH, **SETTINGS)
 
 
 async def until(happens: Callable[[], object]) -> None:
@@ -70,7 +69,6 @@ async def until(happens: Callable[[], object]) -> None:
     raise AssertionError("it did not happen")
 
 
-@in_virtual_time
 async def test_a_node_answers_before_its_coordinators_are_loaded(tmp_path: Path) -> None:
     await fill(tmp_path)
     async with loads_each_batch(tmp_path) as it:
@@ -89,17 +87,15 @@ async def test_a_node_answers_before_its_coordinators_are_loaded(tmp_path: Path)
         assert await commit(it, 7) is Code.NONE
 
 
-@in_virtual_time
 async def test_a_small_log_is_loaded_in_the_turn_of_the_request(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         it.topic("orders")
         it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
         assert await commit(it, 5) is Code.NONE
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         assert await fetched(it) == (Code.NONE, 5)
 
 
-@in_virtual_time
 async def test_unloading_stops_a_load_in_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +117,6 @@ async def test_unloading_stops_a_load_in_progress(
             it.node.groups.shard_of("shop")
 
 
-@in_virtual_time
 async def test_a_topic_deleted_while_offsets_are_loaded_is_forgotten_by_them(
     tmp_path: Path,
 ) -> None:
@@ -132,7 +127,6 @@ async def test_a_topic_deleted_while_offsets_are_loaded_is_forgotten_by_them(
         assert await fetched(it) == (Code.NONE, -1)
 
 
-@in_virtual_time
 async def test_damage_found_while_loading_stops_that_coordinator_alone(tmp_path: Path) -> None:
     await fill(tmp_path)
     file = tmp_path / f"{CONSUMER_OFFSETS}-0" / f"{0:020d}.log"
@@ -146,7 +140,6 @@ async def test_damage_found_while_loading_stops_that_coordinator_alone(tmp_path:
         assert await fetched(it) == (Code.NOT_COORDINATOR, -1)
 
 
-@in_virtual_time
 async def test_nothing_is_compacted_away_from_under_a_load(tmp_path: Path) -> None:
     await fill(tmp_path)
     async with loads_each_batch(tmp_path) as it:
@@ -177,6 +170,7 @@ class SlowShard:
         yield
 
 
+@pytest.mark.real_time
 async def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
     loaded: list[Any] = []
 
@@ -202,6 +196,7 @@ class LackingShard(SlowShard):
         raise MemoryError
 
 
+@pytest.mark.real_time
 async def test_a_load_that_lacks_memory_does_not_stop_the_others(log_lines: LogLines) -> None:
     loaded: list[tuple[Any, object]] = []
     lacking: Any = LackingShard()
@@ -236,6 +231,7 @@ class LackingShortShard(SlowShard):
         raise MemoryError
 
 
+@pytest.mark.real_time
 async def test_a_small_log_that_lacks_memory_does_not_stop_those_behind_it() -> None:
     loaded: list[object] = []
     lacking: Any = LackingShortShard()
@@ -244,6 +240,7 @@ async def test_a_small_log_that_lacks_memory_does_not_stop_those_behind_it() -> 
     assert isinstance(failed, MemoryError)
 
 
+@pytest.mark.real_time
 async def test_a_load_requested_after_all_others_ended_runs() -> None:
     loaded: list[Any] = []
 
@@ -256,12 +253,12 @@ async def test_a_load_requested_after_all_others_ended_runs() -> None:
         assert len(loaded) == number
 
 
-async def test_a_shard_that_is_loading_decides_nothing_and_does_not_tick(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
-        it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
-        groups = it.node.groups.shard_at(0)
-        groups.begin_loading()
-        with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
-            groups.run_now(lambda machine, now: Outcome(None))
-        with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
-            groups.ask(lambda machine: None)
+@pytest.mark.real_time
+async def test_a_shard_that_is_loading_decides_nothing_and_does_not_tick(it: OneNode) -> None:
+    it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+    groups = it.node.groups.shard_at(0)
+    groups.begin_loading()
+    with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
+        groups.run_now(lambda machine, now: Outcome(None))
+    with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
+        groups.ask(lambda machine: None)

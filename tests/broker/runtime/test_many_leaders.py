@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ottla.broker.runtime.work_limits import WorkLimits
-from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes
+from tests.broker.several_nodes import SeveralNodes, several_nodes
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 MOST = 5
 PARTITIONS = 12
@@ -23,10 +27,7 @@ def batches_since(it: SeveralNodes, offset: int) -> list[int]:
     return sizes
 
 
-@in_a_loop
-async def test_a_node_that_led_very_many_partitions_leaves_and_comes_back(
-    tmp_path: Path,
-) -> None:
+async def test_a_node_that_led_very_many_partitions_leaves_and_comes_back(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 3, WorkLimits(metadata_batch_records=MOST)) as it:
         first, second = sorted(it.nodes)[:2]
         it.topic("orders", *[second] * PARTITIONS, replicas=2)

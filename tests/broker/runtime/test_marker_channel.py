@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,10 @@ from tests.broker.runtime.marker_scenes import (
     prepare,
     state,
 )
-from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+from tests.broker.several_nodes import SeveralNodes, several_nodes, until
 from tests.log_lines import LogLines
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 SOON = WorkLimits(marker_retry_ms=1, marker_retry_max_ms=2)
 
@@ -41,8 +43,13 @@ def nodes(
     return several_nodes(directory, count, limits, **ONE_PARTITION)
 
 
+@pytest.fixture
+async def it(tmp_path: Path) -> AsyncIterator[SeveralNodes]:
+    async with nodes(tmp_path, 2) as it:
+        yield it
+
+
 @pytest.mark.parametrize("commit", [True, False])
-@in_a_loop
 async def test_each_node_gets_its_markers_by_requests_without_blocking_the_answer(
     tmp_path: Path, commit: bool
 ) -> None:
@@ -65,7 +72,6 @@ async def test_each_node_gets_its_markers_by_requests_without_blocking_the_answe
         assert channel.retries == 0, "each one had its own answer"
 
 
-@in_a_loop
 async def test_queued_markers_of_a_node_leave_in_one_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,7 +92,6 @@ async def test_queued_markers_of_a_node_leave_in_one_request(
         assert sizes == [5]
 
 
-@in_a_loop
 async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one(tmp_path: Path) -> None:
     async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
@@ -105,7 +110,6 @@ async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one(tmp_
         assert len(channel.unknown_leader) == 0
 
 
-@in_a_loop
 async def test_queued_markers_follow_the_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +130,6 @@ async def test_queued_markers_follow_the_leader(
 
 
 @pytest.mark.parametrize("trouble", [OSError(), TimeoutError(), Malformed("what is this")])
-@in_a_loop
 async def test_a_request_that_fails_is_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
@@ -146,22 +149,19 @@ async def test_a_request_that_fails_is_sent_again(
         assert coordinator_of(it).marker_channel.retries == 2
 
 
-@in_a_loop
-async def test_deleting_a_topic_drops_its_queued_marker(tmp_path: Path) -> None:
-    async with nodes(tmp_path, 2) as it:
-        it.controller.create_internal_topic(TRANSACTION_STATE)
-        (other,) = others_of(it)
-        it.topic("orders", other)
-        producer = prepare(it, ("orders", 0))
-        it.doors[other].refuse()
-        it.doors[other].cut()
-        end(it, producer)
-        await until(lambda: coordinator_of(it).marker_channel.retries > 0)
-        it.controller.delete_topic("orders")
-        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+async def test_deleting_a_topic_drops_its_queued_marker(it: SeveralNodes) -> None:
+    it.controller.create_internal_topic(TRANSACTION_STATE)
+    (other,) = others_of(it)
+    it.topic("orders", other)
+    producer = prepare(it, ("orders", 0))
+    it.doors[other].refuse()
+    it.doors[other].cut()
+    end(it, producer)
+    await until(lambda: coordinator_of(it).marker_channel.retries > 0)
+    it.controller.delete_topic("orders")
+    await until(lambda: state(it) is State.COMPLETE_COMMIT)
 
 
-@in_a_loop
 async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_stops(
     tmp_path: Path,
 ) -> None:
@@ -189,21 +189,18 @@ async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_s
         assert markers_of(it, ("orders", 0)) == [(True, 1)]
 
 
-@in_a_loop
-async def test_a_coordinator_of_an_older_epoch_cannot_append(tmp_path: Path) -> None:
+async def test_a_coordinator_of_an_older_epoch_cannot_append(it: SeveralNodes) -> None:
     """Also a coordinator that was not unloaded."""
-    async with nodes(tmp_path, 2) as it:
-        producer = prepare(it, ("nowhere", 0))
-        shard = coordinator_of(it).transactions.shard_of(SHOP)
-        shard.log.leader_epoch += 1
-        before = shard.log.log_end_offset
-        with pytest.raises(Refused, match="NOT_COORDINATOR"):
-            end(it, producer)
-        assert shard.is_closed
-        assert shard.log.log_end_offset == before
+    producer = prepare(it, ("nowhere", 0))
+    shard = coordinator_of(it).transactions.shard_of(SHOP)
+    shard.log.leader_epoch += 1
+    before = shard.log.log_end_offset
+    with pytest.raises(Refused, match="NOT_COORDINATOR"):
+        end(it, producer)
+    assert shard.is_closed
+    assert shard.log.log_end_offset == before
 
 
-@in_a_loop
 async def test_a_marker_settles_offsets_where_the_group_is_coordinated(tmp_path: Path) -> None:
     async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
@@ -217,48 +214,42 @@ async def test_a_marker_settles_offsets_where_the_group_is_coordinated(tmp_path:
         assert markers_of(it, (CONSUMER_OFFSETS, 0)) == [(True, 0)]
 
 
-@in_a_loop
 async def test_a_marker_for_a_loading_group_coordinator_is_refused_as_not_leader(
-    tmp_path: Path,
+    it: SeveralNodes,
 ) -> None:
-    async with nodes(tmp_path, 2) as it:
-        it.controller.create_internal_topic(CONSUMER_OFFSETS)
-        node = it.nodes[it.partition(CONSUMER_OFFSETS).leader_id]
-        node.groups.shard_at(0).begin_loading()
-        with pytest.raises(Refused, match="NOT_LEADER_OR_FOLLOWER"):
-            markers.append(
-                node, (CONSUMER_OFFSETS, 0), Producer(1, 0), commit=True, coordinator_epoch=0
-            )
+    it.controller.create_internal_topic(CONSUMER_OFFSETS)
+    node = it.nodes[it.partition(CONSUMER_OFFSETS).leader_id]
+    node.groups.shard_at(0).begin_loading()
+    with pytest.raises(Refused, match="NOT_LEADER_OR_FOLLOWER"):
+        markers.append(
+            node, (CONSUMER_OFFSETS, 0), Producer(1, 0), commit=True, coordinator_epoch=0
+        )
 
 
-@in_a_loop
-async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> None:
-    async with nodes(tmp_path, 2) as it:
-        it.controller.create_internal_topic(TRANSACTION_STATE)
-        (other,) = others_of(it)
-        it.topic("orders", other, flush_messages="1")
-        end(it, prepare(it, ("orders", 0)))
-        log = it.cluster.open_log_of("orders", 0)
-        assert log is not None
-        await until(lambda: state(it) is State.COMPLETE_COMMIT)
-        assert log.recovery_point == log.log_end_offset == 1
+async def test_a_marker_is_acknowledged_when_it_is_on_disk(it: SeveralNodes) -> None:
+    it.controller.create_internal_topic(TRANSACTION_STATE)
+    (other,) = others_of(it)
+    it.topic("orders", other, flush_messages="1")
+    end(it, prepare(it, ("orders", 0)))
+    log = it.cluster.open_log_of("orders", 0)
+    assert log is not None
+    await until(lambda: state(it) is State.COMPLETE_COMMIT)
+    assert log.recovery_point == log.log_end_offset == 1
 
 
-@in_a_loop
-async def test_a_completion_that_the_log_does_not_take_is_tried_again(tmp_path: Path) -> None:
-    async with nodes(tmp_path, 2) as it:
-        it.controller.create_internal_topic(TRANSACTION_STATE)
-        (other,) = others_of(it)
-        it.topic("orders", other)
-        producer = prepare(it, ("orders", 0))
-        end(it, producer)
-        transaction_state = ResourceType.TOPIC, TRANSACTION_STATE
-        it.controller.set_configs(*transaction_state, {"max.message.bytes": "1"})
-        await until(lambda: coordinator_of(it).marker_channel.completions)
-        assert state(it) is State.PREPARE_COMMIT
-        it.controller.set_configs(*transaction_state, {"max.message.bytes": None})
-        await until(lambda: state(it) is State.COMPLETE_COMMIT)
-        assert markers_of(it, ("orders", 0)) == [(True, 0)]
+async def test_a_completion_that_the_log_does_not_take_is_tried_again(it: SeveralNodes) -> None:
+    it.controller.create_internal_topic(TRANSACTION_STATE)
+    (other,) = others_of(it)
+    it.topic("orders", other)
+    producer = prepare(it, ("orders", 0))
+    end(it, producer)
+    transaction_state = ResourceType.TOPIC, TRANSACTION_STATE
+    it.controller.set_configs(*transaction_state, {"max.message.bytes": "1"})
+    await until(lambda: coordinator_of(it).marker_channel.completions)
+    assert state(it) is State.PREPARE_COMMIT
+    it.controller.set_configs(*transaction_state, {"max.message.bytes": None})
+    await until(lambda: state(it) is State.COMPLETE_COMMIT)
+    assert markers_of(it, ("orders", 0)) == [(True, 0)]
 
 
 class Broken:
@@ -268,7 +259,6 @@ class Broken:
         raise MemoryError
 
 
-@in_a_loop
 async def test_a_completion_that_lacks_memory_does_not_keep_the_others_waiting(
     tmp_path: Path,
 ) -> None:
@@ -287,7 +277,6 @@ async def test_a_completion_that_lacks_memory_does_not_keep_the_others_waiting(
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
 
 
-@in_a_loop
 async def test_a_node_that_stops_sends_nothing_more(tmp_path: Path) -> None:
     async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
@@ -303,20 +292,17 @@ async def test_a_node_that_stops_sends_nothing_more(tmp_path: Path) -> None:
         assert markers_of(it, ("orders", 0))[-1] == (True, 1)
 
 
-@in_a_loop
-async def test_nothing_waits_for_a_coordinator_that_is_no_more(tmp_path: Path) -> None:
-    async with nodes(tmp_path, 2) as it:
-        it.controller.create_internal_topic(TRANSACTION_STATE)
-        channel = coordinator_of(it).marker_channel
-        (other,) = others_of(it)
-        it.topic("orders", other)
-        end(it, prepare(it, ("orders", 0)))
-        assert len(channel.destinations[other]) == 1
-        it.controller.delete_topic(TRANSACTION_STATE)
-        assert len(channel.destinations[other]) == 0
+async def test_nothing_waits_for_a_coordinator_that_is_no_more(it: SeveralNodes) -> None:
+    it.controller.create_internal_topic(TRANSACTION_STATE)
+    channel = coordinator_of(it).marker_channel
+    (other,) = others_of(it)
+    it.topic("orders", other)
+    end(it, prepare(it, ("orders", 0)))
+    assert len(channel.destinations[other]) == 1
+    it.controller.delete_topic(TRANSACTION_STATE)
+    assert len(channel.destinations[other]) == 0
 
 
-@in_a_loop
 async def test_nodes_may_write_markers_whatever_the_authorizer_says_of_clients(
     tmp_path: Path,
 ) -> None:
@@ -344,7 +330,6 @@ async def test_nodes_may_write_markers_whatever_the_authorizer_says_of_clients(
         assert Code(partition["error_code"]) is Code.CLUSTER_AUTHORIZATION_FAILED
 
 
-@in_a_loop
 async def test_a_node_without_a_plain_listener_gets_its_markers_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,7 +350,6 @@ async def test_a_node_without_a_plain_listener_gets_its_markers_too(
         assert log.recovery_point == log.log_end_offset
 
 
-@in_a_loop
 async def test_a_marker_wants_as_many_in_sync_as_any_record(tmp_path: Path) -> None:
     async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
@@ -383,18 +367,15 @@ async def test_a_marker_wants_as_many_in_sync_as_any_record(tmp_path: Path) -> N
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
 
 
-@in_a_loop
-async def test_the_address_of_a_connection_between_nodes_counts_once(tmp_path: Path) -> None:
-    async with nodes(tmp_path, 2) as it:
-        it.controller.create_internal_topic(TRANSACTION_STATE)
-        (other,) = others_of(it)
-        it.topic("orders", other)
-        end(it, prepare(it, ("orders", 0)))
-        await until(lambda: state(it) is State.COMPLETE_COMMIT)
-        assert it.cluster.peers == set(), "known until the other node has accepted it"
+async def test_the_address_of_a_connection_between_nodes_counts_once(it: SeveralNodes) -> None:
+    it.controller.create_internal_topic(TRANSACTION_STATE)
+    (other,) = others_of(it)
+    it.topic("orders", other)
+    end(it, prepare(it, ("orders", 0)))
+    await until(lambda: state(it) is State.COMPLETE_COMMIT)
+    assert it.cluster.peers == set(), "known until the other node has accepted it"
 
 
-@in_a_loop
 async def test_the_next_coordinator_completes_decisions_that_were_not_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,7 +399,6 @@ async def test_the_next_coordinator_completes_decisions_that_were_not_flushed(
         assert markers_of(it, ("orders", 0)) == [(True, 1)]
 
 
-@in_a_loop
 async def test_a_refusal_that_comes_again_and_again_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
@@ -452,7 +432,6 @@ def with_records(it: SeveralNodes, node_id: int, places: Sequence[tuple[str, int
         log.append(build([(b"key", b"value")], timestamp_ms=now_ms), now_ms=now_ms)
 
 
-@in_a_loop
 async def test_a_transaction_of_ordinary_size_is_complete_in_the_turn_that_decides(
     tmp_path: Path,
 ) -> None:
@@ -464,7 +443,6 @@ async def test_a_transaction_of_ordinary_size_is_complete_in_the_turn_that_decid
         assert state(it) is State.COMPLETE_COMMIT
 
 
-@in_a_loop
 async def test_a_transaction_over_a_few_partitions_without_a_record_is_complete_in_that_turn_too(
     tmp_path: Path,
 ) -> None:
@@ -476,7 +454,6 @@ async def test_a_transaction_over_a_few_partitions_without_a_record_is_complete_
 
 
 @pytest.mark.parametrize("is_made", [True, False], ids=["logs that are made", "logs to be made"])
-@in_a_loop
 async def test_fewer_markers_of_empty_logs_are_written_in_the_deciding_turn(
     tmp_path: Path, is_made: bool
 ) -> None:
@@ -491,10 +468,7 @@ async def test_fewer_markers_of_empty_logs_are_written_in_the_deciding_turn(
         assert [markers_of(it, place) for place in places] == [[(True, 0)]] * len(places)
 
 
-@in_a_loop
-async def test_the_markers_of_very_many_partitions_are_written_in_slices(
-    tmp_path: Path,
-) -> None:
+async def test_the_markers_of_very_many_partitions_are_written_in_slices(tmp_path: Path) -> None:
     set_slice_s(0.0)
     async with nodes(tmp_path, 1) as it:
         places = many(SOON.markers_at_once + 5)
@@ -510,7 +484,6 @@ async def test_the_markers_of_very_many_partitions_are_written_in_slices(
         assert coordinator_of(it).marker_channel.unfinished == {}
 
 
-@in_a_loop
 async def test_a_marker_that_lacks_memory_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
     set_slice_s(0.0)
@@ -523,10 +496,7 @@ async def test_a_marker_that_lacks_memory_does_not_keep_the_others_waiting(tmp_p
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
 
 
-@in_a_loop
-async def test_markers_not_yet_written_follow_the_leader(
-    tmp_path: Path,
-) -> None:
+async def test_markers_not_yet_written_follow_the_leader(tmp_path: Path) -> None:
     set_slice_s(0.0)
     async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
@@ -540,10 +510,7 @@ async def test_markers_not_yet_written_follow_the_leader(
         assert [markers_of(it, place) for place in places] == [[(True, 0)]] * len(places)
 
 
-@in_a_loop
-async def test_a_coordinator_that_is_unloaded_writes_no_further_markers(
-    tmp_path: Path,
-) -> None:
+async def test_a_coordinator_that_is_unloaded_writes_no_further_markers(tmp_path: Path) -> None:
     set_slice_s(0.0)
     async with nodes(tmp_path, 1) as it:
         places = many(SOON.markers_at_once + 3)

@@ -25,6 +25,8 @@ from ottla.protocol.errors import Code, Refused
 from tests.broker.fakes import broken_markers
 from tests.clocks import StillClock
 
+pytestmark = pytest.mark.real_time
+
 SHOP = "shop"
 NOW_MS = 1_700_000_000_000
 BOTH = [("orders", 0), ("orders", 1)]

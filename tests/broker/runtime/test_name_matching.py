@@ -12,6 +12,8 @@ from ottla.broker.runtime.shards.name_matching import NameMatching
 from ottla.broker.scheduling.workers import Workers
 from ottla.coordinator.outcome import Effect
 
+pytestmark = pytest.mark.real_time
+
 LENGTH = 5
 
 

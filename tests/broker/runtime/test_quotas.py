@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from ottla.metadata.records import ClientQuotaRecord, EntityData
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
-from tests.broker.fakes import START_MS, in_virtual_time
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.fakes import START_MS
+from tests.broker.one_node import OneNode
 
 KAFKA = Window(samples=11, sample_ms=1000)
 BYTES = "producer_byte_rate"
@@ -188,98 +187,86 @@ async def fetch(one: OneNode, version: int = 11, **fields: Any) -> Any:
     return await one.ask(ApiKey.FETCH, version, **(asked | fields))
 
 
-@in_virtual_time
 async def test_a_producer_over_its_quota_is_answered_at_once_with_a_throttle_time(
-    tmp_path: Path,
+    it: OneNode,
 ) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("orders")
-        assert (await produce(one, 5000))[1] == 0
-        await set_quota(one, BYTES, 1000.0)
-        assert (await produce(one, 9000))[1] == 0
-        answered, wait_ms = await produce(one, 9000)
-        assert 8000 < wait_ms < 9000
-        assert isinstance(answered, bytearray)
-        assert wait_ms.to_bytes(4, "big") in bytes(answered)
-        nothing, wait_ms = await produce(one, 9000, acks=0)
-        assert nothing is None
-        assert 17_000 < wait_ms < 19_000
-        assert one.log("orders").log_end_offset == 4
+    it.topic("orders")
+    assert (await produce(it, 5000))[1] == 0
+    await set_quota(it, BYTES, 1000.0)
+    assert (await produce(it, 9000))[1] == 0
+    answered, wait_ms = await produce(it, 9000)
+    assert 8000 < wait_ms < 9000
+    assert isinstance(answered, bytearray)
+    assert wait_ms.to_bytes(4, "big") in bytes(answered)
+    nothing, wait_ms = await produce(it, 9000, acks=0)
+    assert nothing is None
+    assert 17_000 < wait_ms < 19_000
+    assert it.log("orders").log_end_offset == 4
 
 
-@in_virtual_time
-async def test_a_consumer_over_its_quota_gets_no_records_until_it_has_waited(
-    tmp_path: Path,
-) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("orders")
-        for _ in range(3):
-            one.append("orders", b"x" * 4000)
-        await set_quota(one, "consumer_byte_rate", 1000.0)
-        first = await fetch(one)
-        # Not the three batches, which would be too much for a whole window.
-        assert first["throttle_time_ms"] == 0
-        assert 8000 < len(first["responses"][0]["partitions"][0]["records"]) < 10_000
-        second = await fetch(one)
-        assert second["throttle_time_ms"] > 6000
-        assert second["responses"] == []
-        # A refused request is not counted, so the wait does not grow.
-        assert (await fetch(one))["throttle_time_ms"] == second["throttle_time_ms"]
+async def test_a_consumer_over_its_quota_gets_no_records_until_it_has_waited(it: OneNode) -> None:
+    it.topic("orders")
+    for _ in range(3):
+        it.append("orders", b"x" * 4000)
+    await set_quota(it, "consumer_byte_rate", 1000.0)
+    first = await fetch(it)
+    # Not the three batches, which would be too much for a whole window.
+    assert first["throttle_time_ms"] == 0
+    assert 8000 < len(first["responses"][0]["partitions"][0]["records"]) < 10_000
+    second = await fetch(it)
+    assert second["throttle_time_ms"] > 6000
+    assert second["responses"] == []
+    # A refused request is not counted, so the wait does not grow.
+    assert (await fetch(it))["throttle_time_ms"] == second["throttle_time_ms"]
 
 
-@in_virtual_time
-async def test_a_session_that_is_throttled_at_its_beginning_has_not_begun(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("orders")
-        one.append("orders", b"x" * 9000)
-        await set_quota(one, "consumer_byte_rate", 1000.0)
-        assert (await fetch(one, session_epoch=0))["session_id"] != 0
-        refused = await fetch(one, session_epoch=0)
-        assert refused["throttle_time_ms"] > 0
-        assert refused["session_id"] == 0
+async def test_a_session_that_is_throttled_at_its_beginning_has_not_begun(it: OneNode) -> None:
+    it.topic("orders")
+    it.append("orders", b"x" * 9000)
+    await set_quota(it, "consumer_byte_rate", 1000.0)
+    assert (await fetch(it, session_epoch=0))["session_id"] != 0
+    refused = await fetch(it, session_epoch=0)
+    assert refused["throttle_time_ms"] > 0
+    assert refused["session_id"] == 0
 
 
-@in_virtual_time
-async def test_topics_beyond_the_mutations_of_a_client_are_refused(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as one:
-        await set_quota(one, "controller_mutation_rate", 1.0)
+async def test_topics_beyond_the_mutations_of_a_client_are_refused(it: OneNode) -> None:
+    await set_quota(it, "controller_mutation_rate", 1.0)
 
-        async def create(version: int, *names: str, partitions: int = 6) -> Any:
-            topics = [
-                {
-                    "name": name,
-                    "num_partitions": partitions,
-                    "replication_factor": 1,
-                    "assignments": [],
-                    "configs": [],
-                }
-                for name in names
-            ]
-            fields = {"topics": topics, "timeout_ms": 5000, "validate_only": False}
-            return await one.ask(ApiKey.CREATE_TOPICS, version, **fields)
+    async def create(version: int, *names: str, partitions: int = 6) -> Any:
+        topics = [
+            {
+                "name": name,
+                "num_partitions": partitions,
+                "replication_factor": 1,
+                "assignments": [],
+                "configs": [],
+            }
+            for name in names
+        ]
+        fields = {"topics": topics, "timeout_ms": 5000, "validate_only": False}
+        return await it.ask(ApiKey.CREATE_TOPICS, version, **fields)
 
-        answer = await create(6, "a", "b", "c")
-        assert [topic["error_code"] for topic in answer["topics"]] == [
-            0, 0, Code.THROTTLING_QUOTA_EXCEEDED
-        ]  # fmt: skip
-        assert answer["throttle_time_ms"] == 1000
-        assert sorted(one.node.catalog.topics) == ["a", "b"]
-        older = await create(5, "d")
-        assert older["topics"][0]["error_code"] == 0
-        assert older["throttle_time_ms"] == 7000
-        deleted = await one.ask(ApiKey.DELETE_TOPICS, 5, topic_names=["a"], timeout_ms=5000)
-        assert deleted["responses"][0]["error_code"] == Code.THROTTLING_QUOTA_EXCEEDED
-        assert "a" in one.node.catalog.topics
+    answer = await create(6, "a", "b", "c")
+    assert [topic["error_code"] for topic in answer["topics"]] == [
+        0, 0, Code.THROTTLING_QUOTA_EXCEEDED
+    ]  # fmt: skip
+    assert answer["throttle_time_ms"] == 1000
+    assert sorted(it.node.catalog.topics) == ["a", "b"]
+    older = await create(5, "d")
+    assert older["topics"][0]["error_code"] == 0
+    assert older["throttle_time_ms"] == 7000
+    deleted = await it.ask(ApiKey.DELETE_TOPICS, 5, topic_names=["a"], timeout_ms=5000)
+    assert deleted["responses"][0]["error_code"] == Code.THROTTLING_QUOTA_EXCEEDED
+    assert "a" in it.node.catalog.topics
 
 
-@in_virtual_time
-async def test_without_quotas_nothing_is_measured(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as one:
-        one.topic("orders")
-        await produce(one, 5000)
-        assert one.node.quotas is None
-        await set_quota(one, BYTES, 1000.0)
-        assert one.node.quotas is not None
+async def test_without_quotas_nothing_is_measured(it: OneNode) -> None:
+    it.topic("orders")
+    await produce(it, 5000)
+    assert it.node.quotas is None
+    await set_quota(it, BYTES, 1000.0)
+    assert it.node.quotas is not None
 
 
 def test_client_ids_without_number_are_looked_through_a_few_times_in_all(

@@ -36,8 +36,10 @@ from tests.broker.runtime.marker_table import (
     RETRIES,
     STAYS_PREPARED,
 )
-from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+from tests.broker.several_nodes import SeveralNodes, several_nodes, until
 from tests.log_lines import LogLines
+
+pytestmark = pytest.mark.real_time(debug=True)
 
 A, B = ("orders", 0), ("orders", 1)
 OFFSETS = (CONSUMER_OFFSETS, 0)
@@ -146,7 +148,6 @@ def load_anew(node: Node) -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("code", WITH_ERRORS)
-@in_a_loop
 async def test_a_refused_marker_of_a_local_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code, commit: bool
 ) -> None:
@@ -160,7 +161,6 @@ async def test_a_refused_marker_of_a_local_partition_follows_the_table(
 
 
 @pytest.mark.parametrize("code", WITH_ERRORS)
-@in_a_loop
 async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code
 ) -> None:
@@ -175,7 +175,6 @@ async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
 
 
 @pytest.mark.parametrize("code", WITH_ERRORS)
-@in_a_loop
 async def test_a_refused_marker_of_a_remote_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code
 ) -> None:
@@ -194,7 +193,6 @@ async def test_a_refused_marker_of_a_remote_partition_follows_the_table(
     ("epochs_later", "coordinator_epoch", "code"),
     [(0, 50, Code.TRANSACTION_COORDINATOR_FENCED), (7, 0, Code.INVALID_PRODUCER_EPOCH)],
 )
-@in_a_loop
 async def test_a_commit_is_not_complete_after_an_administrators_marker_of_a_later_epoch(
     tmp_path: Path, lines: LogLines, epochs_later: int, coordinator_epoch: int, code: Code
 ) -> None:
@@ -217,16 +215,12 @@ async def test_a_commit_is_not_complete_after_an_administrators_marker_of_a_late
 
 def test_an_answer_of_each_kind_is_in_the_table() -> None:
     assert {COUNTS_AS_WRITTEN, RETRIES, STAYS_PREPARED} == set(MARKER_ANSWERS.values())
-    by_kind = {
-        COUNTS_AS_WRITTEN: marker_channel.COUNTS_AS_WRITTEN,
-        RETRIES: marker_channel.RETRIES,
-    }
+    by_kind = {COUNTS_AS_WRITTEN: marker_channel.COUNTS_AS_WRITTEN, RETRIES: marker_channel.RETRIES}
     for kind, codes in by_kind.items():
         assert {code for code in MARKER_ANSWERS if MARKER_ANSWERS[code] is kind} == codes
 
 
 @pytest.mark.parametrize(("epochs_later", "coordinator_epoch"), [(0, 50), (7, 0)])
-@in_a_loop
 async def test_a_restart_completes_the_transaction_once_the_producer_has_expired(
     tmp_path: Path, epochs_later: int, coordinator_epoch: int
 ) -> None:

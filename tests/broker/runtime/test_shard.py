@@ -15,7 +15,7 @@ from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import START_MS, VirtualLoop, in_virtual_time, settle
+from tests.broker.fakes import START_MS, VirtualLoop, settle
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
 from tests.storage.disk import Disk
@@ -138,6 +138,11 @@ class Place:
         return place
 
 
+@pytest.fixture(name="place")
+def new_place() -> Place:
+    return Place()
+
+
 def saying(*words: str, reply: Any = None, **more: Any) -> Callable[..., Outcome[Any]]:
     records = tuple(Said("me", word) for word in words)
     return lambda machine, now, *ticket: Outcome(reply, records, **more)
@@ -160,7 +165,6 @@ def log(log_lines: LogLines) -> LogLines:
 # Deciding
 
 
-@in_virtual_time
 async def test_a_decision_is_appended_replayed_carried_out_and_replied() -> None:
     seen: list[tuple[int, int]] = []
     place = Place(
@@ -175,7 +179,6 @@ async def test_a_decision_is_appended_replayed_carried_out_and_replied() -> None
     assert place.appends == 1
 
 
-@in_virtual_time
 async def test_the_records_of_a_decision_are_one_batch_of_the_time_it_was_made() -> None:
     place = Place()
     await asyncio.sleep(2)
@@ -185,9 +188,7 @@ async def test_the_records_of_a_decision_are_one_batch_of_the_time_it_was_made()
     assert (header.is_transactional, header.producer_id) == (False, -1)
 
 
-@in_virtual_time
-async def test_a_decision_is_given_the_machine_and_the_time() -> None:
-    place = Place()
+async def test_a_decision_is_given_the_machine_and_the_time(place: Place) -> None:
     await asyncio.sleep(0.5)
     given: list[Any] = []
 
@@ -199,16 +200,12 @@ async def test_a_decision_is_given_the_machine_and_the_time() -> None:
     assert given == [place.machine, Moment(START_MS + 500, 500)]
 
 
-@in_virtual_time
-async def test_a_reply_without_records_appends_nothing() -> None:
-    place = Place()
+async def test_a_reply_without_records_appends_nothing(place: Place) -> None:
     assert await place.shard.run(saying(reply=5)) == 5
     assert (place.batches(), place.appends) == ([], 0)
 
 
-@in_virtual_time
-async def test_a_refusal_changes_nothing() -> None:
-    place = Place()
+async def test_a_refusal_changes_nothing(place: Place) -> None:
     await place.shard.run(saying("before"))
     with pytest.raises(Refused, match="INVALID_REQUEST: no"):
         await place.shard.run(refusing)
@@ -216,7 +213,6 @@ async def test_a_refusal_changes_nothing() -> None:
     assert (place.log.log_end_offset, place.appends) == (1, 1)
 
 
-@in_virtual_time
 async def test_records_that_the_log_refuses_are_not_replayed_and_their_effects_not_run() -> None:
     place = Place(Disk())
     await place.shard.run(saying("before"))
@@ -229,7 +225,6 @@ async def test_records_that_the_log_refuses_are_not_replayed_and_their_effects_n
     assert place.restarted().machine.words == [Said("me", "before"), Said("me", "after")]
 
 
-@in_virtual_time
 async def test_an_answer_marked_send_even_if_not_logged_is_sent_after_a_refused_append() -> None:
     place = Place(Disk())
     sent_away, waits_on = (asyncio.create_task(place.shard.run_parked(parking)) for _ in range(2))
@@ -248,7 +243,6 @@ async def test_an_answer_marked_send_even_if_not_logged_is_sent_after_a_refused_
     waits_on.cancel()
 
 
-@in_virtual_time
 async def test_an_effect_may_decide_again() -> None:
     """The marker channel does: when the markers are written it tells the machine so."""
 
@@ -260,9 +254,7 @@ async def test_an_effect_may_decide_again() -> None:
     assert [said.word for said in place.machine.words] == ["first", "second"]
 
 
-@in_virtual_time
-async def test_asking_reads_the_machine() -> None:
-    place = Place()
+async def test_asking_reads_the_machine(place: Place) -> None:
     await place.shard.run(saying("a"))
     assert place.shard.ask(lambda machine: len(machine.words)) == 1
 
@@ -270,9 +262,7 @@ async def test_asking_reads_the_machine() -> None:
 # Parking
 
 
-@in_virtual_time
-async def test_a_parked_request_gets_the_reply_of_its_ticket() -> None:
-    place = Place()
+async def test_a_parked_request_gets_the_reply_of_its_ticket(place: Place) -> None:
     first = asyncio.ensure_future(place.shard.run_parked(parking))
     second = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
@@ -286,33 +276,25 @@ async def test_a_parked_request_gets_the_reply_of_its_ticket() -> None:
     assert place.effects == [], "answers are nobody else's business"
 
 
-@in_virtual_time
-async def test_a_decision_that_does_not_park_is_replied_at_once() -> None:
-    place = Place()
+async def test_a_decision_that_does_not_park_is_replied_at_once(place: Place) -> None:
     assert await place.shard.run_parked(saying("a", reply="now")) == "now"
     assert place.shard._parked_requests == {}
 
 
-@in_virtual_time
-async def test_a_decision_may_park_and_answer_itself() -> None:
+async def test_a_decision_may_park_and_answer_itself(place: Place) -> None:
     """The last member to join a group completes the join: its own ticket is among the answers."""
-    place = Place()
     assert await place.shard.run_parked(
         lambda machine, now, ticket: Outcome(PARKED, effects=(Answer(ticket, "joined"),))
     ) == "joined"  # fmt: skip
 
 
-@in_virtual_time
-async def test_a_refused_request_does_not_wait() -> None:
-    place = Place()
+async def test_a_refused_request_does_not_wait(place: Place) -> None:
     with pytest.raises(Refused):
         await place.shard.run_parked(refusing)
     assert place.shard._parked_requests == {}
 
 
-@in_virtual_time
-async def test_a_cancelled_request_is_forgotten_and_its_answer_dropped() -> None:
-    place = Place()
+async def test_a_cancelled_request_is_forgotten_and_its_answer_dropped(place: Place) -> None:
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
     parked.cancel()
@@ -322,9 +304,7 @@ async def test_a_cancelled_request_is_forgotten_and_its_answer_dropped() -> None
     await place.shard.run(saying("a", effects=(Answer(ticket, "nobody there"),)))
 
 
-@in_virtual_time
-async def test_an_answer_and_a_cancellation_in_one_turn_do_not_collide() -> None:
-    place = Place()
+async def test_an_answer_and_a_cancellation_in_one_turn_do_not_collide(place: Place) -> None:
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
     parked.cancel()
@@ -334,9 +314,7 @@ async def test_an_answer_and_a_cancellation_in_one_turn_do_not_collide() -> None
     assert parked.cancelled()
 
 
-@in_virtual_time
-async def test_an_answer_may_be_falsy() -> None:
-    place = Place()
+async def test_an_answer_may_be_falsy(place: Place) -> None:
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
     await place.shard.run(saying(effects=(Answer(place.machine.waiting[0], None),)))
@@ -346,9 +324,7 @@ async def test_an_answer_may_be_falsy() -> None:
 # Time
 
 
-@in_virtual_time
-async def test_the_machine_ticks_at_its_deadline_and_not_before() -> None:
-    place = Place()
+async def test_the_machine_ticks_at_its_deadline_and_not_before(place: Place) -> None:
     await place.shard.run(saying("alarm 1500"))
     await asyncio.sleep(1.4)
     assert place.machine.ticks == []
@@ -358,9 +334,7 @@ async def test_the_machine_ticks_at_its_deadline_and_not_before() -> None:
     assert place.machine.words[-1] == Said("clock", "quiet")
 
 
-@in_virtual_time
-async def test_the_timer_follows_the_deadline_wherever_it_moves() -> None:
-    place = Place()
+async def test_the_timer_follows_the_deadline_wherever_it_moves(place: Place) -> None:
     for word, moment in (("alarm 5000", 0.0), ("alarm 3000", 1.0), ("alarm 9000", 2.0)):
         await asyncio.sleep(moment - asyncio.get_running_loop().time())
         await place.shard.run(saying(word))
@@ -372,18 +346,14 @@ async def test_the_timer_follows_the_deadline_wherever_it_moves() -> None:
     assert len(place.machine.ticks) == 1
 
 
-@in_virtual_time
-async def test_a_deadline_that_is_past_ticks_in_the_next_turn() -> None:
-    place = Place()
+async def test_a_deadline_that_is_past_ticks_in_the_next_turn(place: Place) -> None:
     await asyncio.sleep(5)
     await place.shard.run(saying("alarm 1000"))
     await settle()
     assert place.machine.ticks == [5000]
 
 
-@in_virtual_time
-async def test_due_timers_run_before_a_request_even_if_the_loop_is_late() -> None:
-    place = Place()
+async def test_due_timers_run_before_a_request_even_if_the_loop_is_late(place: Place) -> None:
     await place.shard.run(saying("alarm 1000"))
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
@@ -394,19 +364,15 @@ async def test_due_timers_run_before_a_request_even_if_the_loop_is_late() -> Non
     assert place.machine.ticks == [1500]
 
 
-@in_virtual_time
-async def test_a_tick_answers_waiting_requests() -> None:
-    place = Place()
+async def test_a_tick_answers_waiting_requests(place: Place) -> None:
     await place.shard.run(saying("alarm 1000"))
     assert await place.shard.run_parked(parking) == "alarm"
     assert asyncio.get_running_loop().time() == 1
 
 
-@in_virtual_time
 async def test_a_refused_tick_is_retried_each_second_and_logged_once(
-    log: LogLines,
+    log: LogLines, place: Place
 ) -> None:
-    place = Place()
     place.machine.refuses_to_tick = True
     await place.shard.run(saying("alarm 1000"))
     await asyncio.sleep(1.5)
@@ -424,7 +390,6 @@ async def test_a_refused_tick_is_retried_each_second_and_logged_once(
     assert [level for level, _, _ in log.lines] == ["error", "warning"], "and that it works again"
 
 
-@in_virtual_time
 async def test_a_tick_that_is_refused_is_not_tried_again_when_unloaded(log: LogLines) -> None:
     place = Place()
     place.machine.refuses_to_tick = True
@@ -435,28 +400,25 @@ async def test_a_tick_that_is_refused_is_not_tried_again_when_unloaded(log: LogL
     assert len(place.machine.ticks) == 1
 
 
-def test_a_shard_loads_without_a_loop_and_ticks_after_its_first_request() -> None:
-    place = Place()
+def test_a_shard_loads_without_a_loop_and_ticks_after_its_first_request(place: Place) -> None:
     batch = build([encode(Said("me", "alarm 1000"))], timestamp_ms=START_MS)
     place.log.append(batch, now_ms=START_MS)
     place.shard.load()
     assert place.machine.alarm_ms == 1000
 
-    @in_virtual_time
     async def later() -> None:
         await place.shard.run(saying("hello"))
         await asyncio.sleep(2)
         assert place.machine.ticks == [1000]
 
-    later()
+    with asyncio.Runner(debug=True, loop_factory=VirtualLoop) as runner:
+        runner.run(later())
 
 
 # Loading
 
 
-@in_virtual_time
-async def test_a_restart_replays_the_same_records() -> None:
-    place = Place()
+async def test_a_restart_replays_the_same_records(place: Place) -> None:
     for word in ("a", "b", "alarm 1000"):
         await place.shard.run(saying(word, f"{word} again"[:7]))
     restarted = place.restarted()
@@ -464,9 +426,7 @@ async def test_a_restart_replays_the_same_records() -> None:
     assert (restarted.effects, restarted.appends) == ([], 0), "nothing is carried out anew"
 
 
-@in_virtual_time
-async def test_a_log_larger_than_one_read_is_loaded_whole() -> None:
-    place = Place()
+async def test_a_log_larger_than_one_read_is_loaded_whole(place: Place) -> None:
     for number in range(50):
         await place.shard.run(saying(str(number)))
     later = Place(place.disk.after_kill())
@@ -474,9 +434,7 @@ async def test_a_log_larger_than_one_read_is_loaded_whole() -> None:
     assert later.machine.words == place.machine.words
 
 
-@in_virtual_time
-async def test_tombstones_are_replayed_and_unknown_records_passed_over() -> None:
-    place = Place()
+async def test_tombstones_are_replayed_and_unknown_records_passed_over(place: Place) -> None:
     records: list[tuple[bytes | None, bytes | None]] = [
         (b"me", None), (b"unknown", b"x"), (b"me", b"a"), (None, b"keyless"),
     ]  # fmt: skip
@@ -485,9 +443,7 @@ async def test_tombstones_are_replayed_and_unknown_records_passed_over() -> None
     assert place.machine.words == [Said("me", None), Said("me", "a"), Said("", "keyless")]
 
 
-@in_virtual_time
-async def test_transactional_records_are_pending_until_their_marker() -> None:
-    place = Place()
+async def test_transactional_records_are_pending_until_their_marker(place: Place) -> None:
     other = Producer(8, 3)
     await place.shard.run(saying("mine", producer=SHOP))
     await place.shard.run(saying("theirs", producer=other))
@@ -504,9 +460,7 @@ async def test_transactional_records_are_pending_until_their_marker() -> None:
     assert place.appends == 2
 
 
-@in_virtual_time
-async def test_a_fenced_marker_is_refused_and_not_replayed() -> None:
-    place = Place()
+async def test_a_fenced_marker_is_refused_and_not_replayed(place: Place) -> None:
     await place.shard.run(saying("mine", producer=Producer(7, 5)))
     place.shard.write_marker(Producer(7, 5), commit=True, coordinator_epoch=9)
     await place.shard.run(saying("more", producer=Producer(7, 5)))
@@ -532,7 +486,6 @@ class Letters:
         yield from ()
 
 
-@in_virtual_time
 async def test_a_transactional_batch_is_damage_in_a_log_without_pending_records() -> None:
     place = Place()
     await place.shard.run(saying("first"))
@@ -547,9 +500,7 @@ async def test_a_transactional_batch_is_damage_in_a_log_without_pending_records(
 # Unloading
 
 
-@in_virtual_time
-async def test_an_unloaded_shard_coordinates_nothing() -> None:
-    place = Place()
+async def test_an_unloaded_shard_coordinates_nothing(place: Place) -> None:
     await place.shard.run(saying("alarm 1000"))
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
@@ -567,7 +518,6 @@ async def test_an_unloaded_shard_coordinates_nothing() -> None:
     assert (place.machine.ticks, place.log.log_end_offset) == ([], 1)
 
 
-@in_virtual_time
 async def test_a_shard_of_an_old_leader_epoch_decides_nothing_before_it_is_unloaded() -> None:
     place = Place()
     await place.shard.run(saying("alarm 1000"))
@@ -584,9 +534,7 @@ async def test_a_shard_of_an_old_leader_epoch_decides_nothing_before_it_is_unloa
     assert (place.machine.ticks, place.log.log_end_offset) == ([], 1)
 
 
-@in_virtual_time
-async def test_unloading_ignores_answered_requests() -> None:
-    place = Place()
+async def test_unloading_ignores_answered_requests(place: Place) -> None:
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
     place.shard.run_now(saying(effects=(Answer(place.machine.waiting[0], "in time"),)))

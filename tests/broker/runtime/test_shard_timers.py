@@ -19,7 +19,7 @@ from ottla.coordinator.outcome import Effect, Outcome
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import in_virtual_time, settle
+from tests.broker.fakes import settle
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
 from tests.storage.disk import Disk
@@ -103,6 +103,11 @@ class Place:
         return [header for _, header in headers_in(data)]
 
 
+@pytest.fixture(name="place")
+def new_place() -> Place:
+    return Place()
+
+
 @contextmanager
 def refusing(place: Place, *names: str, code: Code = Code.NOT_ENOUGH_REPLICAS) -> Iterator[None]:
     """The log does not take batches with one of the names in them; without names none at all."""
@@ -127,16 +132,13 @@ EACH_DECISION = -1.0  # each decision uses up a slice
 MANY = [f"chore-{number:03}" for number in range(40)]
 
 
-@in_virtual_time
-async def test_each_thing_that_is_due_is_a_batch_of_its_own() -> None:
-    place = Place()
+async def test_each_thing_that_is_due_is_a_batch_of_its_own(place: Place) -> None:
     place.plan("a", "b", "c", at_ms=1000)
     await asyncio.sleep(2)
     assert place.machine.done == ["a", "b", "c"]
     assert [header.record_count for header in place.batches()[3:]] == [1, 1, 1]
 
 
-@in_virtual_time
 async def test_the_event_loop_runs_between_slices_of_due_timers() -> None:
     set_slice_s(EACH_DECISION)
     place = Place()
@@ -150,7 +152,6 @@ async def test_the_event_loop_runs_between_slices_of_due_timers() -> None:
     assert asyncio.get_running_loop().time() < 1.1, "one slice follows the other at once"
 
 
-@in_virtual_time
 async def test_a_request_comes_between_the_slices_and_is_not_kept_by_all_that_is_due() -> None:
     set_slice_s(EACH_DECISION)
     place = Place()
@@ -162,7 +163,6 @@ async def test_a_request_comes_between_the_slices_and_is_not_kept_by_all_that_is
     assert before < len(place.machine.done) + 1 < len(MANY)
 
 
-@in_virtual_time
 async def test_all_that_is_due_in_many_coordinators_shares_one_slice_in_each_turn() -> None:
     set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(20)]
@@ -179,7 +179,6 @@ async def test_all_that_is_due_in_many_coordinators_shares_one_slice_in_each_tur
     assert asyncio.get_running_loop().time() < 1.1, "one slice follows the other at once"
 
 
-@in_virtual_time
 async def test_each_coordinator_has_its_turn_before_one_has_a_second() -> None:
     set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(5)]
@@ -193,7 +192,6 @@ async def test_each_coordinator_has_its_turn_before_one_has_a_second() -> None:
     assert all(max(counts) - min(counts) <= 1 for counts in seen)
 
 
-@in_virtual_time
 async def test_a_due_timer_runs_before_a_request_to_its_coordinator() -> None:
     set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(20)]
@@ -209,7 +207,6 @@ async def test_a_due_timer_runs_before_a_request_to_its_coordinator() -> None:
     assert seen == ["a"]
 
 
-@in_virtual_time
 async def test_a_coordinator_that_fails_in_its_turn_does_not_stop_the_others() -> None:
     set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(3)]
@@ -224,7 +221,6 @@ async def test_a_coordinator_that_fails_in_its_turn_does_not_stop_the_others() -
     assert [str(context["exception"]) for context in told] == ["a fault"]
 
 
-@in_virtual_time
 async def test_a_coordinator_that_fails_once_makes_its_due_decisions_a_second_later() -> None:
     place = Place()
     place.plan("a", at_ms=1000)
@@ -238,9 +234,7 @@ async def test_a_coordinator_that_fails_once_makes_its_due_decisions_a_second_la
     assert place.machine.done == ["a"]
 
 
-@in_virtual_time
-async def test_a_sooner_deadline_than_the_one_that_is_waited_for_is_kept() -> None:
-    place = Place()
+async def test_a_sooner_deadline_than_the_one_that_is_waited_for_is_kept(place: Place) -> None:
     place.plan("late", at_ms=9000)
     place.plan("soon", at_ms=2000)
     await asyncio.sleep(2.001)
@@ -252,7 +246,6 @@ async def test_a_sooner_deadline_than_the_one_that_is_waited_for_is_kept() -> No
     assert place.machine.done == ["soon", "sooner", "late"]
 
 
-@in_virtual_time
 async def test_a_divisible_decision_is_written_in_as_many_batches_as_needed() -> None:
     place = Place(max_message_bytes=300)
     place.machine.is_atomic, place.machine.together = False, len(MANY)
@@ -264,7 +257,6 @@ async def test_a_divisible_decision_is_written_in_as_many_batches_as_needed() ->
     assert min(header.record_count for header in written[:-1]) > 5, "and no more than that"
 
 
-@in_virtual_time
 async def test_a_batch_fits_a_segment_too() -> None:
     place = Place(segment_bytes=300)
     place.machine.is_atomic, place.machine.together = False, len(MANY)
@@ -273,7 +265,6 @@ async def test_a_batch_fits_a_segment_too() -> None:
     assert place.machine.done == MANY
 
 
-@in_virtual_time
 async def test_records_written_before_a_refusal_apply_and_the_rest_is_retried(
     said: LogLines,
 ) -> None:
@@ -298,7 +289,6 @@ async def test_records_written_before_a_refusal_apply_and_the_rest_is_retried(
 
 
 @pytest.mark.parametrize("slice_s", [-1, 60], ids=["many slices", "one slice"])
-@in_virtual_time
 async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
     said: LogLines, slice_s: float
 ) -> None:
@@ -315,7 +305,6 @@ async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
     assert place.shard.failing_timer is None
 
 
-@in_virtual_time
 async def test_failing_timers_are_logged_once_with_their_effect(said: LogLines) -> None:
     place = Place()
     place.log.topic = "__consumer_offsets"
@@ -332,7 +321,6 @@ async def test_failing_timers_are_logged_once_with_their_effect(said: LogLines) 
     assert [level for level, _, _ in said.lines] == ["error", "warning"]
 
 
-@in_virtual_time
 async def test_an_effect_that_decides_while_a_tick_goes_on_does_not_tick_within_it() -> None:
     deep: list[int] = []
 

@@ -16,12 +16,11 @@ from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.share_state.states import SharePartition, StateBatch
 from ottla.metadata.catalog import SHARE_GROUP_STATE
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.refusing_files import RefusingFiles
 from tests.broker.several_nodes import several_nodes
 
-ONE = {"share_coordinator_state_topic_num_partitions": "1"}
+SETTINGS = {"share_coordinator_state_topic_num_partitions": "1"}
 DONE = StateBatch(12, 14, 2, 1)
 
 
@@ -49,7 +48,6 @@ async def code_of(it: OneNode, topic_id: UUID) -> Code:
     return refused.value.code
 
 
-@in_virtual_time
 async def test_the_first_use_makes_the_topic(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         assert SHARE_GROUP_STATE not in it.node.catalog.topics
@@ -57,12 +55,11 @@ async def test_the_first_use_makes_the_topic(tmp_path: Path) -> None:
         assert len(it.node.catalog.topics[SHARE_GROUP_STATE].partitions) == 50
 
 
-@in_virtual_time
 async def test_a_restart_keeps_a_state(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         topic_id = await initialized(it)
         await write(it, topic_id, DONE)
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         state = await persister(it).read("shop", topic_id, 0, leader_epoch=3)
         assert (state.state_epoch, state.start_offset) == (1, 10)
         assert (state.delivery_complete_count, state.batches) == (2, (DONE,))
@@ -70,41 +67,35 @@ async def test_a_restart_keeps_a_state(tmp_path: Path) -> None:
         assert summary == (1, 3, 10, 2)
 
 
-@in_virtual_time
-async def test_a_write_without_a_state_and_of_a_missing_topic_is_refused(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
-        topic_id = it.topic("orders").topic_id
-        assert await code_of(it, topic_id) is Code.INVALID_REQUEST
-        with pytest.raises(Refused) as refused:
-            await persister(it).summarize("shop", UUID(int=7), 0)
-        assert refused.value.code is Code.UNKNOWN_TOPIC_OR_PARTITION
+async def test_a_write_without_a_state_and_of_a_missing_topic_is_refused(it: OneNode) -> None:
+    topic_id = it.topic("orders").topic_id
+    assert await code_of(it, topic_id) is Code.INVALID_REQUEST
+    with pytest.raises(Refused) as refused:
+        await persister(it).summarize("shop", UUID(int=7), 0)
+    assert refused.value.code is Code.UNKNOWN_TOPIC_OR_PARTITION
 
 
-@in_virtual_time
 async def test_a_deleted_state_is_gone_after_a_restart_too(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         topic_id = await initialized(it)
         await persister(it).delete("shop", topic_id, 0)
         await persister(it).delete("shop", topic_id, 0)
         assert await code_of(it, topic_id) is Code.INVALID_REQUEST
         assert it.log(SHARE_GROUP_STATE).log_end_offset == 2
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         assert await code_of(it, topic_id) is Code.INVALID_REQUEST
 
 
-@in_virtual_time
-async def test_the_states_of_a_deleted_topic_are_forgotten(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
-        topic_id = await initialized(it)
-        it.node.controller.delete_topic("orders")
-        assert it.node.share_states.shard_at(0).ask(len) == 0
-        assert await code_of(it, topic_id) is Code.INVALID_REQUEST
+async def test_the_states_of_a_deleted_topic_are_forgotten(it: OneNode) -> None:
+    topic_id = await initialized(it)
+    it.node.controller.delete_topic("orders")
+    assert it.node.share_states.shard_at(0).ask(len) == 0
+    assert await code_of(it, topic_id) is Code.INVALID_REQUEST
 
 
-@in_virtual_time
 async def test_a_crash_behind_each_write_keeps_the_state(tmp_path: Path) -> None:
     copies = []
-    async with one_node(tmp_path / "node", **ONE) as it:
+    async with one_node(tmp_path / "node", **SETTINGS) as it:
         topic_id = await initialized(it)
         for start_offset in range(10, 16):
             await write(it, topic_id, DONE, start_offset=start_offset)
@@ -113,7 +104,7 @@ async def test_a_crash_behind_each_write_keeps_the_state(tmp_path: Path) -> None
             crash_copy(tmp_path / "node", copy)
             copies.append((copy, state))
     for copy, state in copies:
-        async with one_node(copy, **ONE) as it:
+        async with one_node(copy, **SETTINGS) as it:
             assert await persister(it).read("shop", topic_id, 0, leader_epoch=0) == state
 
 
@@ -125,22 +116,20 @@ def crash_copy(of: Path, to: Path, *, torn_bytes: int = 0) -> None:
     segment.write_bytes(segment.read_bytes()[: -torn_bytes or None])
 
 
-@in_virtual_time
 async def test_a_torn_write_is_forgotten(tmp_path: Path) -> None:
-    async with one_node(tmp_path / "node", **ONE) as it:
+    async with one_node(tmp_path / "node", **SETTINGS) as it:
         topic_id = await initialized(it)
         await write(it, topic_id, DONE)
         before = await persister(it).read("shop", topic_id, 0, leader_epoch=0)
         await write(it, topic_id, DONE, start_offset=15)
         crash_copy(tmp_path / "node", tmp_path / "torn", torn_bytes=1)
-    async with one_node(tmp_path / "torn", **ONE) as it:
+    async with one_node(tmp_path / "torn", **SETTINGS) as it:
         assert await persister(it).read("shop", topic_id, 0, leader_epoch=0) == before
 
 
-@in_virtual_time
 async def test_a_log_that_refuses_a_write_leaves_the_state_as_it_was(tmp_path: Path) -> None:
     files = RefusingFiles()
-    async with one_node(tmp_path, WORK_LIMITS, files, **ONE) as it:
+    async with one_node(tmp_path, WORK_LIMITS, files, **SETTINGS) as it:
         topic_id = await initialized(it)
         await write(it, topic_id, DONE)
         shard = it.node.share_states.shard_at(0)
@@ -154,9 +143,8 @@ async def test_a_log_that_refuses_a_write_leaves_the_state_as_it_was(tmp_path: P
         await write(it, topic_id, DONE, start_offset=12)
 
 
-@in_virtual_time
 async def test_the_log_of_states_at_rest_is_pruned(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         topic_id = await initialized(it)
         await write(it, topic_id, DONE)
         await asyncio.sleep(650)
@@ -164,41 +152,38 @@ async def test_the_log_of_states_at_rest_is_pruned(tmp_path: Path) -> None:
         assert (log.log_start_offset, log.log_end_offset) == (2, 3)
         state = await persister(it).read("shop", topic_id, 0, leader_epoch=0)
         assert (state.snapshot_epoch, state.batches) == (1, (DONE,))
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         assert await persister(it).read("shop", topic_id, 0, leader_epoch=0) == state
 
 
-@in_virtual_time
 async def test_a_start_forgets_the_states_of_a_topic_deleted_while_it_was_away(
     tmp_path: Path,
 ) -> None:
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await initialized(it)
         it.node.share_states.unload()
         it.node.controller.delete_topic("orders")
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         assert it.node.share_states.shard_at(0).ask(len) == 0
 
 
-@in_virtual_time
 async def test_a_call_waits_while_the_coordinator_is_loading(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         topic_id = await initialized(it)
         await write(it, topic_id, DONE)
     set_slice_s(math.inf)
     slow = WorkLimits(load_at_once_bytes=10, load_slice_s=-1.0)
-    async with one_node(tmp_path, slow, **ONE) as it:
+    async with one_node(tmp_path, slow, **SETTINGS) as it:
         assert it.node.share_states.shard_at(0).is_loading
         summary = await persister(it).summarize("shop", topic_id, 0)
         assert summary.start_offset == 10
 
 
-@in_virtual_time
 async def test_a_topic_deleted_during_the_load_is_forgotten_afterwards(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **ONE) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await initialized(it)
     slow = WorkLimits(load_at_once_bytes=10, load_slice_s=-1.0)
-    async with one_node(tmp_path, slow, **ONE) as it:
+    async with one_node(tmp_path, slow, **SETTINGS) as it:
         shard = it.node.share_states.shard_at(0)
         assert shard.is_loading
         it.node.controller.delete_topic("orders")
@@ -206,7 +191,6 @@ async def test_a_topic_deleted_during_the_load_is_forgotten_afterwards(tmp_path:
         assert shard.ask(len) == 0
 
 
-@in_virtual_time
 async def test_the_coordinator_is_called_on_whichever_node_it_is(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 3) as them:
         topic_id = them.topic("orders", 1).topic_id

@@ -8,11 +8,15 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.metadata.catalog import ResourceType
 from ottla.protocol.errors import Code
 from ottla.storage.disk.files import RealFiles
 from tests.broker.one_node import OneNode, one_node, until
+
+pytestmark = pytest.mark.real_time
 
 MANY = 160
 LAST = MANY - 1
@@ -50,24 +54,22 @@ async def test_the_logs_of_many_new_partitions_are_made_while_others_have_their_
         assert max(steps) <= WORK_LIMITS.logs_made_in_a_turn
 
 
-async def test_many_topics_that_follow_each_other_share_the_limit(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        before = len(list(it.node.log_directory.logs()))
-        for number in range(MANY):
-            it.topic(f"t{number}", 1)
-        logs = it.node.log_directory.logs
-        assert len(list(logs())) - before == WORK_LIMITS.logs_made_at_once
-        await until(lambda: len(list(logs())) - before == MANY)
-        it.topic("next", 1)
-        assert made(it, "next") == {0}
+async def test_many_topics_that_follow_each_other_share_the_limit(it: OneNode) -> None:
+    before = len(list(it.node.log_directory.logs()))
+    for number in range(MANY):
+        it.topic(f"t{number}", 1)
+    logs = it.node.log_directory.logs
+    assert len(list(logs())) - before == WORK_LIMITS.logs_made_at_once
+    await until(lambda: len(list(logs())) - before == MANY)
+    it.topic("next", 1)
+    assert made(it, "next") == {0}
 
 
-async def test_partitions_that_come_to_a_topic_wait_for_their_logs_too(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("t", 3)
-        it.node.controller.create_partitions("t", MANY)
-        assert 3 < len(made(it)) < MANY
-        await until(lambda: len(made(it)) == MANY)
+async def test_partitions_that_come_to_a_topic_wait_for_their_logs_too(it: OneNode) -> None:
+    it.topic("t", 3)
+    it.node.controller.create_partitions("t", MANY)
+    assert 3 < len(made(it)) < MANY
+    await until(lambda: len(made(it)) == MANY)
 
 
 async def test_a_pending_log_is_created_on_demand(tmp_path: Path) -> None:
@@ -134,10 +136,11 @@ async def test_a_log_without_memory_is_made_later_and_keeps_no_other_from_it(
         assert it.log("t", 120).log_end_offset == 1
 
 
-async def test_a_log_that_cannot_be_made_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        (tmp_path / "t-120").write_text("in the way")
-        it.topic("t", MANY)
-        await until(lambda: LAST in made(it))
-        assert made(it) == set(range(MANY)) - {120}
-        assert it.node.why_missing("t", 120) == Code.KAFKA_STORAGE_ERROR
+async def test_a_log_that_cannot_be_made_does_not_keep_the_others_from_it(
+    tmp_path: Path, it: OneNode
+) -> None:
+    (tmp_path / "t-120").write_text("in the way")
+    it.topic("t", MANY)
+    await until(lambda: LAST in made(it))
+    assert made(it) == set(range(MANY)) - {120}
+    assert it.node.why_missing("t", 120) == Code.KAFKA_STORAGE_ERROR

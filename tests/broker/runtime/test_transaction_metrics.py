@@ -16,7 +16,6 @@ from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 
 DOCS = Path(__file__).resolve().parents[3] / "docs/reference/metrics.md"
@@ -66,58 +65,51 @@ async def end(it: OneNode, owner: dict[str, Any], *, commit: bool) -> int:
     return int(answer["error_code"])
 
 
-@in_virtual_time
-async def test_ends_are_counted_by_their_cause(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await counting(it)
-        owner = await init(it)
-        for commit in (True, True, True, False):
-            await add(it, owner)
-            assert await end(it, owner, commit=commit) == 0
-        assert value(it, "ottla_transaction_commits_total") == 3
-        assert value(it, "ottla_transaction_aborts_total", cause="client") == 1
-        assert value(it, "ottla_transaction_success_ratio") == 0.75
-        assert value(it, "ottla_transaction_phase_seconds_count", phase="open") == 4
-        assert value(it, "ottla_transaction_phase_seconds_count", phase="ending") == 4
-
-
-@in_virtual_time
-async def test_a_new_producer_and_a_timeout_fence(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await counting(it)
-        old = await init(it)
-        await add(it, old)
-        await init(it)
-        assert value(it, "ottla_transaction_fencings_total", cause="new_producer") == 1
-        assert value(it, "ottla_transaction_aborts_total", cause="new_producer") == 1
-        assert await end(it, old, commit=True) != 0
-        assert value(it, "ottla_transaction_fencings_total", cause="producer_fenced") == 1
-        late = await init(it, timeout_ms=1000)
-        await add(it, late)
-        await asyncio.sleep(60)
-        assert value(it, "ottla_transaction_aborts_total", cause="timeout") == 1
-        assert value(it, "ottla_transaction_fencings_total", cause="timeout") == 1
-
-
-@in_virtual_time
-async def test_open_transactions_and_the_offsets_they_hold_back_are_shown(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await counting(it)
-        assert value(it, "ottla_transactions_ongoing") == 0
-        owner = await init(it)
+async def test_ends_are_counted_by_their_cause(it: OneNode) -> None:
+    await counting(it)
+    owner = await init(it)
+    for commit in (True, True, True, False):
         await add(it, owner)
-        it.append("orders", b"a", b"b", base_sequence=0, transactional=True, **owner)
-        await asyncio.sleep(3)
-        assert value(it, "ottla_transactions_ongoing") == 1
-        assert value(it, "ottla_transaction_oldest_open_seconds") == 3
-        assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") == 2
-        await end(it, owner, commit=True)
-        assert value(it, "ottla_transactions_ongoing") == 0
-        assert value(it, "ottla_transactions_pending") == 0
-        assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") is None
+        assert await end(it, owner, commit=commit) == 0
+    assert value(it, "ottla_transaction_commits_total") == 3
+    assert value(it, "ottla_transaction_aborts_total", cause="client") == 1
+    assert value(it, "ottla_transaction_success_ratio") == 0.75
+    assert value(it, "ottla_transaction_phase_seconds_count", phase="open") == 4
+    assert value(it, "ottla_transaction_phase_seconds_count", phase="ending") == 4
 
 
-@in_virtual_time
+async def test_a_new_producer_and_a_timeout_fence(it: OneNode) -> None:
+    await counting(it)
+    old = await init(it)
+    await add(it, old)
+    await init(it)
+    assert value(it, "ottla_transaction_fencings_total", cause="new_producer") == 1
+    assert value(it, "ottla_transaction_aborts_total", cause="new_producer") == 1
+    assert await end(it, old, commit=True) != 0
+    assert value(it, "ottla_transaction_fencings_total", cause="producer_fenced") == 1
+    late = await init(it, timeout_ms=1000)
+    await add(it, late)
+    await asyncio.sleep(60)
+    assert value(it, "ottla_transaction_aborts_total", cause="timeout") == 1
+    assert value(it, "ottla_transaction_fencings_total", cause="timeout") == 1
+
+
+async def test_open_transactions_and_the_offsets_they_hold_back_are_shown(it: OneNode) -> None:
+    await counting(it)
+    assert value(it, "ottla_transactions_ongoing") == 0
+    owner = await init(it)
+    await add(it, owner)
+    it.append("orders", b"a", b"b", base_sequence=0, transactional=True, **owner)
+    await asyncio.sleep(3)
+    assert value(it, "ottla_transactions_ongoing") == 1
+    assert value(it, "ottla_transaction_oldest_open_seconds") == 3
+    assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") == 2
+    await end(it, owner, commit=True)
+    assert value(it, "ottla_transactions_ongoing") == 0
+    assert value(it, "ottla_transactions_pending") == 0
+    assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") is None
+
+
 async def test_a_scrape_looks_at_no_transactional_id_that_is_at_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +126,6 @@ async def test_a_scrape_looks_at_no_transactional_id_that_is_at_rest(
         assert value(it, "ottla_transactions_pending") == 0
 
 
-@in_virtual_time
 async def test_a_coordinator_whose_timers_fail_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,27 +157,25 @@ def test_a_duration_is_in_the_first_bucket_that_holds_it() -> None:
     assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1]) == (2, 1, 1)
 
 
-@in_virtual_time
-async def test_the_docs_name_every_metric(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        await counting(it)
-        named = DOCS.read_text()
-        for family in collect([it.node]):
-            name = family.name + ("_total" if family.type == "counter" else "")
-            assert f"`{name}` | {family.type} |" in named, name
+async def test_the_docs_name_every_metric(it: OneNode) -> None:
+    await counting(it)
+    named = DOCS.read_text()
+    for family in collect([it.node]):
+        name = family.name + ("_total" if family.type == "counter" else "")
+        assert f"`{name}` | {family.type} |" in named, name
 
 
-async def test_the_page_is_served_while_the_broker_runs(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        page = Metrics([it.node])
-        port = page.open("127.0.0.1", 0)
-        try:
-            with pytest.raises(OSError, match="for metrics"):
-                Metrics([it.node]).open("127.0.0.1", port)
-            shown = await asyncio.to_thread(_read, f"http://127.0.0.1:{port}/metrics")
-        finally:
-            await asyncio.to_thread(page.close)
-        assert 'ottla_transactions_ongoing{node="1"} 0.0' in shown
+@pytest.mark.real_time
+async def test_the_page_is_served_while_the_broker_runs(it: OneNode) -> None:
+    page = Metrics([it.node])
+    port = page.open("127.0.0.1", 0)
+    try:
+        with pytest.raises(OSError, match="for metrics"):
+            Metrics([it.node]).open("127.0.0.1", port)
+        shown = await asyncio.to_thread(_read, f"http://127.0.0.1:{port}/metrics")
+    finally:
+        await asyncio.to_thread(page.close)
+    assert 'ottla_transactions_ongoing{node="1"} 0.0' in shown
 
 
 def _read(address: str) -> str:

@@ -11,14 +11,10 @@ from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.disk.meta_properties import WrongDirectory
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.log_lines import LogLines
 
-SETTINGS = {
-    "offsets_topic_num_partitions": "2",
-    "transaction_state_log_num_partitions": "2",
-}
+SETTINGS = {"offsets_topic_num_partitions": "2", "transaction_state_log_num_partitions": "2"}
 
 
 @pytest.fixture
@@ -69,7 +65,6 @@ def turn_a_bit(file: Path, position: int) -> None:
     ("topic", "key_type", "use"),
     [("__consumer_offsets", 0, commit), ("__transaction_state", 1, init)],
 )
-@in_virtual_time
 async def test_a_damaged_coordinator_partition_is_logged_and_the_others_load(
     tmp_path: Path, lines: LogLines, topic: str, key_type: int, use: Use, position: int
 ) -> None:
@@ -93,7 +88,6 @@ async def test_a_damaged_coordinator_partition_is_logged_and_the_others_load(
 @pytest.mark.parametrize(
     ("topic", "key_type"), [("__consumer_offsets", 0), ("__transaction_state", 1)]
 )
-@in_virtual_time
 async def test_find_coordinator_opens_a_log_again_that_could_not_be_opened(
     tmp_path: Path, topic: str, key_type: int
 ) -> None:
@@ -111,7 +105,6 @@ async def test_find_coordinator_opens_a_log_again_that_could_not_be_opened(
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot", ".txnindex"])
-@in_virtual_time
 async def test_damaged_files_beside_a_coordinators_log_are_rebuilt(
     tmp_path: Path, suffix: str
 ) -> None:
@@ -132,10 +125,7 @@ def spoil(directory: Path, suffix: str, content: bytes) -> None:
             file.write_bytes(content)
 
 
-@in_virtual_time
-async def test_a_log_that_cannot_be_opened_is_answered_with_a_storage_error(
-    tmp_path: Path,
-) -> None:
+async def test_a_log_that_cannot_be_opened_is_answered_with_a_storage_error(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         it.append("orders", b"v")
@@ -165,7 +155,6 @@ async def asked(it: OneNode) -> AsyncIterator[Code]:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-@in_virtual_time
 async def test_a_lost_metadata_log_is_named_and_nothing_is_set_aside(
     tmp_path: Path, clean: bool
 ) -> None:
@@ -181,7 +170,6 @@ async def test_a_lost_metadata_log_is_named_and_nothing_is_set_aside(
     assert (tmp_path / "orders-0").is_dir()
 
 
-@in_virtual_time
 async def test_a_directory_unknown_to_the_metadata_log_is_set_aside_with_a_log_line(
     tmp_path: Path, log_lines: LogLines
 ) -> None:
@@ -195,7 +183,6 @@ async def test_a_directory_unknown_to_the_metadata_log_is_set_aside_with_a_log_l
     assert (tmp_path / fields["renamed_to"]).is_dir()
 
 
-@in_virtual_time
 async def test_a_partition_that_lies_in_another_directory_is_not_made_anew(
     tmp_path: Path, log_lines: LogLines
 ) -> None:

@@ -21,7 +21,6 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.transacting import error
 from tests.broker.transacting import producer as begun
@@ -29,7 +28,7 @@ from tests.coordinator.moments import at
 from tests.log_lines import LogLines
 
 LIMIT_BYTES = 3000
-SMALL = {
+SETTINGS = {
     "message_max_bytes": str(LIMIT_BYTES),
     "offsets_topic_num_partitions": "1",
     "transaction_state_log_num_partitions": "1",
@@ -116,11 +115,10 @@ def refusing(code: Code) -> Iterator[None]:
 # Deleting topics
 
 
-@in_virtual_time
 async def test_a_topic_with_more_offsets_than_a_batch_holds_is_deleted_with_them(
     tmp_path: Path,
 ) -> None:
-    async with one_node(tmp_path, **SMALL) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await with_offsets(it, "orders", "stock")
         assert await delete(it, "orders", "stock") == [Code.NONE, Code.NONE]
         await at_rest(it)
@@ -129,72 +127,66 @@ async def test_a_topic_with_more_offsets_than_a_batch_holds_is_deleted_with_them
         assert max(sizes) <= LIMIT_BYTES
         it.topic("orders", PARTITIONS)
         assert await everywhere(it, "orders") == {-1}
-    async with one_node(tmp_path, **SMALL) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await at_rest(it)
         assert await everywhere(it, "orders") == {-1}
         assert held(it) == 0
 
 
-@in_virtual_time
-async def test_other_requests_are_served_while_offsets_are_forgotten(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SMALL) as it:
-        await with_offsets(it, "orders")
-        await at_rest(it)
-        set_slice_s(EACH_DECISION)
-        deletion = asyncio.create_task(delete(it, "orders"))
-        while "orders" in it.node.catalog.topics:  # noqa: ASYNC110 - each turn is counted
-            await asyncio.sleep(0)
-        assert await fetched(it, GROUPS[-1], "orders", 1) == {-1}
-        left = [held(it)]
-        assert left[0] > PARTITIONS, "the request is answered long before the work is done"
-        while left[-1]:
-            await asyncio.sleep(0)
-            left.append(held(it))
-        assert await deletion == [Code.NONE]
-        removed = {before - after for before, after in pairwise(left)}
-        assert removed == {0, PARTITIONS}, "one group in a turn of the event loop"
+async def test_other_requests_are_served_while_offsets_are_forgotten(it: OneNode) -> None:
+    await with_offsets(it, "orders")
+    await at_rest(it)
+    set_slice_s(EACH_DECISION)
+    deletion = asyncio.create_task(delete(it, "orders"))
+    while "orders" in it.node.catalog.topics:  # noqa: ASYNC110 - each turn is counted
+        await asyncio.sleep(0)
+    assert await fetched(it, GROUPS[-1], "orders", 1) == {-1}
+    left = [held(it)]
+    assert left[0] > PARTITIONS, "the request is answered long before the work is done"
+    while left[-1]:
+        await asyncio.sleep(0)
+        left.append(held(it))
+    assert await deletion == [Code.NONE]
+    removed = {before - after for before, after in pairwise(left)}
+    assert removed == {0, PARTITIONS}, "one group in a turn of the event loop"
 
 
-@in_virtual_time
 async def test_a_new_topic_has_no_offsets_of_its_forerunner_though_the_log_takes_nothing(
-    tmp_path: Path, log_lines: LogLines
+    it: OneNode, log_lines: LogLines
 ) -> None:
-    async with one_node(tmp_path, **SMALL) as it:
-        await with_offsets(it, "orders")
-        await at_rest(it)
-        with refusing(Code.KAFKA_STORAGE_ERROR):
-            assert await delete(it, "orders") == [Code.NONE]
-            it.topic("orders", PARTITIONS)
-            await asyncio.sleep(5)
-            assert held(it) == len(GROUPS) * PARTITIONS
-            assert await everywhere(it, "orders") == {-1}
-        assert await commit(it, GROUPS[0], "orders", 7, count=1) == {Code.NONE}
-        assert await everywhere(it, "orders") == {-1, 7}
-        assert [event for _, event, _ in log_lines.of("shard").lines] == [
-            "the timers of a coordinator fail: the log does not take what they decide"
-        ]
-        await asyncio.sleep(2)
-        assert held(it) == 1, "the rest was removed as soon as the log took it"
-        assert await everywhere(it, "orders") == {-1, 7}
+    await with_offsets(it, "orders")
+    await at_rest(it)
+    with refusing(Code.KAFKA_STORAGE_ERROR):
+        assert await delete(it, "orders") == [Code.NONE]
+        it.topic("orders", PARTITIONS)
+        await asyncio.sleep(5)
+        assert held(it) == len(GROUPS) * PARTITIONS
+        assert await everywhere(it, "orders") == {-1}
+    assert await commit(it, GROUPS[0], "orders", 7, count=1) == {Code.NONE}
+    assert await everywhere(it, "orders") == {-1, 7}
+    assert [event for _, event, _ in log_lines.of("shard").lines] == [
+        "the timers of a coordinator fail: the log does not take what they decide"
+    ]
+    await asyncio.sleep(2)
+    assert held(it) == 1, "the rest was removed as soon as the log took it"
+    assert await everywhere(it, "orders") == {-1, 7}
 
 
-@in_virtual_time
 async def test_after_a_crash_a_new_topic_has_no_offsets_of_its_forerunner(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SMALL) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await with_offsets(it, "orders", "stock")
         await at_rest(it)
         with refusing(Code.KAFKA_STORAGE_ERROR):
             await delete(it, "orders", "stock")
             it.topic("orders", PARTITIONS)
             await asyncio.sleep(1)
-    async with one_node(tmp_path, **SMALL) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await until(lambda: not it.node.loading.left)
         assert await everywhere(it, "orders") == {-1}
         await at_rest(it)
         assert held(it) == 0, "what belongs to no topic was found and removed"
 
 
-@in_virtual_time
 async def test_a_fault_after_a_deletion_does_not_fail_the_deletion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
@@ -203,7 +195,7 @@ async def test_a_fault_after_a_deletion_does_not_fail_the_deletion(
         raise RuntimeError("a fault")
 
     monkeypatch.setattr(Groups, "forget_topic", forget_topic)
-    async with one_node(tmp_path, **SMALL) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await with_offsets(it, "orders", "stock")
         assert await delete(it, "orders", "stock") == [Code.NONE, Code.NONE]
         assert [level for level, _, _ in log_lines.of("controller").lines] == ["error"] * 2
@@ -213,9 +205,8 @@ async def test_a_fault_after_a_deletion_does_not_fail_the_deletion(
 # Time
 
 
-@in_virtual_time
 async def test_any_number_of_offsets_expires(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SMALL, offsets_retention_minutes="1") as it:
+    async with one_node(tmp_path, **SETTINGS, offsets_retention_minutes="1") as it:
         await with_offsets(it, "orders")
         assert held(it) == len(GROUPS) * PARTITIONS
         await asyncio.sleep(3600)
@@ -233,16 +224,15 @@ def join(group_id: str, member_id: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@in_virtual_time
 async def test_members_that_die_together_are_all_fenced(tmp_path: Path) -> None:
     members = [(f"group-{number}", name) for number in range(40) for name in ("a", "b")]
-    async with one_node(tmp_path, **SMALL) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
         it.topic("orders", 4)
         for group_id, member_id in members:
             joined = await it.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **join(group_id, member_id))
             assert joined["error_code"] == Code.NONE
-    async with one_node(tmp_path, **SMALL) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         await asyncio.sleep(60)
         machine = it.node.groups.shard_at(0).machine
         assert {each.state for each in machine.list_groups()} == {"Empty"}
@@ -251,23 +241,20 @@ async def test_members_that_die_together_are_all_fenced(tmp_path: Path) -> None:
         assert max(batch_sizes(it.log(CONSUMER_OFFSETS))) <= LIMIT_BYTES
 
 
-@in_virtual_time
-async def test_large_transactions_that_time_out_together_are_all_aborted(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SMALL) as it:
-        it.topic("orders", 400)
-        open_ones = [await begun(it, f"shop-{number}") for number in range(5)]
-        for producer in open_ones:
-            assert await producer.add({"orders": range(400)}) == {"NONE"}
-        await asyncio.sleep(300)
-        machine = it.node.transactions.shard_at(0).machine
-        states = {each.state.title for each in machine.listed(now_ms=0)}
-        assert states == {"CompleteAbort"}
-        assert max(batch_sizes(it.log(TRANSACTION_STATE))) <= LIMIT_BYTES
+async def test_large_transactions_that_time_out_together_are_all_aborted(it: OneNode) -> None:
+    it.topic("orders", 400)
+    open_ones = [await begun(it, f"shop-{number}") for number in range(5)]
+    for producer in open_ones:
+        assert await producer.add({"orders": range(400)}) == {"NONE"}
+    await asyncio.sleep(300)
+    machine = it.node.transactions.shard_at(0).machine
+    states = {each.state.title for each in machine.listed(now_ms=0)}
+    assert states == {"CompleteAbort"}
+    assert max(batch_sizes(it.log(TRANSACTION_STATE))) <= LIMIT_BYTES
 
 
-@in_virtual_time
 async def test_any_number_of_transactional_ids_expires(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SMALL, transactional_id_expiration_ms="60000") as it:
+    async with one_node(tmp_path, **SETTINGS, transactional_id_expiration_ms="60000") as it:
         for number in range(150):
             await begun(it, f"a transactional id with a long name, {number}")
         await asyncio.sleep(3600)
@@ -278,19 +265,15 @@ async def test_any_number_of_transactional_ids_expires(tmp_path: Path) -> None:
 # Atomic decisions
 
 
-@in_virtual_time
-async def test_offsets_that_do_not_fit_one_batch_are_an_error_of_the_server(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **SMALL) as it:
-        it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
-        it.topic("orders", 100)
-        assert await commit(it, "shop", "orders", 5, count=100) == {Code.UNKNOWN_SERVER_ERROR}
-        assert await fetched(it, "shop", "orders") == {-1}
-        producer = await begun(it, "shop")
-        parts = [{"partition_index": index, "committed_offset": 5} for index in range(100)]
-        answer = await it.ask(
-            ApiKey.TXN_OFFSET_COMMIT, 5, **producer.identity, group_id="shop",
-            generation_id_or_member_epoch=-1, topics=[{"name": "orders", "partitions": parts}],
-        )  # fmt: skip
-        assert {error(each) for each in answer["topics"][0]["partitions"]} == {
-            "UNKNOWN_SERVER_ERROR"
-        }
+async def test_offsets_that_do_not_fit_one_batch_are_an_error_of_the_server(it: OneNode) -> None:
+    it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+    it.topic("orders", 100)
+    assert await commit(it, "shop", "orders", 5, count=100) == {Code.UNKNOWN_SERVER_ERROR}
+    assert await fetched(it, "shop", "orders") == {-1}
+    producer = await begun(it, "shop")
+    parts = [{"partition_index": index, "committed_offset": 5} for index in range(100)]
+    answer = await it.ask(
+        ApiKey.TXN_OFFSET_COMMIT, 5, **producer.identity, group_id="shop",
+        generation_id_or_member_epoch=-1, topics=[{"name": "orders", "partitions": parts}],
+    )  # fmt: skip
+    assert {error(each) for each in answer["topics"][0]["partitions"]} == {"UNKNOWN_SERVER_ERROR"}

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ottla.broker.scheduling.garbage import ALL_EVERY_S, Garbage
-from tests.broker.fakes import in_virtual_time
 from tests.clocks import LoopClock
 
 MANY, IN_A_TURN = 200_000, 1000
@@ -38,9 +37,8 @@ async def make_many(kept: list[Any]) -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_collection_visits_only_objects_created_since_the_last(
-    garbage: Garbage,
-) -> None:
+@pytest.mark.real_time
+async def test_a_collection_visits_only_objects_created_since_the_last(garbage: Garbage) -> None:
     looked_at = []
 
     def look(phase: str, info: dict[str, Any]) -> None:
@@ -58,7 +56,6 @@ async def test_a_collection_visits_only_objects_created_since_the_last(
     assert max(looked_at) < MANY / 2
 
 
-@in_virtual_time
 async def test_a_full_collection_finds_a_cycle_of_frozen_objects() -> None:
     garbage = Garbage(LoopClock())
     garbage.start()
@@ -79,6 +76,7 @@ async def test_a_full_collection_finds_a_cycle_of_frozen_objects() -> None:
         gc.unfreeze()
 
 
+@pytest.mark.real_time
 async def test_after_the_stop_python_collects_as_before(garbage: Garbage) -> None:
     before, callbacks = gc.get_threshold(), list(gc.callbacks)
     garbage.start()

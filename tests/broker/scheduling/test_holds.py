@@ -17,7 +17,9 @@ from ottla.broker.scheduling.measured_loop import MeasuredLoop
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Malformed
-from tests.broker.one_node import one_node
+from tests.broker.one_node import OneNode, one_node
+
+pytestmark = pytest.mark.real_time
 
 DOCS = Path(__file__).resolve().parents[3] / "docs/reference/metrics.md"
 
@@ -153,13 +155,12 @@ async def test_an_unnamed_task_has_the_name_of_its_coroutine() -> None:
     assert name.endswith("unnamed")
 
 
-async def test_a_request_is_counted_with_the_name_of_its_api(tmp_path: Path) -> None:
+async def test_a_request_is_counted_with_the_name_of_its_api(it: OneNode) -> None:
     holds = Holds(partial(next, count(0.0, LONG_S)))  # each piece is a long one
-    async with one_node(tmp_path) as it:
-        dispatch = Dispatch(it.node, [partial(measure_requests, holds)])
-        dispatch.serve(memoryview(it.frame(ApiKey.API_VERSIONS, 0)), it.connection)
-        with pytest.raises(Malformed):
-            dispatch.serve(memoryview(b"\x7f\xff\0\0\0\0\0\0"), it.connection)
+    dispatch = Dispatch(it.node, [partial(measure_requests, holds)])
+    dispatch.serve(memoryview(it.frame(ApiKey.API_VERSIONS, 0)), it.connection)
+    with pytest.raises(Malformed):
+        dispatch.serve(memoryview(b"\x7f\xff\0\0\0\0\0\0"), it.connection)
     assert holds.over_limit == {"API_VERSIONS": 1, "unknown API": 1}
 
 

@@ -13,6 +13,8 @@ from ottla.broker.scheduling.workers import Workers
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.steps import Steps, elsewhere
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture
 def workers() -> Iterator[Workers]:
@@ -51,9 +53,7 @@ async def test_an_exception_of_a_step_is_raised_and_frees_its_slot(
             await work.run(steps())
 
 
-async def test_open_work_is_bounded_and_first_come_first_served(
-    workers: Workers,
-) -> None:
+async def test_open_work_is_bounded_and_first_come_first_served(workers: Workers) -> None:
     open_now: list[int] = []
     order: list[int] = []
     go_on, all_open = threading.Event(), asyncio.Event()

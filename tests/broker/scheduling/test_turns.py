@@ -9,7 +9,7 @@ from typing import Any
 
 from ottla.broker.scheduling import turns as module
 from ottla.broker.scheduling.turns import RequestTurns, Turns, measure_slices_by, set_slice_s
-from tests.broker.fakes import in_virtual_time, settle
+from tests.broker.fakes import settle
 
 
 class Watch:
@@ -30,7 +30,6 @@ def is_done_at_once(coroutine: Coroutine[Any, Any, None]) -> bool:
     return False
 
 
-@in_virtual_time
 async def test_a_job_pauses_when_its_slice_is_used_up() -> None:
     watch = Watch()
     turns = Turns()
@@ -42,7 +41,6 @@ async def test_a_job_pauses_when_its_slice_is_used_up() -> None:
     assert not is_done_at_once(turns.pause())
 
 
-@in_virtual_time
 async def test_a_job_has_a_whole_slice_after_a_pause() -> None:
     watch = Watch()
     turns = Turns()
@@ -52,7 +50,6 @@ async def test_a_job_has_a_whole_slice_after_a_pause() -> None:
     assert is_done_at_once(turns.pause())
 
 
-@in_virtual_time
 async def test_the_slices_of_an_event_loop_may_have_another_length() -> None:
     watch = Watch()
     set_slice_s(7.0)
@@ -66,7 +63,6 @@ async def test_the_slices_of_an_event_loop_may_have_another_length() -> None:
     assert not turns.is_over()
 
 
-@in_virtual_time
 async def test_jobs_that_begin_in_one_turn_share_one_slice() -> None:
     watch = Watch()
     first = Turns()
@@ -78,7 +74,6 @@ async def test_jobs_that_begin_in_one_turn_share_one_slice() -> None:
     assert not Turns().is_over()
 
 
-@in_virtual_time
 async def test_each_turn_resumes_one_paused_job_in_order() -> None:
     watch = Watch()
     steps: list[tuple[int, str]] = []
@@ -100,7 +95,6 @@ async def test_each_turn_resumes_one_paused_job_in_order() -> None:
     assert len({turn for turn, _ in steps}) == len(steps)
 
 
-@in_virtual_time
 async def test_a_job_that_is_cancelled_in_its_pause_stops_no_other() -> None:
     watch = Watch()
 
@@ -123,7 +117,6 @@ def test_without_an_event_loop_a_job_never_pauses() -> None:
     assert is_done_at_once(turns.pause())
 
 
-@in_virtual_time
 async def test_a_loop_over_each_item_pauses_between_them() -> None:
     watch = Watch()
     turns, turn, seen = Turns(), 0, []
@@ -141,7 +134,6 @@ async def test_a_loop_over_each_item_pauses_between_them() -> None:
     assert len({turn for turn, _ in seen}) == len(seen)
 
 
-@in_virtual_time
 async def test_few_requests_go_on_at_a_time_and_the_others_in_their_order() -> None:
     watch = Watch()
     begun: list[int] = []
@@ -168,7 +160,6 @@ async def test_few_requests_go_on_at_a_time_and_the_others_in_their_order() -> N
     assert most == module._SLOTS
 
 
-@in_virtual_time
 async def test_a_cancelled_request_frees_its_slot() -> None:
     watch = Watch()
 
@@ -198,7 +189,6 @@ async def test_a_cancelled_request_frees_its_slot() -> None:
     await later.pause()
 
 
-@in_virtual_time
 async def test_a_slot_granted_to_a_cancelled_request_goes_to_the_next() -> None:
     watch = Watch()
     turns = [RequestTurns() for _ in range(module._SLOTS)]

@@ -9,6 +9,8 @@ import pytest
 
 from ottla.broker.scheduling.workers import Workers
 
+pytestmark = pytest.mark.real_time
+
 
 def _where() -> str:
     return threading.current_thread().name

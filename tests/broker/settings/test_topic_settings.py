@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS
@@ -14,10 +12,12 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.storage.cleaning.retention import delete_old_segments
 from tests.broker.fakes import START_MS
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode
 from tests.storage.compacting import values
 
-NEVER_BY_ITSELF = {"log_cleaner_backoff_ms": "1000000"}
+pytestmark = pytest.mark.real_time
+
+SETTINGS = {"log_cleaner_backoff_ms": "1000000"}
 # Copies elsewhere, and followers that fetch: there are none here.
 MEAN_NOTHING = {
     "follower.replication.throttled.replicas",
@@ -39,19 +39,18 @@ def test_every_setting_reaches_the_log_or_means_nothing_here() -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
-async def test_one_replica_satisfies_any_min_insync_replicas(tmp_path: Path, acks: int) -> None:
+async def test_one_replica_satisfies_any_min_insync_replicas(it: OneNode, acks: int) -> None:
     """As Apache Kafka: the minimum is capped by the number of replicas (KIP-966)."""
 
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        it.topic("t", min_insync_replicas="2")
-        records = bytes(build([(None, b"v")], timestamp_ms=START_MS))
-        data = [{"index": 0, "records": records}]
-        answer = await it.ask(
-            ApiKey.PRODUCE, 9, transactional_id=None, acks=acks, timeout_ms=1000,
-            topic_data=[{"name": "t", "partition_data": data}],
-        )  # fmt: skip
-        (partition,) = answer["responses"][0]["partition_responses"]
-        assert (partition["error_code"], partition["base_offset"]) == (0, 0)
+    it.topic("t", min_insync_replicas="2")
+    records = bytes(build([(None, b"v")], timestamp_ms=START_MS))
+    data = [{"index": 0, "records": records}]
+    answer = await it.ask(
+        ApiKey.PRODUCE, 9, transactional_id=None, acks=acks, timeout_ms=1000,
+        topic_data=[{"name": "t", "partition_data": data}],
+    )  # fmt: skip
+    (partition,) = answer["responses"][0]["partition_responses"]
+    assert (partition["error_code"], partition["base_offset"]) == (0, 0)
 
 
 def with_old_segments(it: OneNode) -> None:
@@ -66,42 +65,40 @@ def set_policy(it: OneNode, policy: str) -> None:
     it.node.controller.set_configs(2, "t", {"cleanup.policy": policy})
 
 
-async def test_the_cleanup_policy_may_change_while_the_broker_runs(tmp_path: Path) -> None:
+async def test_the_cleanup_policy_may_change_while_the_broker_runs(it: OneNode) -> None:
     """An empty one, which Kafka lets be set, neither deletes nor compacts."""
 
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        it.topic("t", cleanup_policy="", retention_ms="1000")
-        cleaner = it.cleaner()
-        with_old_segments(it)
-        assert delete_old_segments(it.log("t"), START_MS) == 0
-        assert not await cleaner.clean_dirtiest()
-        set_policy(it, "compact")
-        assert delete_old_segments(it.log("t"), START_MS) == 0
-        assert await cleaner.clean_dirtiest()
-        assert values(it.log("t")) == {1: (b"k", b"1")}
-        set_policy(it, "compact,delete")
-        assert delete_old_segments(it.log("t"), START_MS) > 0
-        assert values(it.log("t")) == {}
-        with_old_segments(it)
-        set_policy(it, "")
-        assert not await cleaner.clean_dirtiest()
-        assert delete_old_segments(it.log("t"), START_MS) == 0
-        set_policy(it, "delete")
-        assert not await cleaner.clean_dirtiest()
-        assert delete_old_segments(it.log("t"), START_MS) == 2
+    it.topic("t", cleanup_policy="", retention_ms="1000")
+    cleaner = it.cleaner()
+    with_old_segments(it)
+    assert delete_old_segments(it.log("t"), START_MS) == 0
+    assert not await cleaner.clean_dirtiest()
+    set_policy(it, "compact")
+    assert delete_old_segments(it.log("t"), START_MS) == 0
+    assert await cleaner.clean_dirtiest()
+    assert values(it.log("t")) == {1: (b"k", b"1")}
+    set_policy(it, "compact,delete")
+    assert delete_old_segments(it.log("t"), START_MS) > 0
+    assert values(it.log("t")) == {}
+    with_old_segments(it)
+    set_policy(it, "")
+    assert not await cleaner.clean_dirtiest()
+    assert delete_old_segments(it.log("t"), START_MS) == 0
+    set_policy(it, "delete")
+    assert not await cleaner.clean_dirtiest()
+    assert delete_old_segments(it.log("t"), START_MS) == 2
 
 
-async def test_settings_of_a_topic_reach_its_open_log_at_once(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        it.topic("t")
-        changes = {"preallocate": "true", "compression.type": "zstd"}
-        it.node.controller.set_configs(2, "t", {**changes, "compression.zstd.level": "7"})
-        config = it.log("t").config
-        assert (config.preallocate, config.compression_type) == (True, "zstd")
-        assert config.compression_level == 7
-        it.node.controller.set_configs(2, "t", dict.fromkeys(changes))
-        assert it.log("t").config.compression_level is None
-        assert not it.log("t").config.preallocate
+async def test_settings_of_a_topic_reach_its_open_log_at_once(it: OneNode) -> None:
+    it.topic("t")
+    changes = {"preallocate": "true", "compression.type": "zstd"}
+    it.node.controller.set_configs(2, "t", {**changes, "compression.zstd.level": "7"})
+    config = it.log("t").config
+    assert (config.preallocate, config.compression_type) == (True, "zstd")
+    assert config.compression_level == 7
+    it.node.controller.set_configs(2, "t", dict.fromkeys(changes))
+    assert it.log("t").config.compression_level is None
+    assert not it.log("t").config.preallocate
 
 
 def edges(check: str) -> list[str]:

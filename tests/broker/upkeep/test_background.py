@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from ottla.storage.recovery.saved_state import RECORDS
 from tests.broker.one_node import OneNode, until
 from tests.clocks import VirtualClock
 from tests.storage.logs import NOW_MS
+
+pytestmark = pytest.mark.real_time
 
 HOUR_MS = 3_600_000
 

@@ -25,8 +25,10 @@ from tests.log_lines import LogLines
 from tests.storage import broken_records
 from tests.storage.compacting import values
 
+pytestmark = pytest.mark.real_time
+
 COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "segment_bytes": str(1 << 20)}
-NEVER_BY_ITSELF = {"log_cleaner_backoff_ms": "1000000"}
+SETTINGS = {"log_cleaner_backoff_ms": "1000000"}
 
 
 @pytest.fixture
@@ -51,33 +53,32 @@ def checkpoint(directory: Path) -> str:
     return (directory / "cleaner-offset-checkpoint").read_text().rstrip() + "\n"
 
 
-async def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        it.topic("whole", 2, **COMPACT)
-        it.topic("half", **COMPACT)
-        it.topic("not", cleanup_policy="delete")
-        cleaner = it.cleaner()
-        assert not await cleaner.clean_dirtiest()
-        fill(it, "half", b"a", b"b", b"c")
-        assert await cleaner.clean_dirtiest()
-        fill(it, "half", b"d", b"a", b"e", b"f")
-        fill(it, "whole", b"a", b"a", partition=1)
-        fill(it, "not", b"a", b"a")
-        assert await cleaner.clean_dirtiest()
-        assert checkpoint(tmp_path) == "0\n2\nhalf 0 3\nwhole 1 2\n"
-        assert values(it.log("whole", 1)) == {1: (b"a", b"1")}
-        assert await cleaner.clean_dirtiest()
-        assert sorted(values(it.log("half"))) == [1, 2, 3, 4, 5, 6]
-        assert not await cleaner.clean_dirtiest()
-        assert sorted(values(it.log("not"))) == [0, 1]
+async def test_the_dirtiest_log_is_compacted_first(tmp_path: Path, it: OneNode) -> None:
+    it.topic("whole", 2, **COMPACT)
+    it.topic("half", **COMPACT)
+    it.topic("not", cleanup_policy="delete")
+    cleaner = it.cleaner()
+    assert not await cleaner.clean_dirtiest()
+    fill(it, "half", b"a", b"b", b"c")
+    assert await cleaner.clean_dirtiest()
+    fill(it, "half", b"d", b"a", b"e", b"f")
+    fill(it, "whole", b"a", b"a", partition=1)
+    fill(it, "not", b"a", b"a")
+    assert await cleaner.clean_dirtiest()
+    assert checkpoint(tmp_path) == "0\n2\nhalf 0 3\nwhole 1 2\n"
+    assert values(it.log("whole", 1)) == {1: (b"a", b"1")}
+    assert await cleaner.clean_dirtiest()
+    assert sorted(values(it.log("half"))) == [1, 2, 3, 4, 5, 6]
+    assert not await cleaner.clean_dirtiest()
+    assert sorted(values(it.log("not"))) == [0, 1]
 
 
 async def test_the_cleaner_offset_survives_a_restart(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         it.topic("t", **COMPACT)
         fill(it, "t", b"a", b"a", b"b")
         assert await it.cleaner().clean_dirtiest()
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         assert sorted(values(it.log("t"))) == [1, 2]
         assert it.node.log_directory.cleaned_up_to(it.log("t")) == 3
         assert not await it.cleaner().clean_dirtiest()
@@ -121,7 +122,7 @@ async def test_old_segments_of_compacted_and_deleted_topics_go_by_the_cleaners_c
 ) -> None:
     """In Kafka logs that are compacted are the cleaner's alone, every fifteen seconds."""
 
-    async with one_node(tmp_path, **{**NEVER_BY_ITSELF, by_the_clock: "1"}) as it:
+    async with one_node(tmp_path, **{**SETTINGS, by_the_clock: "1"}) as it:
         policies = {"both": "compact,delete", "deleted": "delete", "compacted": "compact"}
         for topic in sorted(policies, key=gone.__eq__):  # looked at in this order
             it.topic(topic, cleanup_policy=policies[topic], **OLD)
@@ -189,7 +190,7 @@ async def test_records_appended_during_a_compaction_stay(tmp_path: Path) -> None
     def append(it: OneNode) -> None:
         fill(it, "t", b"key 1", b"key 1", b"new")
 
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         it.topic("t", **COMPACT)
         many(it, "t")
         await meanwhile(append)(it)
@@ -203,7 +204,7 @@ async def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(
     def shorten(it: OneNode) -> None:
         it.log("t").delete_records(30_000)
 
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         it.topic("t", **COMPACT)
         many(it, "t")
         await meanwhile(shorten)(it)
@@ -221,7 +222,7 @@ async def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor
         it.topic("t", **COMPACT)
         it.log("t").append(build([(b"k", b"v")], timestamp_ms=START_MS), now_ms=START_MS)
 
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         it.topic("t", **COMPACT)
         many(it, "t")
         await meanwhile(again)(it)
@@ -231,17 +232,16 @@ async def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor
         assert said.lines == []
 
 
-async def test_a_new_topic_of_an_old_name_is_not_clean(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        it.topic("t", **COMPACT)
-        fill(it, "t", b"a", b"a")
-        assert await it.cleaner().clean_dirtiest()
-        it.node.controller.delete_topic("t")
-        it.topic("t", **COMPACT)
-        assert checkpoint(tmp_path) == "0\n0\n"
-        fill(it, "t", b"b", b"b")
-        assert await it.cleaner().clean_dirtiest()
-        assert values(it.log("t")) == {1: (b"b", b"1")}
+async def test_a_new_topic_of_an_old_name_is_not_clean(tmp_path: Path, it: OneNode) -> None:
+    it.topic("t", **COMPACT)
+    fill(it, "t", b"a", b"a")
+    assert await it.cleaner().clean_dirtiest()
+    it.node.controller.delete_topic("t")
+    it.topic("t", **COMPACT)
+    assert checkpoint(tmp_path) == "0\n0\n"
+    fill(it, "t", b"b", b"b")
+    assert await it.cleaner().clean_dirtiest()
+    assert values(it.log("t")) == {1: (b"b", b"1")}
 
 
 async def test_a_node_that_closes_meanwhile_leaves_the_log_whole(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ async def test_a_node_that_closes_meanwhile_leaves_the_log_whole(tmp_path: Path)
         await until(lambda: any(name.endswith(".cleaned") for name in files(it, "t")))
         directory = it.log("t").directory
     assert not any(name.endswith(".cleaned") for name in os.listdir(directory))
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+    async with one_node(tmp_path, **SETTINGS) as it:
         assert len(values(it.log("t"))) == 30_000
         assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
 
@@ -265,24 +265,23 @@ def harmed(path: Path) -> bytes:
 
 
 async def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
-    tmp_path: Path, said: LogLines
+    it: OneNode, said: LogLines
 ) -> None:
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        it.topic("harmed", **COMPACT)
-        it.topic("sound", **COMPACT)
-        for topic in ("harmed", "sound"):
-            fill(it, topic, b"a", b"a")
-        path = Path(it.log("harmed").directory, f"{0:020d}.log")
-        data = harmed(path)
-        cleaner = it.cleaner()
-        assert await cleaner.clean_dirtiest()
-        assert await cleaner.clean_dirtiest()
-        assert not await cleaner.clean_dirtiest()
-        assert values(it.log("sound")) == {1: (b"a", b"1")}
-        (trouble,) = [line for line in said.lines if line[0] == "error"]
-        assert trouble[2]["topic"] == "harmed"
-        assert str(path) in trouble[2]["reason"]
-        assert harmed(path)[70] == data[70] ^ 1, "it was as before"
+    it.topic("harmed", **COMPACT)
+    it.topic("sound", **COMPACT)
+    for topic in ("harmed", "sound"):
+        fill(it, topic, b"a", b"a")
+    path = Path(it.log("harmed").directory, f"{0:020d}.log")
+    data = harmed(path)
+    cleaner = it.cleaner()
+    assert await cleaner.clean_dirtiest()
+    assert await cleaner.clean_dirtiest()
+    assert not await cleaner.clean_dirtiest()
+    assert values(it.log("sound")) == {1: (b"a", b"1")}
+    (trouble,) = [line for line in said.lines if line[0] == "error"]
+    assert trouble[2]["topic"] == "harmed"
+    assert str(path) in trouble[2]["reason"]
+    assert harmed(path)[70] == data[70] ^ 1, "it was as before"
 
 
 def by_the_log() -> Refused:
@@ -312,7 +311,7 @@ async def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
 ) -> None:
     files = RefusingFiles()
 
-    async with one_node(tmp_path, WORK_LIMITS, files, **NEVER_BY_ITSELF) as it:
+    async with one_node(tmp_path, WORK_LIMITS, files, **SETTINGS) as it:
         it.topic("t", **COMPACT)
         fill(it, "t", b"a", b"a")
         cleaner = it.cleaner()
@@ -327,7 +326,7 @@ async def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
 
 def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
     async def scene(ratio: str) -> bool:
-        settings = {**NEVER_BY_ITSELF, "log_cleaner_min_cleanable_ratio": ratio}
+        settings = {**SETTINGS, "log_cleaner_min_cleanable_ratio": ratio}
         async with one_node(tmp_path / ratio, **settings) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a")
@@ -339,26 +338,25 @@ def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
     assert not asyncio.run(scene("0.6"))
 
 
-async def test_two_logs_are_compacted_side_by_side_and_each_once(tmp_path: Path) -> None:
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        for topic in ("one", "other"):
-            it.topic(topic, **COMPACT)
-            many(it, topic)
-        cleaner = it.cleaner()
-        rounds = [asyncio.create_task(cleaner.clean_dirtiest()) for _ in range(3)]
-        both = False
-        while not all(round_.done() for round_ in rounds):
-            await asyncio.sleep(0)
-            being_written = [
-                topic
-                for topic in ("one", "other")
-                if any(name.endswith(".cleaned") for name in files(it, topic))
-            ]
-            both = both or len(being_written) == 2
-        assert both, "one waited for the other"
-        assert sorted([await round_ for round_ in rounds]) == [False, True, True]
-        for topic in ("one", "other"):
-            assert sorted(values(it.log(topic))) == [*range(29_950, 30_000)]
+async def test_two_logs_are_compacted_side_by_side_and_each_once(it: OneNode) -> None:
+    for topic in ("one", "other"):
+        it.topic(topic, **COMPACT)
+        many(it, topic)
+    cleaner = it.cleaner()
+    rounds = [asyncio.create_task(cleaner.clean_dirtiest()) for _ in range(3)]
+    both = False
+    while not all(round_.done() for round_ in rounds):
+        await asyncio.sleep(0)
+        being_written = [
+            topic
+            for topic in ("one", "other")
+            if any(name.endswith(".cleaned") for name in files(it, topic))
+        ]
+        both = both or len(being_written) == 2
+    assert both, "one waited for the other"
+    assert sorted([await round_ for round_ in rounds]) == [False, True, True]
+    for topic in ("one", "other"):
+        assert sorted(values(it.log(topic))) == [*range(29_950, 30_000)]
 
 
 def test_how_many_work_side_by_side_may_change(tmp_path: Path) -> None:
@@ -437,25 +435,24 @@ def test_the_throttle_rests_until_the_rate_is_right() -> None:
 
 
 async def test_a_batch_with_a_broken_record_is_compacted_or_named_once(
-    tmp_path: Path, said: LogLines
+    it: OneNode, said: LogLines
 ) -> None:
     """An earlier release stored such batches."""
 
-    async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-        for number, middle in enumerate(broken_records.NAMED.values()):
-            topic = f"t{number}"
-            it.topic(topic, **COMPACT)
-            fill(it, topic, b"a", b"a")
-            sent = bytearray(broken_records.batch(middle, codec=number % 2))
-            it.log(topic).append(sent, now_ms=START_MS, origin=Origin.COORDINATOR)
-            fill(it, topic, b"a")
-        cleaner = it.cleaner()
-        for _ in range(2):
-            while await cleaner.clean_dirtiest():
-                pass
-        errors = [fields for level, _, fields in said.lines if level == "error"]
-        named = [fields["topic"] for fields in errors]
-        clean = [name for name in map("t{}".format, range(number + 1)) if is_clean(it, name)]
-        assert sorted(named + clean) == sorted(f"t{each}" for each in range(number + 1))
-        assert named, "some cannot be read"
-        assert all("offset 2" in fields["reason"] for fields in errors)
+    for number, middle in enumerate(broken_records.NAMED.values()):
+        topic = f"t{number}"
+        it.topic(topic, **COMPACT)
+        fill(it, topic, b"a", b"a")
+        sent = bytearray(broken_records.batch(middle, codec=number % 2))
+        it.log(topic).append(sent, now_ms=START_MS, origin=Origin.COORDINATOR)
+        fill(it, topic, b"a")
+    cleaner = it.cleaner()
+    for _ in range(2):
+        while await cleaner.clean_dirtiest():
+            pass
+    errors = [fields for level, _, fields in said.lines if level == "error"]
+    named = [fields["topic"] for fields in errors]
+    clean = [name for name in map("t{}".format, range(number + 1)) if is_clean(it, name)]
+    assert sorted(named + clean) == sorted(f"t{each}" for each in range(number + 1))
+    assert named, "some cannot be read"
+    assert all("offset 2" in fields["reason"] for fields in errors)

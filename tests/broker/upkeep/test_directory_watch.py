@@ -18,7 +18,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
@@ -66,7 +66,6 @@ class FailingDirectory:
         return iter(())
 
 
-@in_virtual_time
 async def test_a_failing_disk_does_not_end_the_watch() -> None:
     faults: list[object] = []
     asyncio.get_running_loop().set_exception_handler(
@@ -86,7 +85,6 @@ async def test_a_failing_disk_does_not_end_the_watch() -> None:
 
 
 @pytest.mark.parametrize("how", ["removed", "renamed", "replaced"])
-@in_virtual_time
 async def test_a_removed_directory_is_noticed_at_the_next_check_and_logged_once(
     tmp_path: Path, how: str
 ) -> None:
@@ -105,7 +103,6 @@ async def test_a_removed_directory_is_noticed_at_the_next_check_and_logged_once(
         assert gone == [str(data)]
 
 
-@in_virtual_time
 async def test_nothing_is_made_in_a_directory_that_is_gone(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with one_harmed_node(data) as it:
@@ -123,7 +120,6 @@ async def test_nothing_is_made_in_a_directory_that_is_gone(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("what", ["file", "directory"])
-@in_virtual_time
 async def test_a_removed_file_stops_appends_to_its_partition_only(
     tmp_path: Path, what: str, log_lines: LogLines
 ) -> None:
@@ -146,7 +142,6 @@ async def test_a_removed_file_stops_appends_to_its_partition_only(
         assert events.count("a data file was removed while the broker runs") == 1
 
 
-@in_virtual_time
 async def test_all_logs_are_looked_at_in_turn(tmp_path: Path) -> None:
     async with one_harmed_node(tmp_path) as it:
         count = LOGS_IN_A_LOOK + 1

@@ -13,6 +13,8 @@ from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.refusing_files import RefusingFiles
 from tests.log_lines import LogLines
 
+pytestmark = pytest.mark.real_time
+
 OFTEN = {
     "metadata_log_max_record_bytes_between_snapshots": "500",
     "metadata_max_retention_bytes": "1",

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ottla.broker.upkeep.removals import Removals
 from ottla.storage.disk.files import RealFiles
-from tests.broker.fakes import in_virtual_time
-from tests.broker.one_node import one_node
+from tests.broker.one_node import OneNode
 from tests.log_lines import LogLines
 from tests.storage.disk import Disk
 
@@ -112,12 +111,10 @@ def test_a_failed_removal_is_logged_and_the_next_one_runs(log_lines: LogLines) -
     assert (event, fields["path"]) == ("a deleted file cannot be removed now", "data/a")
 
 
-@in_virtual_time
-async def test_a_deleted_topic_leaves_no_file(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 3)
-        for partition in range(3):
-            it.append("orders", b"a", partition=partition)
-        it.node.controller.delete_topic("orders")
-        it.node.cluster.removals.finish()
-        assert not [name for name in os.listdir(tmp_path) if name.startswith("orders")]
+async def test_a_deleted_topic_leaves_no_file(tmp_path: Path, it: OneNode) -> None:
+    it.topic("orders", 3)
+    for partition in range(3):
+        it.append("orders", b"a", partition=partition)
+    it.node.controller.delete_topic("orders")
+    it.node.cluster.removals.finish()
+    assert not [name for name in os.listdir(tmp_path) if name.startswith("orders")]

@@ -28,9 +28,7 @@ from tests.coordinator.group_conversation import (
 from tests.coordinator.moments import at
 
 
-def test_a_dynamic_member_is_given_its_id_and_joins_with_it() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_a_dynamic_member_is_given_its_id_and_joins_with_it(talk: GroupTalk, a: Client) -> None:
     assert a.ask_for_id() is Code.MEMBER_ID_REQUIRED
     assert a.member_id.startswith("a-")
     assert talk.state == "Empty"
@@ -43,8 +41,7 @@ def test_a_dynamic_member_is_given_its_id_and_joins_with_it() -> None:
     assert [tuple(member) for member in reply.members] == [(a.member_id, None, RANGE[0][1])]
 
 
-def test_a_client_of_version_3_or_older_is_a_member_at_once() -> None:
-    talk = GroupTalk()
+def test_a_client_of_version_3_or_older_is_a_member_at_once(talk: GroupTalk) -> None:
     a = Client(talk, "a", version=3)
     assert a.join() is None
     talk.pass_time()
@@ -53,8 +50,7 @@ def test_a_client_of_version_3_or_older_is_a_member_at_once() -> None:
 
 
 @pytest.mark.parametrize("session_ms", [5_999, 1_800_001])
-def test_a_session_timeout_out_of_bounds_is_refused(session_ms: int) -> None:
-    talk = GroupTalk()
+def test_a_session_timeout_out_of_bounds_is_refused(session_ms: int, talk: GroupTalk) -> None:
     assert Client(talk, "a", session_ms=session_ms).join() is Code.INVALID_SESSION_TIMEOUT
     assert talk.state == "Dead"
 
@@ -64,8 +60,7 @@ def test_a_session_timeout_at_the_bounds_is_taken(session_ms: int) -> None:
     assert Client(GroupTalk(), "a", session_ms=session_ms).join() is None
 
 
-def test_a_member_id_that_was_never_issued_is_unknown() -> None:
-    talk = GroupTalk()
+def test_a_member_id_that_was_never_issued_is_unknown(talk: GroupTalk) -> None:
     stranger = Client(talk, "stranger")
     stranger.member_id = "nobody-1"
     assert stranger.join() is Code.UNKNOWN_MEMBER_ID
@@ -78,9 +73,8 @@ def test_a_member_id_that_was_never_issued_is_unknown() -> None:
     "wrong", [{"protocols": ()}, {"protocol_type": ""}], ids=["no protocols", "no type"]
 )
 def test_a_first_member_without_a_protocol_is_refused_yet_makes_the_group(
-    wrong: dict[str, Any],
+    wrong: dict[str, Any], talk: GroupTalk
 ) -> None:
-    talk = GroupTalk()
     a = Client(talk, "a", **wrong)
     assert a.join() is Code.INCONSISTENT_GROUP_PROTOCOL
     assert talk.state == "Empty"
@@ -97,8 +91,7 @@ def test_a_member_without_a_common_protocol_is_refused(other: dict[str, Any]) ->
     assert talk.state == "Stable"
 
 
-def test_an_empty_group_takes_members_of_any_type() -> None:
-    talk = GroupTalk()
+def test_an_empty_group_takes_members_of_any_type(talk: GroupTalk) -> None:
     a = Client(talk, "a", protocol_type="connect", protocols=(("sessioned", b"q"),))
     stable_group(talk, a)
     assert a.leave() is Code.NONE
@@ -107,9 +100,7 @@ def test_an_empty_group_takes_members_of_any_type() -> None:
     assert talk.group.protocol_type == "consumer"
 
 
-def test_a_second_member_makes_the_first_rejoin() -> None:
-    talk = GroupTalk()
-    a, b = Client(talk, "a"), Client(talk, "b")
+def test_a_second_member_makes_the_first_rejoin(talk: GroupTalk, a: Client, b: Client) -> None:
     stable_group(talk, a)
     assert b.join() is None
     assert talk.state == "PreparingRebalance"
@@ -118,18 +109,13 @@ def test_a_second_member_makes_the_first_rejoin() -> None:
     assert b.joined() is None
     assert a.join() is Code.NONE, "the last one need not wait"
     assert b.joined() == JoinReply(
-        b.member_id,
-        generation_id=2,
-        protocol_type="consumer",
-        protocol="range",
-        leader=a.member_id,
+        b.member_id, generation_id=2, protocol_type="consumer", protocol="range", leader=a.member_id
     )
     assert talk.state == "CompletingRebalance"
     assert (a.heartbeat(), b.heartbeat()) == (Code.NONE, Code.NONE)
 
 
-def test_followers_wait_for_the_assignment_of_the_leader() -> None:
-    talk = GroupTalk()
+def test_followers_wait_for_the_assignment_of_the_leader(talk: GroupTalk) -> None:
     a, b, c = (Client(talk, name) for name in "abc")
     joined_group(talk, a, b, c)
     assert b.sync() is None
@@ -141,8 +127,7 @@ def test_followers_wait_for_the_assignment_of_the_leader() -> None:
     assert a.sync() == b"1", "asking again is answered again"
 
 
-def test_a_member_that_the_leader_left_out_gets_nothing() -> None:
-    talk = GroupTalk()
+def test_a_member_that_the_leader_left_out_gets_nothing(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
     assert b.sync() is None
@@ -150,8 +135,7 @@ def test_a_member_that_the_leader_left_out_gets_nothing() -> None:
     assert b.synced() == b""
 
 
-def test_sync_is_refused_to_strangers_old_generations_and_other_protocols() -> None:
-    talk = GroupTalk()
+def test_sync_is_refused_to_strangers_old_generations_and_other_protocols(talk: GroupTalk) -> None:
     a = Client(talk, "a")
     assert a.sync() is Code.UNKNOWN_MEMBER_ID, "there is no group"
     stable_group(talk, a)
@@ -167,8 +151,7 @@ def test_sync_is_refused_to_strangers_old_generations_and_other_protocols() -> N
     assert a.sync() is Code.UNKNOWN_MEMBER_ID, "the group is empty"
 
 
-def test_a_follower_that_rejoins_gets_the_same_answer() -> None:
-    talk = GroupTalk()
+def test_a_follower_that_rejoins_gets_the_same_answer(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
     assert (a.join(), b.join()) == (Code.NONE, Code.NONE), "neither changes the generation"
@@ -179,8 +162,7 @@ def test_a_follower_that_rejoins_gets_the_same_answer() -> None:
     assert (b.generation_id, talk.state) == (1, "Stable")
 
 
-def test_a_leader_that_joins_again_wants_a_new_assignment() -> None:
-    talk = GroupTalk()
+def test_a_leader_that_joins_again_wants_a_new_assignment(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     stable_group(talk, a, b)
     assert a.join() is None
@@ -189,8 +171,7 @@ def test_a_leader_that_joins_again_wants_a_new_assignment() -> None:
     assert b.generation_id == 2
 
 
-def test_a_follower_with_other_metadata_makes_the_group_rebalance() -> None:
-    talk = GroupTalk()
+def test_a_follower_with_other_metadata_makes_the_group_rebalance(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     stable_group(talk, a, b)
     b.protocols = (("range", subscription("orders", "stock")),)
@@ -202,8 +183,7 @@ def test_a_follower_with_other_metadata_makes_the_group_rebalance() -> None:
     assert reply.members == (), "only the leader is told of the members"
 
 
-def test_other_metadata_while_the_leader_assigns_begins_the_rebalance_anew() -> None:
-    talk = GroupTalk()
+def test_other_metadata_while_the_leader_assigns_begins_the_rebalance_anew(talk: GroupTalk) -> None:
     a, b, c = (Client(talk, name) for name in "abc")
     stable_group(talk, a, b)
     assert (c.join(), b.join(), a.join()) == (None, None, Code.NONE)
@@ -222,8 +202,7 @@ def test_other_metadata_while_the_leader_assigns_begins_the_rebalance_anew() -> 
     assert c.sync() == b"3", "its first request was answered once"
 
 
-def test_the_protocol_most_members_like_best_is_chosen() -> None:
-    talk = GroupTalk()
+def test_the_protocol_most_members_like_best_is_chosen(talk: GroupTalk) -> None:
     a = Client(talk, "a", protocols=(("x", b"1"), ("y", b"2"), ("z", b"3")))
     b = Client(talk, "b", protocols=(("y", b"4"), ("z", b"5"), ("q", b"")))
     c = Client(talk, "c", protocols=(("z", b"6"), ("y", b"7")))
@@ -257,8 +236,7 @@ def test_equally_supported_protocols_are_ordered_as_in_java(
         assert reply.protocol == chosen
 
 
-def test_when_a_member_leaves_the_others_rebalance_at_once() -> None:
-    talk = GroupTalk()
+def test_when_a_member_leaves_the_others_rebalance_at_once(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     stable_group(talk, a, b)
     assert a.leave() is Code.NONE
@@ -271,8 +249,7 @@ def test_when_a_member_leaves_the_others_rebalance_at_once() -> None:
     assert b.sync({b: b"all"}) == b"all", "it leads now"
 
 
-def test_when_the_last_member_leaves_the_group_is_empty_and_keeps_counting() -> None:
-    talk = GroupTalk()
+def test_when_the_last_member_leaves_the_group_is_empty_and_keeps_counting(talk: GroupTalk) -> None:
     a = Client(talk, "a")
     stable_group(talk, a)
     assert (a.leave(), talk.state) == (Code.NONE, "Empty")
@@ -282,8 +259,7 @@ def test_when_the_last_member_leaves_the_group_is_empty_and_keeps_counting() -> 
     assert b.generation_id == 3
 
 
-def test_a_member_that_leaves_during_its_join_gets_unknown_member_id() -> None:
-    talk = GroupTalk()
+def test_a_member_that_leaves_during_its_join_gets_unknown_member_id(talk: GroupTalk) -> None:
     a, b, c = (Client(talk, name) for name in "abc")
     stable_group(talk, a, b)
     assert b.join() is Code.NONE
@@ -297,8 +273,7 @@ def test_a_member_that_leaves_during_its_join_gets_unknown_member_id() -> None:
     assert c.synced() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_several_leave_in_one_request_each_with_its_code() -> None:
-    talk = GroupTalk()
+def test_several_leave_in_one_request_each_with_its_code(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b", instance="i")
     stable_group(talk, a, b)
     leaving = [
@@ -320,16 +295,13 @@ def test_several_leave_in_one_request_each_with_its_code() -> None:
     assert talk.state == "Empty"
 
 
-def test_a_leave_request_without_members_removes_no_member() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_a_leave_request_without_members_removes_no_member(talk: GroupTalk, a: Client) -> None:
     stable_group(talk, a)
     assert talk.told(talk.machine.leave(GROUP, [], now=talk.now)) == ()
     assert talk.state == "Stable"
 
 
-def test_a_rebalance_waits_for_pending_members() -> None:
-    talk = GroupTalk()
+def test_a_rebalance_waits_for_pending_members(talk: GroupTalk) -> None:
     a, pending = Client(talk, "a"), Client(talk, "pending")
     stable_group(talk, a)
     assert pending.ask_for_id() is Code.MEMBER_ID_REQUIRED
@@ -340,8 +312,7 @@ def test_a_rebalance_waits_for_pending_members() -> None:
     assert a.joined() is not None
 
 
-def test_a_pending_member_that_leaves_makes_a_stable_group_rebalance() -> None:
-    talk = GroupTalk()
+def test_a_pending_member_that_leaves_makes_a_stable_group_rebalance(talk: GroupTalk) -> None:
     a, pending = Client(talk, "a"), Client(talk, "pending")
     stable_group(talk, a)
     pending.ask_for_id()
@@ -349,9 +320,7 @@ def test_a_pending_member_that_leaves_makes_a_stable_group_rebalance() -> None:
     assert a.heartbeat() is Code.REBALANCE_IN_PROGRESS
 
 
-def test_an_id_of_a_dynamic_member_is_no_id_of_a_static_one() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_an_id_of_a_dynamic_member_is_no_id_of_a_static_one(talk: GroupTalk, a: Client) -> None:
     a.ask_for_id()
     a.instance = "i"
     assert a.join() is Code.UNKNOWN_SERVER_ERROR
@@ -373,8 +342,7 @@ def test_a_full_group_accepts_no_further_member() -> None:
     assert c.joined() is not None
 
 
-def test_heartbeats_of_strangers_and_of_other_generations_are_refused() -> None:
-    talk = GroupTalk()
+def test_heartbeats_of_strangers_and_of_other_generations_are_refused(talk: GroupTalk) -> None:
     a = Client(talk, "a")
     assert a.heartbeat() is Code.UNKNOWN_MEMBER_ID
     stable_group(talk, a)
@@ -416,9 +384,7 @@ def test_a_state_is_entered_only_from_those_it_may_follow(start: State, to: Stat
         assert group.state is start
 
 
-def test_timeouts_are_those_of_the_request() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_timeouts_are_those_of_the_request(talk: GroupTalk, a: Client) -> None:
     stable_group(talk, a)
     (member, _), *_ = talk.group.members
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
@@ -427,10 +393,9 @@ def test_timeouts_are_those_of_the_request() -> None:
 @pytest.mark.parametrize("requires_known_member_id", [False, True])
 @pytest.mark.parametrize("instance", [None, "i" * 32_740])
 def test_a_member_whose_id_is_too_long_is_refused_without_a_change(
-    instance: str | None, requires_known_member_id: bool
+    instance: str | None, requires_known_member_id: bool, talk: GroupTalk
 ) -> None:
     """Kafka answers so, too, but late: the group can then not be described any more."""
-    talk = GroupTalk()
     request = JoinRequest(
         GROUP, "", instance, "consumer", RANGE,
         session_timeout_ms=SESSION_MS, rebalance_timeout_ms=REBALANCE_MS,

@@ -17,8 +17,7 @@ from tests.coordinator.group_conversation import (
 )
 
 
-def test_a_stable_group_is_stable_again_and_its_members_go_on() -> None:
-    talk = GroupTalk()
+def test_a_stable_group_is_stable_again_and_its_members_go_on(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     stable_group(talk, a, b)
     before = talk.group
@@ -29,9 +28,7 @@ def test_a_stable_group_is_stable_again_and_its_members_go_on() -> None:
     assert a.commit(7) is Code.NONE
 
 
-def test_sessions_begin_again_with_the_restart() -> None:
-    talk = GroupTalk()
-    a, b = Client(talk, "a"), Client(talk, "b")
+def test_sessions_begin_again_with_the_restart(talk: GroupTalk, a: Client, b: Client) -> None:
     stable_group(talk, a, b)
     talk.now_ms += 10 * SESSION_MS  # the broker was down
     talk.restart()
@@ -43,9 +40,7 @@ def test_sessions_begin_again_with_the_restart() -> None:
     assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_rebalance_that_was_under_way_is_forgotten() -> None:
-    talk = GroupTalk()
-    a, b = Client(talk, "a"), Client(talk, "b")
+def test_a_rebalance_that_was_under_way_is_forgotten(talk: GroupTalk, a: Client, b: Client) -> None:
     stable_group(talk, a)
     joined_group_with(talk, a, b)
     talk.restart()
@@ -61,9 +56,7 @@ def joined_group_with(talk: GroupTalk, leader: Client, newcomer: Client) -> None
     assert talk.state == "CompletingRebalance"
 
 
-def test_an_empty_group_keeps_its_generation() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_an_empty_group_keeps_its_generation(talk: GroupTalk, a: Client) -> None:
     stable_group(talk, a)
     a.leave()
     talk.restart()
@@ -73,24 +66,20 @@ def test_an_empty_group_keeps_its_generation() -> None:
     assert again.generation_id == 3
 
 
-def test_a_group_of_which_only_offsets_are_known_is_empty() -> None:
-    talk = GroupTalk()
+def test_a_group_of_which_only_offsets_are_known_is_empty(talk: GroupTalk) -> None:
     talk.commit(5)
     talk.restart()
     assert (talk.state, talk.group.protocol_type, talk.offset()) == ("Empty", "", 5)
 
 
-def test_a_group_that_was_deleted_stays_deleted() -> None:
-    talk = GroupTalk()
+def test_a_group_that_was_deleted_stays_deleted(talk: GroupTalk) -> None:
     talk.commit(5)
     talk.told(talk.machine.delete([GROUP]))
     talk.restart()
     assert (talk.state, talk.offset()) == ("Dead", -1)
 
 
-def test_the_latest_record_of_a_group_counts() -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_the_latest_record_of_a_group_counts(talk: GroupTalk, a: Client) -> None:
     for _ in range(3):
         a.member_id = ""
         stable_group(talk, a)
@@ -101,8 +90,7 @@ def test_the_latest_record_of_a_group_counts() -> None:
     assert [member.member_id for member, _ in talk.group.members] == [a.member_id]
 
 
-def test_a_group_larger_than_the_limit_that_was_lowered_has_to_rebalance() -> None:
-    talk = GroupTalk()
+def test_a_group_larger_than_the_limit_that_was_lowered_has_to_rebalance(talk: GroupTalk) -> None:
     clients = [Client(talk, name) for name in "abc"]
     stable_group(talk, *clients)
     for max_size, state in ((3, "Stable"), (2, "PreparingRebalance")):
@@ -113,8 +101,7 @@ def test_a_group_larger_than_the_limit_that_was_lowered_has_to_rebalance() -> No
         assert smaller.state == state
 
 
-def test_the_record_of_a_group_is_written_when_the_leader_has_assigned() -> None:
-    talk = GroupTalk()
+def test_the_record_of_a_group_is_written_when_the_leader_has_assigned(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
     stored = [record for record, _ in talk.log if isinstance(record, GroupStored)]
@@ -129,15 +116,13 @@ def test_the_record_of_a_group_is_written_when_the_leader_has_assigned() -> None
     }
 
 
-def test_a_tombstone_of_a_compacted_group_is_ignored() -> None:
-    talk = GroupTalk()
+def test_a_tombstone_of_a_compacted_group_is_ignored(talk: GroupTalk) -> None:
     talk.log = [(GroupRemoved(GROUP), None)]
     talk.restart()
     assert talk.state == "Dead"
 
 
-def test_members_without_a_protocol_are_loaded_and_may_consume_anything() -> None:
-    talk = GroupTalk()
+def test_members_without_a_protocol_are_loaded_and_may_consume_anything(talk: GroupTalk) -> None:
     a = Client(talk, "a")
     stable_group(talk, a)
     last, _ = talk.log[-1]

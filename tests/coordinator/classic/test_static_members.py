@@ -25,8 +25,7 @@ def static(talk: GroupTalk, name: str, version: int = 9) -> Client:
     return Client(talk, name, instance=name[0], version=version)
 
 
-def test_a_static_member_joins_at_once_and_is_named_after_its_instance() -> None:
-    talk = GroupTalk()
+def test_a_static_member_joins_at_once_and_is_named_after_its_instance(talk: GroupTalk) -> None:
     a = static(talk, "a")
     stable_group(talk, a)
     assert a.member_id.startswith("a-")
@@ -35,8 +34,7 @@ def test_a_static_member_joins_at_once_and_is_named_after_its_instance() -> None
 
 
 @pytest.mark.parametrize("version", [5, 8, 9])
-def test_a_returning_static_follower_causes_no_rebalance(version: int) -> None:
-    talk = GroupTalk()
+def test_a_returning_static_follower_causes_no_rebalance(version: int, talk: GroupTalk) -> None:
     a, b = static(talk, "a", version), static(talk, "b", version)
     stable_group(talk, a, b)
     again = static(talk, "b2", version)
@@ -47,8 +45,7 @@ def test_a_returning_static_follower_causes_no_rebalance(version: int) -> None:
     assert (a.heartbeat(), again.heartbeat()) == (Code.NONE, Code.NONE)
 
 
-def test_the_member_before_is_fenced() -> None:
-    talk = GroupTalk()
+def test_the_member_before_is_fenced(talk: GroupTalk) -> None:
     a = static(talk, "a")
     stable_group(talk, a)
     static(talk, "a2").join()
@@ -61,9 +58,8 @@ def test_the_member_before_is_fenced() -> None:
     assert a.heartbeat() is Code.UNKNOWN_MEMBER_ID, "without its instance nobody knows it"
 
 
-def test_a_returning_static_member_may_change_its_subscription() -> None:
+def test_a_returning_static_member_may_change_its_subscription(talk: GroupTalk) -> None:
     """With the same protocol there is no rebalance; a restart keeps the new subscription."""
-    talk = GroupTalk()
     stable_group(talk, static(talk, "a"))
     again = static(talk, "a2")
     again.protocols = (("range", subscription("stock")),)
@@ -74,8 +70,7 @@ def test_a_returning_static_member_may_change_its_subscription() -> None:
         talk.restart()
 
 
-def test_a_leader_that_comes_back_need_not_assign() -> None:
-    talk = GroupTalk()
+def test_a_leader_that_comes_back_need_not_assign(talk: GroupTalk) -> None:
     a, b = static(talk, "a"), static(talk, "b")
     stable_group(talk, a, b)
     again = static(talk, "a2")
@@ -92,8 +87,7 @@ def test_a_leader_that_comes_back_in_an_older_version_takes_the_old_one_for_its_
     assert (reply.skip_assignment, reply.leader, reply.members) == (False, a.member_id, ())
 
 
-def test_coming_back_with_other_metadata_is_no_reason_to_rebalance() -> None:
-    talk = GroupTalk()
+def test_coming_back_with_other_metadata_is_no_reason_to_rebalance(talk: GroupTalk) -> None:
     stable_group(talk, static(talk, "a"), static(talk, "b"))
     again = static(talk, "b2")
     again.protocols = (("range", subscription("stock")),)
@@ -101,8 +95,7 @@ def test_coming_back_with_other_metadata_is_no_reason_to_rebalance() -> None:
     assert talk.state == "Stable"
 
 
-def test_coming_back_with_another_vote_is_one() -> None:
-    talk = GroupTalk()
+def test_coming_back_with_another_vote_is_one(talk: GroupTalk) -> None:
     a, b = static(talk, "a"), static(talk, "b")
     a.protocols = b.protocols = (("range", b""), ("sticky", b""))
     stable_group(talk, a, b)
@@ -116,8 +109,7 @@ def test_coming_back_with_another_vote_is_one() -> None:
     assert reply.protocol == "sticky"
 
 
-def test_coming_back_while_the_leader_assigns_begins_the_rebalance_anew() -> None:
-    talk = GroupTalk()
+def test_coming_back_while_the_leader_assigns_begins_the_rebalance_anew(talk: GroupTalk) -> None:
     a, b = static(talk, "a"), static(talk, "b")
     joined_group(talk, a, b)
     assert b.sync() is None
@@ -144,8 +136,7 @@ def test_a_static_member_that_returns_during_a_rebalance_replaces_the_waiting_on
     assert again.joined() is not None
 
 
-def test_the_last_one_to_come_back_ends_the_rebalance() -> None:
-    talk = GroupTalk()
+def test_the_last_one_to_come_back_ends_the_rebalance(talk: GroupTalk) -> None:
     a, b = static(talk, "a"), static(talk, "b")
     stable_group(talk, a, b)
     assert a.join() is None
@@ -153,8 +144,7 @@ def test_the_last_one_to_come_back_ends_the_rebalance() -> None:
     assert a.joined() is not None
 
 
-def test_a_static_member_that_is_late_for_a_rebalance_stays_a_member() -> None:
-    talk = GroupTalk()
+def test_a_static_member_that_is_late_for_a_rebalance_stays_a_member(talk: GroupTalk) -> None:
     a, b = static(talk, "a"), Client(talk, "b")
     a.session_ms = b.session_ms = 2 * REBALANCE_MS
     stable_group(talk, a, b)
@@ -171,8 +161,7 @@ def test_a_static_member_that_is_late_for_a_rebalance_stays_a_member() -> None:
     assert a.sync() == b"1"
 
 
-def test_a_rebalance_of_static_members_waits_although_none_has_joined() -> None:
-    talk = GroupTalk()
+def test_a_rebalance_of_static_members_waits_although_none_has_joined(talk: GroupTalk) -> None:
     a, b = static(talk, "a"), Client(talk, "b")
     a.session_ms = 5 * REBALANCE_MS
     stable_group(talk, a, b)
@@ -183,8 +172,7 @@ def test_a_rebalance_of_static_members_waits_although_none_has_joined() -> None:
     assert a.generation_id == 2
 
 
-def test_the_session_of_a_static_member_ends_too() -> None:
-    talk = GroupTalk()
+def test_the_session_of_a_static_member_ends_too(talk: GroupTalk) -> None:
     a, b = static(talk, "a"), static(talk, "b")
     stable_group(talk, a, b)
     talk.pass_time(SESSION_MS - 1)
@@ -194,8 +182,7 @@ def test_the_session_of_a_static_member_ends_too() -> None:
     assert [member.group_instance_id for member, _ in talk.group.members] == ["a"]
 
 
-def test_a_static_member_leaves_for_good_by_its_instance_alone() -> None:
-    talk = GroupTalk()
+def test_a_static_member_leaves_for_good_by_its_instance_alone(talk: GroupTalk) -> None:
     a = static(talk, "a")
     stable_group(talk, a)
     a.member_id = ""
@@ -205,8 +192,7 @@ def test_a_static_member_leaves_for_good_by_its_instance_alone() -> None:
     assert talk.group.members[0][0].assignment == b"a2", "nothing of the old member is left"
 
 
-def test_the_new_member_id_outlives_a_restart() -> None:
-    talk = GroupTalk()
+def test_the_new_member_id_outlives_a_restart(talk: GroupTalk) -> None:
     stable_group(talk, static(talk, "a"), static(talk, "b"))
     again = static(talk, "a2")
     again.join()

@@ -63,8 +63,7 @@ def test_a_member_that_leaves_an_empty_group_during_its_delay_leaves_it_empty() 
     assert group.initial_delay is None
 
 
-def test_a_member_without_heartbeats_is_dropped_when_its_session_ends() -> None:
-    talk = GroupTalk()
+def test_a_member_without_heartbeats_is_dropped_when_its_session_ends(talk: GroupTalk) -> None:
     a = Client(talk, "a")
     stable_group(talk, a)
     talk.pass_time(SESSION_MS - 1)
@@ -75,8 +74,7 @@ def test_a_member_without_heartbeats_is_dropped_when_its_session_ends() -> None:
     assert (a.heartbeat(), talk.state) == (Code.UNKNOWN_MEMBER_ID, "Empty")
 
 
-def test_the_session_that_ends_makes_the_others_rebalance() -> None:
-    talk = GroupTalk()
+def test_the_session_that_ends_makes_the_others_rebalance(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b", session_ms=6_000)
     stable_group(talk, a, b)
     talk.pass_time(6_000)
@@ -85,8 +83,7 @@ def test_the_session_that_ends_makes_the_others_rebalance() -> None:
     assert len(talk.group.members) == 1
 
 
-def test_when_all_sessions_end_at_once_the_group_is_emptied_once() -> None:
-    talk = GroupTalk()
+def test_when_all_sessions_end_at_once_the_group_is_emptied_once(talk: GroupTalk) -> None:
     clients = [Client(talk, name) for name in "abcd"]
     stable_group(talk, *clients)
     before = len(talk.log)
@@ -95,8 +92,7 @@ def test_when_all_sessions_end_at_once_the_group_is_emptied_once() -> None:
     assert len(talk.log) == before + 1
 
 
-def test_a_member_waiting_for_a_rebalance_needs_no_heartbeats() -> None:
-    talk = GroupTalk()
+def test_a_member_waiting_for_a_rebalance_needs_no_heartbeats(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b", session_ms=REBALANCE_MS)
     stable_group(talk, a, b)
     assert a.join() is None
@@ -108,8 +104,7 @@ def test_a_member_waiting_for_a_rebalance_needs_no_heartbeats() -> None:
     assert a.heartbeat() is Code.NONE, "its session began again with the answer"
 
 
-def test_a_member_waiting_for_its_assignment_needs_no_heartbeats() -> None:
-    talk = GroupTalk()
+def test_a_member_waiting_for_its_assignment_needs_no_heartbeats(talk: GroupTalk) -> None:
     a, b = Client(talk, "a", session_ms=60_000), Client(talk, "b")
     joined_group(talk, a, b)
     assert b.sync() is None
@@ -119,8 +114,7 @@ def test_a_member_waiting_for_its_assignment_needs_no_heartbeats() -> None:
     assert b.heartbeat() is Code.NONE
 
 
-def test_a_rebalance_removes_late_members() -> None:
-    talk = GroupTalk()
+def test_a_rebalance_removes_late_members(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b", session_ms=600_000)
     stable_group(talk, a, b)
     assert a.join() is None
@@ -131,8 +125,7 @@ def test_a_rebalance_removes_late_members() -> None:
     assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_the_longest_rebalance_timeout_of_the_members_counts() -> None:
-    talk = GroupTalk()
+def test_the_longest_rebalance_timeout_of_the_members_counts(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b", session_ms=600_000, rebalance_ms=100_000)
     stable_group(talk, a, b)
     assert a.join() is None
@@ -153,8 +146,7 @@ def test_a_member_that_does_not_sync_is_removed_after_the_rebalance_timeout() ->
     assert a.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_follower_that_never_syncs_is_dropped_from_a_stable_group() -> None:
-    talk = GroupTalk()
+def test_a_follower_that_never_syncs_is_dropped_from_a_stable_group(talk: GroupTalk) -> None:
     a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
     joined_group(talk, a, b)
     assert a.sync({a: b"1", b: b"2"}) == b"1"
@@ -165,16 +157,14 @@ def test_a_follower_that_never_syncs_is_dropped_from_a_stable_group() -> None:
     assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_members_that_sync_in_time_stay() -> None:
-    talk = GroupTalk()
+def test_members_that_sync_in_time_stay(talk: GroupTalk) -> None:
     a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
     stable_group(talk, a, b)
     talk.pass_time(2 * REBALANCE_MS)
     assert talk.state == "Stable"
 
 
-def test_an_id_that_is_not_used_in_a_session_is_forgotten() -> None:
-    talk = GroupTalk()
+def test_an_id_that_is_not_used_in_a_session_is_forgotten(talk: GroupTalk) -> None:
     a, pending = Client(talk, "a"), Client(talk, "pending")
     stable_group(talk, a)
     pending.ask_for_id()
@@ -184,8 +174,7 @@ def test_an_id_that_is_not_used_in_a_session_is_forgotten() -> None:
     assert pending.join() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_an_id_that_is_forgotten_does_not_disturb_a_stable_group() -> None:
-    talk = GroupTalk()
+def test_an_id_that_is_forgotten_does_not_disturb_a_stable_group(talk: GroupTalk) -> None:
     a, pending = Client(talk, "a", session_ms=60_000), Client(talk, "pending")
     stable_group(talk, a)
     pending.ask_for_id()
@@ -205,9 +194,7 @@ def test_a_new_member_is_given_five_minutes_for_a_rebalance_that_does_not_end() 
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_a_commit_is_as_good_as_a_heartbeat(restart: bool) -> None:
-    talk = GroupTalk()
-    a = Client(talk, "a")
+def test_a_commit_is_as_good_as_a_heartbeat(restart: bool, talk: GroupTalk, a: Client) -> None:
     stable_group(talk, a)
     if restart:
         talk.restart()
@@ -218,8 +205,7 @@ def test_a_commit_is_as_good_as_a_heartbeat(restart: bool) -> None:
     assert a.heartbeat() is Code.NONE
 
 
-def test_nothing_is_waited_for_without_groups() -> None:
-    talk = GroupTalk()
+def test_nothing_is_waited_for_without_groups(talk: GroupTalk) -> None:
     assert talk.machine.next_deadline(talk.now) is None
 
 
@@ -243,8 +229,7 @@ def test_further_due_timers_of_a_group_are_decided_after_the_replay_of_the_recor
     assert late.join() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_whose_sync_failed_needs_heartbeats_again() -> None:
-    talk = GroupTalk()
+def test_a_member_whose_sync_failed_needs_heartbeats_again(talk: GroupTalk) -> None:
     a = Client(talk, "a", session_ms=600_000, rebalance_ms=600_000)
     b, c = Client(talk, "b"), Client(talk, "c", session_ms=600_000)
     joined_group(talk, a, b)
@@ -258,8 +243,7 @@ def test_a_member_whose_sync_failed_needs_heartbeats_again() -> None:
     assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_rebalance_ends_the_wait_for_the_syncs_of_the_one_before() -> None:
-    talk = GroupTalk()
+def test_a_rebalance_ends_the_wait_for_the_syncs_of_the_one_before(talk: GroupTalk) -> None:
     a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
     late = Client(talk, "late", session_ms=600_000, rebalance_ms=3 * REBALANCE_MS)
     joined_group(talk, a, b)
@@ -269,8 +253,7 @@ def test_a_rebalance_ends_the_wait_for_the_syncs_of_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("how", ["left", "replaced", "pending"])
-def test_a_deleted_group_waits_for_no_member(how: str) -> None:
-    talk = GroupTalk()
+def test_a_deleted_group_waits_for_no_member(how: str, talk: GroupTalk) -> None:
     talk.told(
         talk.machine.commit("others", ClaimedMember(), [OffsetToCommit("orders", 0, 5)], now=at(0))
     )
@@ -290,8 +273,7 @@ def test_a_deleted_group_waits_for_no_member(how: str) -> None:
     assert talk.state == "Dead"
 
 
-def test_members_keep_waiting_for_an_assignment_that_the_log_refuses() -> None:
-    talk = GroupTalk()
+def test_members_keep_waiting_for_an_assignment_that_the_log_refuses(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
     assert b.sync() is None
@@ -304,8 +286,7 @@ def test_members_keep_waiting_for_an_assignment_that_the_log_refuses() -> None:
     assert b.synced() == b"b"
 
 
-def test_waiting_members_must_rejoin_when_the_leader_expires() -> None:
-    talk = GroupTalk()
+def test_waiting_members_must_rejoin_when_the_leader_expires(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
     assert b.sync() is None
@@ -320,8 +301,7 @@ def test_waiting_members_must_rejoin_when_the_leader_expires() -> None:
     assert b.sync({b: b"b"}) == b"b"
 
 
-def test_a_removed_member_is_answered_even_if_the_log_refuses() -> None:
-    talk = GroupTalk()
+def test_a_removed_member_is_answered_even_if_the_log_refuses(talk: GroupTalk) -> None:
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
     assert b.sync() is None

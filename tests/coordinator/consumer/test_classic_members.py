@@ -52,8 +52,7 @@ def test_a_classic_member_is_let_into_a_consumer_group() -> None:
     assert talk.epochs == ("Stable", 3, 3)
 
 
-def test_a_classic_member_without_an_id_gets_one_at_once() -> None:
-    talk = ConsumerTalk()
+def test_a_classic_member_without_an_id_gets_one_at_once(talk: ConsumerTalk) -> None:
     Consumer(talk, "a").join()
     m = Classic(talk, "m")
     assert m.ask_for_id() is Code.MEMBER_ID_REQUIRED
@@ -106,8 +105,7 @@ def test_a_classic_member_must_rejoin_when_the_group_epoch_rises() -> None:
     assert sorted(i for x in (a, b, m) for i in x.owned["orders"]) == [0, 1, 2, 3, 4, 5]
 
 
-def test_requests_of_strangers_and_of_other_generations_are_refused() -> None:
-    talk = ConsumerTalk()
+def test_requests_of_strangers_and_of_other_generations_are_refused(talk: ConsumerTalk) -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     m.join()
@@ -119,8 +117,7 @@ def test_requests_of_strangers_and_of_other_generations_are_refused() -> None:
     assert (m.heartbeat(), m.sync()) == (Code.UNKNOWN_MEMBER_ID, Code.UNKNOWN_MEMBER_ID)
 
 
-def test_protocols_have_to_fit() -> None:
-    talk = ConsumerTalk()
+def test_protocols_have_to_fit(talk: ConsumerTalk) -> None:
     Consumer(talk, "a").join()
     m = Classic(talk, "m")
     assert m.join() is Code.NONE
@@ -141,8 +138,7 @@ def test_a_full_group_takes_no_classic_member() -> None:
     assert Classic(talk, "m").join() is Code.GROUP_MAX_SIZE_REACHED
 
 
-def test_a_classic_member_has_its_own_session() -> None:
-    talk = ConsumerTalk()
+def test_a_classic_member_has_its_own_session(talk: ConsumerTalk) -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     m.join()
@@ -169,8 +165,7 @@ def test_a_classic_member_that_does_not_go_on_is_fenced(syncs: bool) -> None:
     assert list(talk.consumers.members) == ["a"]
 
 
-def test_a_member_under_a_reused_id_has_no_pending_sync() -> None:
-    talk = ConsumerTalk()
+def test_a_member_under_a_reused_id_has_no_pending_sync(talk: ConsumerTalk) -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     m.join()
@@ -182,8 +177,7 @@ def test_a_member_under_a_reused_id_has_no_pending_sync() -> None:
         assert again.beat() is not Code.UNKNOWN_MEMBER_ID, "nobody waits for its SyncGroup"
 
 
-def test_leave_group_removes_members_of_both_protocols() -> None:
-    talk = ConsumerTalk()
+def test_leave_group_removes_members_of_both_protocols(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b", instance="i")
     stable(a, b)
     leaving = [
@@ -255,8 +249,7 @@ def test_a_target_in_the_log_may_have_partitions_that_do_not_exist(topics: Any) 
     assert shared == [0, 1]
 
 
-def test_members_waiting_in_a_rebalance_must_rejoin_after_the_upgrade() -> None:
-    talk = ConsumerTalk()
+def test_members_waiting_in_a_rebalance_must_rejoin_after_the_upgrade(talk: ConsumerTalk) -> None:
     m, n = Classic(talk, "m"), Classic(talk, "n", version=3)
     m.join()
     talk.pass_time()
@@ -289,8 +282,7 @@ def test_sessions_of_classic_members_go_on() -> None:
     assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_an_empty_classic_group_is_simply_replaced() -> None:
-    talk = ConsumerTalk()
+def test_an_empty_classic_group_is_simply_replaced(talk: ConsumerTalk) -> None:
     talk.commit(7)
     assert Consumer(talk, "a").join() != {}
     assert talk.offset() == 7
@@ -428,8 +420,7 @@ def test_a_static_classic_member_is_replaced_in_a_consumer_group() -> None:
     assert len(talk.consumers.members) == 2
 
 
-def test_an_empty_consumer_group_becomes_classic_at_a_classic_join() -> None:
-    talk = ConsumerTalk()
+def test_an_empty_consumer_group_becomes_classic_at_a_classic_join(talk: ConsumerTalk) -> None:
     a = Consumer(talk, "a")
     a.join()
     talk.commit(3, ClaimedMember("a", 2))
@@ -498,8 +489,7 @@ def test_the_downgraded_group_keeps_subscriptions_and_timeouts() -> None:
     assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_commit_of_an_unknown_member_is_refused_in_an_empty_group_too() -> None:
-    talk = ConsumerTalk()
+def test_a_commit_of_an_unknown_member_is_refused_in_an_empty_group_too(talk: ConsumerTalk) -> None:
     a = Consumer(talk, "a")
     a.join()
     a.leave()

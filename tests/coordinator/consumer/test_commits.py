@@ -12,8 +12,7 @@ from tests.coordinator.consumer.conversation import Consumer, ConsumerTalk, Fake
 from tests.coordinator.group_conversation import GROUP
 
 
-def test_commits_are_checked_by_the_member_and_its_epoch() -> None:
-    talk = ConsumerTalk()
+def test_commits_are_checked_by_the_member_and_its_epoch(talk: ConsumerTalk) -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     m.join()
@@ -65,8 +64,7 @@ def test_a_partition_to_be_given_up_may_be_committed_with_an_older_epoch() -> No
     assert talk.commit(1, ClaimedMember("a", 1), partition=leaving) is Code.STALE_MEMBER_EPOCH
 
 
-def test_fetching_offsets_as_a_member_requires_membership() -> None:
-    talk = ConsumerTalk()
+def test_fetching_offsets_as_a_member_requires_membership(talk: ConsumerTalk) -> None:
     Consumer(talk, "a").join()
     m = Classic(talk, "m")
     m.join()

@@ -29,9 +29,7 @@ from tests.coordinator.group_conversation import GROUP, GroupTalk
 ALL = {"orders": [0, 1, 2, 3, 4, 5]}
 
 
-def test_the_first_member_gets_everything_at_once() -> None:
-    talk = ConsumerTalk()
-    a = Consumer(talk, "a")
+def test_the_first_member_gets_everything_at_once(talk: ConsumerTalk, a: Consumer) -> None:
     assert a.join() == ALL
     assert (a.epoch, talk.epochs) == (2, ("Stable", 2, 2))
     assert a.reply is not None
@@ -46,9 +44,7 @@ def test_a_heartbeat_without_a_change_logs_nothing_and_returns_no_assignment() -
     assert (a.beat(), a.report(), len(talk.log)) == (None, None, logged)
 
 
-def test_a_full_heartbeat_gets_a_full_answer() -> None:
-    talk = ConsumerTalk()
-    a = Consumer(talk, "a")
+def test_a_full_heartbeat_gets_a_full_answer(talk: ConsumerTalk, a: Consumer) -> None:
     a.join()
     everything: dict[str, Any] = {
         "rebalance_timeout_ms": REBALANCE_MS,
@@ -58,8 +54,7 @@ def test_a_full_heartbeat_gets_a_full_answer() -> None:
     assert a.beat(**everything) is None, "what it owns is missing"
 
 
-def test_a_member_keeps_its_epoch_until_it_has_revoked_its_partitions() -> None:
-    talk = ConsumerTalk()
+def test_a_member_keeps_its_epoch_until_it_has_revoked_its_partitions(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()
     assert b.join() == {}, "everything is still in the hands of the first"
@@ -75,8 +70,7 @@ def test_a_member_keeps_its_epoch_until_it_has_revoked_its_partitions() -> None:
     assert talk.epochs == ("Stable", 3, 3)
 
 
-def test_a_member_that_has_more_to_give_up_keeps_its_epoch() -> None:
-    talk = ConsumerTalk()
+def test_a_member_that_has_more_to_give_up_keeps_its_epoch(talk: ConsumerTalk) -> None:
     a, b, c = (Consumer(talk, name) for name in "abc")
     a.join()
     b.join()
@@ -106,9 +100,8 @@ def test_a_member_waits_as_long_as_one_topic_is_held_by_others(held: str) -> Non
     assert topics.named(member.assigned).keys() == {"orders", "stock"} - {held}
 
 
-def test_the_third_member_takes_one_from_each() -> None:
+def test_the_third_member_takes_one_from_each(talk: ConsumerTalk) -> None:
     """What librdkafka's own tests want to see of the uniform assignor."""
-    talk = ConsumerTalk()
     a, b, c = (Consumer(talk, name) for name in "abc")
     stable(a, b, c)
     assert talk.targets == {
@@ -132,9 +125,7 @@ def test_partitions_of_a_leaving_member_go_to_the_others_at_their_next_heartbeat
     assert b.beat(epoch=4) is Code.UNKNOWN_MEMBER_ID
 
 
-def test_an_empty_group_keeps_its_epoch() -> None:
-    talk = ConsumerTalk()
-    a = Consumer(talk, "a")
+def test_an_empty_group_keeps_its_epoch(talk: ConsumerTalk, a: Consumer) -> None:
     a.join()
     a.leave()
     assert talk.epochs == ("Empty", 3, 3)
@@ -142,8 +133,7 @@ def test_an_empty_group_keeps_its_epoch() -> None:
     assert talk.epochs == ("Stable", 4, 4)
 
 
-def test_a_repeated_heartbeat_gets_a_lost_answer_again() -> None:
-    talk = ConsumerTalk()
+def test_a_repeated_heartbeat_gets_a_lost_answer_again(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()
     b.join()
@@ -156,8 +146,7 @@ def test_a_repeated_heartbeat_gets_a_lost_answer_again() -> None:
     assert a.beat(epoch=2, owned={"returns": [0]}) is Code.FENCED_MEMBER_EPOCH
 
 
-def test_only_the_epoch_right_before_is_forgiven() -> None:
-    talk = ConsumerTalk()
+def test_only_the_epoch_right_before_is_forgiven(talk: ConsumerTalk) -> None:
     a, b, c = (Consumer(talk, name) for name in "abc")
     stable(a, b)
     c.join()
@@ -168,16 +157,14 @@ def test_only_the_epoch_right_before_is_forgiven() -> None:
 
 
 @pytest.mark.parametrize("epoch", [1, 2, 4, 100])
-def test_an_epoch_that_is_not_the_members_is_fenced(epoch: int) -> None:
-    talk = ConsumerTalk()
+def test_an_epoch_that_is_not_the_members_is_fenced(epoch: int, talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()
     b.join()
     assert b.beat(epoch=epoch) is Code.FENCED_MEMBER_EPOCH
 
 
-def test_a_heartbeat_of_an_unknown_member_is_refused() -> None:
-    talk = ConsumerTalk()
+def test_a_heartbeat_of_an_unknown_member_is_refused(talk: ConsumerTalk) -> None:
     nobody = Consumer(talk, "x")
     assert nobody.beat(epoch=2) is Code.GROUP_ID_NOT_FOUND
     assert nobody.leave() is Code.GROUP_ID_NOT_FOUND
@@ -203,15 +190,13 @@ WRONG: list[tuple[str, Callable[[Consumer], Any]]] = [
 
 @pytest.mark.parametrize(("what", "ask"), WRONG, ids=[what for what, _ in WRONG])
 def test_a_request_that_makes_no_sense_is_refused(
-    what: str, ask: Callable[[Consumer], Any]
+    what: str, ask: Callable[[Consumer], Any], talk: ConsumerTalk
 ) -> None:
-    talk = ConsumerTalk()
     assert ask(Consumer(talk, "a")) is Code.INVALID_REQUEST
     assert not talk.log, "nothing has changed"
 
 
-def test_before_version_1_the_id_may_come_from_the_broker() -> None:
-    talk = ConsumerTalk()
+def test_before_version_1_the_id_may_come_from_the_broker(talk: ConsumerTalk) -> None:
     a = Consumer(talk, "")
     assert a.beat(epoch=4, requires_member_id=False) is Code.INVALID_REQUEST
     assert a.beat(epoch=-1, requires_member_id=False) is Code.INVALID_REQUEST
@@ -225,8 +210,7 @@ def test_an_unknown_assignor_is_refused() -> None:
     assert a.join(server_assignor="range") == ALL
 
 
-def test_the_assignor_that_most_members_want_assigns() -> None:
-    talk = ConsumerTalk()
+def test_the_assignor_that_most_members_want_assigns(talk: ConsumerTalk) -> None:
     a, b, c = (Consumer(talk, name) for name in "abc")
     a.join(server_assignor="range")
     b.join(server_assignor="range")
@@ -284,8 +268,7 @@ def test_a_full_group_accepts_no_further_member() -> None:
     assert a.beat() is None
 
 
-def test_a_group_has_limits_of_its_own() -> None:
-    talk = ConsumerTalk()
+def test_a_group_has_limits_of_its_own(talk: ConsumerTalk) -> None:
     talk.limits[GROUP] = GroupLimits(50_000, 7_000, assignment_interval_ms=0)
     a = Consumer(talk, "a")
     a.join()
@@ -329,8 +312,7 @@ def test_a_change_without_effect_on_the_assignment_keeps_the_group_epoch() -> No
     assert talk.epochs == ("Stable", 2, 2)
 
 
-def test_a_restart_finds_the_group_as_it_was() -> None:
-    talk = ConsumerTalk()
+def test_a_restart_finds_the_group_as_it_was(talk: ConsumerTalk) -> None:
     a, b, c = (Consumer(talk, name) for name in "abc")
     stable(a, b)
     c.join()
@@ -341,9 +323,7 @@ def test_a_restart_finds_the_group_as_it_was() -> None:
     assert sorted(i for m in (a, b, c) for i in m.owned["orders"]) == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_member_in_a_state_of_the_future_starts_anew() -> None:
-    talk = ConsumerTalk()
-    a = Consumer(talk, "a")
+def test_a_member_in_a_state_of_the_future_starts_anew(talk: ConsumerTalk, a: Consumer) -> None:
     a.join()
     member = talk.consumers.members["a"]
     strange = CurrentMember(
@@ -356,8 +336,7 @@ def test_a_member_in_a_state_of_the_future_starts_anew() -> None:
     assert talk.consumers.members["a"].state is MemberState.STABLE
 
 
-def test_views_distinguish_both_kinds_of_groups() -> None:
-    talk = ConsumerTalk()
+def test_views_distinguish_both_kinds_of_groups(talk: ConsumerTalk) -> None:
     talk.commit(1)
     assert [each.group_type for each in talk.machine.list_groups()] == ["classic"]
     with pytest.raises(Refused, match="is not a consumer group"):
@@ -375,9 +354,7 @@ def test_views_distinguish_both_kinds_of_groups() -> None:
         talk.machine.kind(ConsumerKind).describe("")
 
 
-def test_a_group_is_deleted_when_it_is_empty() -> None:
-    talk = ConsumerTalk()
-    a = Consumer(talk, "a")
+def test_a_group_is_deleted_when_it_is_empty(talk: ConsumerTalk, a: Consumer) -> None:
     a.join()
     talk.commit(1)
     assert talk.machine.delete([GROUP]).reply == {GROUP: Code.NON_EMPTY_GROUP}

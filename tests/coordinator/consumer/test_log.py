@@ -45,8 +45,7 @@ def test_the_topics_that_kafka_4_0_stored_are_deleted_by_the_next_change() -> No
 
 
 @pytest.mark.parametrize("kind", [each for each in Kind])
-def test_a_tombstone_of_an_unknown_key_is_ignored(kind: Kind) -> None:
-    talk = ConsumerTalk()
+def test_a_tombstone_of_an_unknown_key_is_ignored(kind: Kind, talk: ConsumerTalk) -> None:
     talk.machine.replay(ConsumerRemoved(kind, GROUP, "x"))
     assert talk.machine.list_groups() == []
     Consumer(talk, "a").join()
@@ -66,8 +65,7 @@ def test_offsets_that_come_before_the_group_do_not_make_it_a_classic_one() -> No
     assert talk.machine.describe(GROUP) is None
 
 
-def test_the_last_kind_of_a_group_in_the_log_applies() -> None:
-    talk = ConsumerTalk()
+def test_the_last_kind_of_a_group_in_the_log_applies(talk: ConsumerTalk) -> None:
     stored = GroupStored(GROUP, "consumer", 1, None, None, 1)
     talk.machine.replay(stored)
     talk.machine.replay(GroupEpoch(GROUP, 2, 0))
@@ -78,9 +76,7 @@ def test_the_last_kind_of_a_group_in_the_log_applies() -> None:
     assert talk.machine.list_groups() == []
 
 
-def test_a_group_that_ends_takes_its_members_along() -> None:
-    talk = ConsumerTalk()
-    a = Consumer(talk, "a")
+def test_a_group_that_ends_takes_its_members_along(talk: ConsumerTalk, a: Consumer) -> None:
     a.join(subscribed_topic_regex="orders")
     talk.machine.replay(ConsumerRemoved(Kind.GROUP, GROUP))
     talk.pass_time(10 * SESSION_MS)
@@ -101,9 +97,8 @@ def test_a_group_of_members_that_cannot_be_read_stays_a_consumer_group() -> None
     assert sorted(talk.consumers.members) == ["a", "m"]
 
 
-def test_a_partition_that_another_has_got_since_stays_with_that_one() -> None:
+def test_a_partition_that_another_has_got_since_stays_with_that_one(talk: ConsumerTalk) -> None:
     """Where compaction has left an old record of who had it before."""
-    talk = ConsumerTalk()
     owned = talk.topics.by_ids({"orders": [0]})
     (topic_id,) = owned
     for member_id, epoch in (("a", 4), ("b", 5)):
@@ -113,9 +108,7 @@ def test_a_partition_that_another_has_got_since_stays_with_that_one() -> None:
     assert talk.consumers.partition_epoch(topic_id, 0) == 5
 
 
-def test_a_member_may_take_an_instance_id_later() -> None:
-    talk = ConsumerTalk()
-    a = Consumer(talk, "a")
+def test_a_member_may_take_an_instance_id_later(talk: ConsumerTalk, a: Consumer) -> None:
     a.join()
     a.instance = "i"
     assert a.beat(epoch=2) is Code.UNKNOWN_MEMBER_ID, "nobody has this instance yet"
@@ -124,9 +117,7 @@ def test_a_member_may_take_an_instance_id_later() -> None:
     assert a.beat() is None
 
 
-def test_timers_of_removed_members_do_nothing() -> None:
-    talk = ConsumerTalk()
-    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+def test_timers_of_removed_members_do_nothing(talk: ConsumerTalk, a: Consumer, b: Consumer) -> None:
     stable(a, b)
     consumer = talk.machine.kind(ConsumerKind).consumer_groups
     consumer.steps.begin_session(GROUP, "nobody", talk.now_ms + 1)
@@ -135,15 +126,13 @@ def test_timers_of_removed_members_do_nothing() -> None:
     assert sorted(talk.consumers.members) == ["a", "b"]
 
 
-def test_a_group_without_a_target_is_in_no_epoch_of_one() -> None:
-    talk = ConsumerTalk()
+def test_a_group_without_a_target_is_in_no_epoch_of_one(talk: ConsumerTalk) -> None:
     Consumer(talk, "a").join()
     talk.machine.replay(ConsumerRemoved(Kind.TARGET, GROUP))
     assert talk.consumers.target_epoch == -1
 
 
-def test_an_instance_id_belongs_to_its_last_member() -> None:
-    talk = ConsumerTalk()
+def test_an_instance_id_belongs_to_its_last_member(talk: ConsumerTalk) -> None:
     for member_id in ("a", "b"):
         talk.machine.replay(MemberSubscription(GROUP, ConsumerMember(member_id, instance_id="i")))
     talk.machine.replay(ConsumerRemoved(Kind.MEMBER, GROUP, "a"))

@@ -53,8 +53,7 @@ def test_patterns_of_many_names_are_compiled(pattern: str) -> None:
     "pattern",
     ["a" * (TEXT_BYTES + 1), "\u0416" * (TEXT_BYTES // 6 + 1), COSTLY * 10, "a|" * 500_000],
 )
-def test_patterns_that_take_long_are_refused(pattern: str) -> None:
-    talk = ConsumerTalk()
+def test_patterns_that_take_long_are_refused(pattern: str, talk: ConsumerTalk) -> None:
     joined = Consumer(talk, "a").join(subscribed_topic_regex=pattern)
     assert joined is Code.INVALID_REGULAR_EXPRESSION
     with pytest.raises(Refused) as refused:

@@ -19,8 +19,7 @@ from tests.coordinator.group_conversation import GROUP
 HALF_MS = SESSION_MS // 2
 
 
-def test_a_member_that_is_not_heard_of_is_gone() -> None:
-    talk = ConsumerTalk()
+def test_a_member_that_is_not_heard_of_is_gone(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     stable(a, b)
     talk.pass_time(HALF_MS)
@@ -32,8 +31,7 @@ def test_a_member_that_is_not_heard_of_is_gone() -> None:
     assert a.report() == {"orders": [0, 1, 2, 3, 4, 5]}
 
 
-def test_all_sessions_that_end_at_once_end() -> None:
-    talk = ConsumerTalk()
+def test_all_sessions_that_end_at_once_end(talk: ConsumerTalk) -> None:
     stable(*(Consumer(talk, name) for name in "abc"))
     talk.pass_time(SESSION_MS)
     assert talk.epochs == ("Empty", 7, 7)
@@ -51,8 +49,7 @@ def test_a_session_that_has_ended_ends_again_when_the_log_does_not_take_it() -> 
     assert list(talk.consumers.members) == []
 
 
-def test_a_member_that_does_not_give_up_its_partitions_is_fenced() -> None:
-    talk = ConsumerTalk()
+def test_a_member_that_does_not_give_up_its_partitions_is_fenced(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()
     b.join()
@@ -66,8 +63,7 @@ def test_a_member_that_does_not_give_up_its_partitions_is_fenced() -> None:
     assert b.report() == {"orders": [0, 1, 2, 3, 4, 5]}
 
 
-def test_a_member_that_has_given_them_up_is_left_alone() -> None:
-    talk = ConsumerTalk()
+def test_a_member_that_has_given_them_up_is_left_alone(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     stable(a, b)
     for _ in range(8):
@@ -77,8 +73,7 @@ def test_a_member_that_has_given_them_up_is_left_alone() -> None:
     assert sorted(talk.consumers.members) == ["a", "b"]
 
 
-def test_a_static_member_may_be_away_for_its_session() -> None:
-    talk = ConsumerTalk()
+def test_a_static_member_may_be_away_for_its_session(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a", instance="i"), Consumer(talk, "b")
     stable(a, b)
     a.leave(for_a_while=True)
@@ -89,9 +84,8 @@ def test_a_static_member_may_be_away_for_its_session() -> None:
     assert list(talk.consumers.members) == ["b"]
 
 
-def test_a_static_member_that_is_away_does_not_owe_anything() -> None:
+def test_a_static_member_that_is_away_does_not_owe_anything(talk: ConsumerTalk) -> None:
     """It left while it had partitions to give up: the time for that does not count any more."""
-    talk = ConsumerTalk()
     a, b = Consumer(talk, "a", instance="i"), Consumer(talk, "b")
     a.join(rebalance_timeout_ms=1_000)
     b.join()
@@ -101,9 +95,7 @@ def test_a_static_member_that_is_away_does_not_owe_anything() -> None:
     assert sorted(talk.consumers.members) == ["a", "b"]
 
 
-def test_after_a_restart_sessions_begin_anew() -> None:
-    talk = ConsumerTalk()
-    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+def test_after_a_restart_sessions_begin_anew(talk: ConsumerTalk, a: Consumer, b: Consumer) -> None:
     a.join()
     b.join()
     a.beat()
@@ -115,8 +107,7 @@ def test_after_a_restart_sessions_begin_anew() -> None:
     assert not talk.consumers.members
 
 
-def test_after_a_restart_the_time_to_give_up_partitions_begins_anew() -> None:
-    talk = ConsumerTalk()
+def test_after_a_restart_the_time_to_give_up_partitions_begins_anew(talk: ConsumerTalk) -> None:
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join(rebalance_timeout_ms=10_000)
     b.join()

@@ -153,8 +153,7 @@ def test_a_member_with_another_expression_raises_the_epoch_with_its_next_heartbe
 
 
 @pytest.mark.parametrize("regex", ["(", "[a", "(?!a)b", "a**", "\\"])
-def test_an_expression_that_re2_rejects_is_refused(regex: str) -> None:
-    talk = ConsumerTalk()
+def test_an_expression_that_re2_rejects_is_refused(regex: str, talk: ConsumerTalk) -> None:
     a = Consumer(talk, "a")
     assert a.join(subscribed_topic_regex=regex) is Code.INVALID_REGULAR_EXPRESSION
     assert not talk.log

@@ -46,8 +46,7 @@ def test_a_member_gets_its_partitions_when_their_share_state_is_initialized() ->
     assert len(talk.log) == records
 
 
-def test_a_target_is_made_at_once_without_an_assignment_interval() -> None:
-    talk = ShareTalk()
+def test_a_target_is_made_at_once_without_an_assignment_interval(talk: ShareTalk) -> None:
     talk.limits[GROUP] = ShareGroupLimits(assignment_interval_ms=0, heartbeat_interval_ms=7)
     member = Sharer(talk, "m1")
     member.join()
@@ -56,8 +55,7 @@ def test_a_target_is_made_at_once_without_an_assignment_interval() -> None:
     assert member.reply.heartbeat_interval_ms == 7
 
 
-def test_a_target_does_not_wait_for_a_clock_that_was_set_back() -> None:
-    talk = ShareTalk()
+def test_a_target_does_not_wait_for_a_clock_that_was_set_back(talk: ShareTalk) -> None:
     member = Sharer(talk, "m1")
     member.join()
     talk.wall_step_ms = -3_600_000
@@ -82,15 +80,13 @@ def test_more_members_than_partitions_share_them() -> None:
     assert first.assigned == second.assigned == {"orders": [0]}
 
 
-def test_a_full_heartbeat_gets_the_assignment_again() -> None:
-    talk = ShareTalk()
+def test_a_full_heartbeat_gets_the_assignment_again(talk: ShareTalk) -> None:
     first, _ = two_members(talk)
     assert first.beat(subscribed_topic_names=first.topics) == first.assigned
     assert first.join() == first.assigned, "the member joins again, and nothing is lost"
 
 
-def test_an_older_epoch_is_fenced_unless_it_is_the_previous_one() -> None:
-    talk = ShareTalk()
+def test_an_older_epoch_is_fenced_unless_it_is_the_previous_one(talk: ShareTalk) -> None:
     first, _ = two_members(talk)
     now = talk.share_group.members["m1"]
     assert first.beat(epoch=now.previous_member_epoch) is None
@@ -116,8 +112,7 @@ def test_a_heartbeat_that_makes_no_sense_is_refused(fields: dict[str, Any], code
     assert Sharer(ShareTalk(), "m1").beat(**fields) is code
 
 
-def test_an_unknown_member_of_a_known_group_is_refused() -> None:
-    talk = ShareTalk()
+def test_an_unknown_member_of_a_known_group_is_refused(talk: ShareTalk) -> None:
     two_members(talk)
     assert Sharer(talk, "m9").beat(epoch=3) is Code.UNKNOWN_MEMBER_ID
     assert Sharer(talk, "m9").leave() is Code.UNKNOWN_MEMBER_ID
@@ -130,8 +125,7 @@ def test_a_full_group_takes_no_new_member_and_keeps_its_own() -> None:
     assert first.join() == first.assigned
 
 
-def test_a_member_that_is_silent_for_its_session_timeout_is_removed() -> None:
-    talk = ShareTalk()
+def test_a_member_that_is_silent_for_its_session_timeout_is_removed(talk: ShareTalk) -> None:
     first, second = two_members(talk)
     talk.pass_time(30_000)
     assert first.beat() is None
@@ -143,8 +137,7 @@ def test_a_member_that_is_silent_for_its_session_timeout_is_removed() -> None:
     assert second.beat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_an_empty_group_stays_until_it_is_deleted() -> None:
-    talk = ShareTalk()
+def test_an_empty_group_stays_until_it_is_deleted(talk: ShareTalk) -> None:
     first, second = two_members(talk)
     first.leave()
     second.leave()
@@ -159,15 +152,13 @@ def test_an_empty_group_stays_until_it_is_deleted() -> None:
     assert talk.machine.kind_name_of(GROUP) is None
 
 
-def test_a_group_with_members_is_not_deleted() -> None:
-    talk = ShareTalk()
+def test_a_group_with_members_is_not_deleted(talk: ShareTalk) -> None:
     two_members(talk)
     assert refused(talk.kind.begin_deletion, GROUP) is Code.NON_EMPTY_GROUP
     assert talk.told(talk.machine.delete([GROUP])) == {GROUP: Code.NON_EMPTY_GROUP}
 
 
-def test_a_group_is_the_same_after_a_restart() -> None:
-    talk = ShareTalk()
+def test_a_group_is_the_same_after_a_restart(talk: ShareTalk) -> None:
     first, second = two_members(talk)
     before = talk.epochs, talk.state_topics, talk.share_group.targets
     talk.restart()
@@ -228,8 +219,7 @@ def test_members_with_different_topics_get_only_theirs() -> None:
 # ---- groups of other kinds
 
 
-def test_requests_of_other_protocols_to_a_share_group_are_refused() -> None:
-    talk = ShareTalk()
+def test_requests_of_other_protocols_to_a_share_group_are_refused(talk: ShareTalk) -> None:
     two_members(talk)
     client = Client(talk, "c")
     assert client.join() is Code.INCONSISTENT_GROUP_PROTOCOL
@@ -244,16 +234,14 @@ def test_requests_of_other_protocols_to_a_share_group_are_refused() -> None:
     assert machine.describe(GROUP) is None
 
 
-def test_a_classic_group_with_offsets_is_not_taken_over() -> None:
-    talk = ShareTalk()
+def test_a_classic_group_with_offsets_is_not_taken_over(talk: ShareTalk) -> None:
     assert talk.commit(7) is Code.NONE
     assert Sharer(talk, "m1").join() is Code.GROUP_ID_NOT_FOUND
     assert refused(talk.kind.alter_offsets, GROUP, []) is Code.GROUP_ID_NOT_FOUND
     assert talk.machine.kind_name_of(GROUP) == "classic"
 
 
-def test_a_consumer_group_is_not_taken_over() -> None:
-    talk = ShareTalk()
+def test_a_consumer_group_is_not_taken_over(talk: ShareTalk) -> None:
     request = ConsumerHeartbeat(
         GROUP, "c", 0, rebalance_timeout_ms=1, subscribed_topic_names=frozenset({"t"}), owned={}
     )
@@ -262,8 +250,7 @@ def test_a_consumer_group_is_not_taken_over() -> None:
     assert refused(talk.machine.kind_for, ShareKind, GROUP) is Code.GROUP_ID_NOT_FOUND
 
 
-def test_share_groups_are_listed_and_described() -> None:
-    talk = ShareTalk()
+def test_share_groups_are_listed_and_described(talk: ShareTalk) -> None:
     two_members(talk)
     assert talk.machine.list_groups() == [ListedGroup(GROUP, "share", "Stable", "share")]
     assert talk.machine.list_groups(types={"consumer"}) == []

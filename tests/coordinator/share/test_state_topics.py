@@ -93,14 +93,12 @@ def test_offsets_of_a_group_without_members_are_altered() -> None:
     assert talk.state_topics == ({}, {"orders": [0]}, [])
 
 
-def test_altering_nothing_makes_no_group() -> None:
-    talk = ShareTalk()
+def test_altering_nothing_makes_no_group(talk: ShareTalk) -> None:
     assert talk.told(talk.kind.alter_offsets(GROUP, [("unknown", 0, 5)])).partitions == ()
     assert talk.machine.kind_name_of(GROUP) is None
 
 
-def test_offsets_of_a_group_with_members_stay_as_they_are() -> None:
-    talk = ShareTalk()
+def test_offsets_of_a_group_with_members_stay_as_they_are(talk: ShareTalk) -> None:
     Sharer(talk, "m1").join()
     for call in (talk.kind.alter_offsets, talk.kind.begin_deleting_offsets):
         with pytest.raises(Refused) as found:

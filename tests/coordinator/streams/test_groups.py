@@ -35,8 +35,7 @@ def test_the_first_member_gets_all_tasks_at_once() -> None:
     assert reply.acceptable_recovery_lag == 10_000
 
 
-def test_a_heartbeat_without_a_change_logs_nothing_and_returns_no_tasks() -> None:
-    talk = StreamsTalk()
+def test_a_heartbeat_without_a_change_logs_nothing_and_returns_no_tasks(talk: StreamsTalk) -> None:
     member = Member(talk, "a")
     member.beat()
     logged = len(talk.log)
@@ -44,8 +43,7 @@ def test_a_heartbeat_without_a_change_logs_nothing_and_returns_no_tasks() -> Non
     assert len(talk.log) == logged
 
 
-def test_tasks_move_once_their_owner_has_given_them_up() -> None:
-    talk = StreamsTalk()
+def test_tasks_move_once_their_owner_has_given_them_up(talk: StreamsTalk) -> None:
     a, b = Member(talk, "a"), Member(talk, "b")
     a.beat()
     b.beat()
@@ -134,8 +132,7 @@ def test_a_wall_clock_that_was_set_back_does_not_hold_the_next_assignment() -> N
     assert b.statuses == []
 
 
-def test_the_previous_epoch_is_forgiven_with_tasks_that_the_member_has() -> None:
-    talk = StreamsTalk()
+def test_the_previous_epoch_is_forgiven_with_tasks_that_the_member_has(talk: StreamsTalk) -> None:
     a, b = Member(talk, "a"), Member(talk, "b")
     a.beat()
     before = a.epoch
@@ -149,9 +146,7 @@ def test_the_previous_epoch_is_forgiven_with_tasks_that_the_member_has() -> None
     assert a.refused(member_epoch=a.epoch + 1) is Code.FENCED_MEMBER_EPOCH
 
 
-def test_an_epoch_before_the_previous_one_is_fenced() -> None:
-    talk = StreamsTalk()
-    member = Member(talk, "a")
+def test_an_epoch_before_the_previous_one_is_fenced(talk: StreamsTalk, member: Member) -> None:
     member.beat()
     missed = member.epoch
     for partitions in (3, 4):
@@ -161,9 +156,7 @@ def test_an_epoch_before_the_previous_one_is_fenced() -> None:
     assert member.refused(member_epoch=missed, active={}) is Code.FENCED_MEMBER_EPOCH
 
 
-def test_a_known_member_joins_again_with_the_same_tasks() -> None:
-    talk = StreamsTalk()
-    member = Member(talk, "a")
+def test_a_known_member_joins_again_with_the_same_tasks(talk: StreamsTalk, member: Member) -> None:
     member.beat()
     epoch = member.epoch
     assert member.beat(member_epoch=0).tasks is not None
@@ -179,8 +172,7 @@ def test_another_topology_needs_another_group() -> None:
     assert Member(talk, "b", later).refused() is Code.INVALID_REQUEST
 
 
-def test_the_status_says_that_a_topology_is_older() -> None:
-    talk = StreamsTalk()
+def test_the_status_says_that_a_topology_is_older(talk: StreamsTalk) -> None:
     Member(talk, "a", Topology(1, (Subtopology("0", ("lines",)),))).beat()
     old = Member(talk, "b", Topology(0, (Subtopology("0", ("elsewhere",)),)))
     old.beat()
@@ -222,9 +214,7 @@ def test_a_request_that_makes_no_sense_is_refused(fields: dict[str, object], cod
     assert talk.log == []
 
 
-def test_a_task_that_the_topology_has_not_is_refused() -> None:
-    talk = StreamsTalk()
-    member = Member(talk, "a")
+def test_a_task_that_the_topology_has_not_is_refused(talk: StreamsTalk, member: Member) -> None:
     member.beat()
     for owned in ({"0": frozenset({2})}, {"9": frozenset({0})}):
         assert member.refused(active=owned) is Code.INVALID_REQUEST
@@ -232,8 +222,7 @@ def test_a_task_that_the_topology_has_not_is_refused() -> None:
     assert member.refused(task_offsets=twice) is Code.INVALID_REQUEST
 
 
-def test_members_wait_no_longer_than_the_rebalance_timeout_for_tasks() -> None:
-    talk = StreamsTalk()
+def test_members_wait_no_longer_than_the_rebalance_timeout_for_tasks(talk: StreamsTalk) -> None:
     a, b = Member(talk, "a"), Member(talk, "b")
     a.beat()
     b.beat()
@@ -247,9 +236,7 @@ def test_members_wait_no_longer_than_the_rebalance_timeout_for_tasks() -> None:
     assert b.active == {"0": [0, 1]}
 
 
-def test_a_silent_member_is_removed_after_its_session() -> None:
-    talk = StreamsTalk()
-    member = Member(talk, "a")
+def test_a_silent_member_is_removed_after_its_session(talk: StreamsTalk, member: Member) -> None:
     member.beat()
     talk.pass_time(SESSION_MS - 1)
     assert list(talk.streams_group.members) == ["a"]
@@ -334,8 +321,7 @@ def test_endpoints_are_sent_to_members_that_do_not_know_them() -> None:
     assert b.beat(endpoint_epoch=reply.endpoint_epoch).endpoints is None
 
 
-def test_an_empty_classic_group_is_taken_over_with_its_offsets() -> None:
-    talk = StreamsTalk()
+def test_an_empty_classic_group_is_taken_over_with_its_offsets(talk: StreamsTalk) -> None:
     talk.machine.replay(GroupStored(GROUP, "consumer", 1, None, None, 0))
     talk.told(
         talk.machine.commit(GROUP, ClaimedMember(), [OffsetToCommit("lines", 0, 7)], now=talk.now)
@@ -346,8 +332,7 @@ def test_an_empty_classic_group_is_taken_over_with_its_offsets() -> None:
     assert held.offset == 7
 
 
-def test_groups_of_other_kinds_are_not_found() -> None:
-    talk = StreamsTalk()
+def test_groups_of_other_kinds_are_not_found(talk: StreamsTalk) -> None:
     stable_group(talk, Client(talk, "c"))
     assert Member(talk, "a").refused() is Code.GROUP_ID_NOT_FOUND
 
@@ -392,9 +377,7 @@ def test_offsets_of_topics_that_the_topology_reads_are_kept_while_there_are_memb
     assert talk.told(talk.machine.delete_offsets(GROUP, [("lines", 0)])) == (Code.NONE,)
 
 
-def test_a_group_is_deleted_when_it_is_empty() -> None:
-    talk = StreamsTalk()
-    member = Member(talk, "a")
+def test_a_group_is_deleted_when_it_is_empty(talk: StreamsTalk, member: Member) -> None:
     member.beat()
     assert talk.told(talk.machine.delete([GROUP])) == {GROUP: Code.NON_EMPTY_GROUP}
     member.beat(member_epoch=-1)
@@ -409,9 +392,7 @@ def test_a_state_of_two_words_is_found_by_its_name_with_an_underscore() -> None:
     assert [[each.state for each in groups] for groups in found] == [["NotReady"], []]
 
 
-def test_an_empty_group_gives_way_to_a_classic_one() -> None:
-    talk = StreamsTalk()
-    member = Member(talk, "a")
+def test_an_empty_group_gives_way_to_a_classic_one(talk: StreamsTalk, member: Member) -> None:
     member.beat()
     assert Client(talk, "c").join() is Code.INCONSISTENT_GROUP_PROTOCOL
     member.beat(member_epoch=-1)

@@ -14,8 +14,7 @@ def a_static_member(talk: StreamsTalk, member_id: str = "a") -> Member:
     return member
 
 
-def test_an_instance_that_is_away_keeps_its_tasks_for_the_next_member() -> None:
-    talk = StreamsTalk()
+def test_an_instance_that_is_away_keeps_its_tasks_for_the_next_member(talk: StreamsTalk) -> None:
     a = a_static_member(talk)
     assert Member(talk, "b", instance_id="i1").refused() is Code.UNRELEASED_INSTANCE_ID
     epoch = talk.streams_group.epoch
@@ -28,8 +27,7 @@ def test_an_instance_that_is_away_keeps_its_tasks_for_the_next_member() -> None:
     assert b.beat().tasks is None
 
 
-def test_the_same_member_may_come_back() -> None:
-    talk = StreamsTalk()
+def test_the_same_member_may_come_back(talk: StreamsTalk) -> None:
     a = a_static_member(talk)
     a.beat(member_epoch=-2)
     a.beat(member_epoch=0)
@@ -38,8 +36,7 @@ def test_the_same_member_may_come_back() -> None:
     assert list(talk.streams_group.members) == ["a"], "its session has begun again"
 
 
-def test_an_instance_that_stays_away_is_removed_with_its_session() -> None:
-    talk = StreamsTalk()
+def test_an_instance_that_stays_away_is_removed_with_its_session(talk: StreamsTalk) -> None:
     a_static_member(talk).beat(member_epoch=-2)
     talk.pass_time(SESSION_MS)
     assert talk.streams_group.members == {}
@@ -57,8 +54,7 @@ def test_a_request_of_another_instance_is_refused(fields: dict[str, object], cod
     assert a_static_member(talk).refused(**fields) is code
 
 
-def test_another_address_of_an_instance_needs_no_new_assignment() -> None:
-    talk = StreamsTalk()
+def test_another_address_of_an_instance_needs_no_new_assignment(talk: StreamsTalk) -> None:
     a = a_static_member(talk)
     epoch = talk.streams_group.epoch
     a.beat(client_host="/10.0.0.7")

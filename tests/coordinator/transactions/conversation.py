@@ -40,6 +40,12 @@ def new_machine(transaction_version: int = BUMPS_EPOCHS) -> Transactions:
     )
 
 
+def next_wall_deadline(machine: Transactions) -> int | None:
+    """When `tick` is next due, by the wall time in ms; None for never."""
+    due = (machine._timeouts.next(), machine._expirations.next())
+    return min((each for each in due if each is not None), default=None)
+
+
 def transaction_in(state: State, producer: Producer = PRODUCER) -> Transaction:
     """The transaction of `shop`, owned by `producer`, in a state."""
     return Transaction(

@@ -32,16 +32,14 @@ def init(
     return machine.init_producer_id(SHOP, timeout_ms=timeout_ms, expected=expected, now_ms=NOW_MS)
 
 
-def test_a_new_transactional_id_gets_a_new_producer_id_at_epoch_0() -> None:
-    machine = new_machine()
+def test_a_new_transactional_id_gets_a_new_producer_id_at_epoch_0(machine: Transactions) -> None:
     assert told(machine, init(machine)) == Producer(FIRST_ID, 0)
     known = machine.describe(SHOP)
     assert (known.state, known.started_ms, known.updated_ms) == (State.EMPTY, -1, NOW_MS)
 
 
-def test_a_new_transactional_id_ignores_the_expected_producer() -> None:
+def test_a_new_transactional_id_ignores_the_expected_producer(machine: Transactions) -> None:
     """Its id may have expired while the client slept."""
-    machine = new_machine()
     assert told(machine, init(machine, Producer(777, 3))) == Producer(FIRST_ID, 0)
 
 

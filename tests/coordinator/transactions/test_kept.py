@@ -21,6 +21,7 @@ from tests.coordinator.transactions.conversation import (
     machine_in,
     new_machine,
     next_epoch,
+    next_wall_deadline,
     ticked,
     told,
     transaction_in,
@@ -247,17 +248,15 @@ def test_a_kept_transaction_with_a_timeout_is_aborted_by_it() -> None:
     assert refusal_of(machine, client) is Code.INVALID_TXN_STATE
 
 
-def test_a_kept_transaction_in_two_phases_is_never_aborted() -> None:
-    machine = new_machine()
+def test_a_kept_transaction_in_two_phases_is_never_aborted(machine: Transactions) -> None:
     owner = told(
-        machine,
-        machine.init_producer_id(SHOP, timeout_ms=1, now_ms=NOW_MS, in_two_phases=True),
+        machine, machine.init_producer_id(SHOP, timeout_ms=1, now_ms=NOW_MS, in_two_phases=True)
     )
     assert isinstance(owner, Producer)
     told(machine, machine.add_partitions(SHOP, owner, ORDERS, now_ms=NOW_MS))
     keep(machine)
     machine = reloaded(machine)
-    assert machine.next_wall_deadline() is None
+    assert next_wall_deadline(machine) is None
     assert ticked(machine, 1 << 60) == Outcome(None)
 
 

@@ -20,7 +20,7 @@ from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
 from ottla.coordinator.transactions.records import decode, encode
 from ottla.coordinator.transactions.states import Expired, Kept, Partition, State, Transaction
 from ottla.protocol.errors import Code, Refused
-from tests.coordinator.transactions.conversation import ticked
+from tests.coordinator.transactions.conversation import next_wall_deadline, ticked
 
 IDS = ("shop", "bank")
 TIMEOUT_MS = 1000
@@ -222,7 +222,7 @@ class Coordinator(RuleBasedStateMachine):
     def time_passes(self, wait_ms: int) -> None:
         self.now_ms += wait_ms
         while True:
-            deadline_ms = self.machine.next_wall_deadline()
+            deadline_ms = next_wall_deadline(self.machine)
             if deadline_ms is None or deadline_ms > self.now_ms:
                 break
             outcome = ticked(self.machine, self.now_ms)
@@ -274,7 +274,7 @@ class Coordinator(RuleBasedStateMachine):
     @invariant()
     def every_open_transaction_will_end(self) -> None:
         for known in self.open.values():
-            deadline_ms = self.machine.next_wall_deadline()
+            deadline_ms = next_wall_deadline(self.machine)
             assert deadline_ms is not None
             assert deadline_ms <= known.started_ms + TIMEOUT_MS
 

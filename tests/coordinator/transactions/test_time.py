@@ -22,6 +22,7 @@ from tests.coordinator.transactions.conversation import (
     machine_in,
     new_machine,
     next_epoch,
+    next_wall_deadline,
     ticked,
     told,
     transaction_in,
@@ -31,7 +32,7 @@ from tests.coordinator.transactions.conversation import (
 def test_a_producer_that_sleeps_past_its_timeout_is_aborted_and_fenced() -> None:
     machine = new_machine()
     shop = begun(machine, now_ms=10)
-    assert machine.next_wall_deadline() == 10 + TIMEOUT_MS
+    assert next_wall_deadline(machine) == 10 + TIMEOUT_MS
     assert ticked(machine, now_ms=9 + TIMEOUT_MS) == Outcome(None)
 
     aborted = ticked(machine, now_ms=10 + TIMEOUT_MS)
@@ -58,25 +59,23 @@ def test_after_the_timeout_a_late_commit_fails_and_a_late_abort_succeeds() -> No
     assert late_abort == Outcome(next_epoch(shop))
 
 
-def test_after_the_timeout_its_owner_goes_on_under_the_raised_epoch() -> None:
-    machine = new_machine()
+def test_after_the_timeout_its_owner_goes_on_under_the_raised_epoch(machine: Transactions) -> None:
     shop = begun(machine, now_ms=0)
     done(machine, ticked(machine, now_ms=TIMEOUT_MS))
     again = machine.init_producer_id(SHOP, timeout_ms=1, expected=shop, now_ms=TIMEOUT_MS)
     assert again.reply == next_epoch(shop)
 
 
-def test_growing_does_not_prolong_a_transaction() -> None:
-    machine = new_machine()
+def test_growing_does_not_prolong_a_transaction(machine: Transactions) -> None:
     shop = begun(machine, now_ms=0)
     told(machine, machine.add_partitions(SHOP, shop, [("stock", 0)], now_ms=TIMEOUT_MS - 1))
-    assert machine.next_wall_deadline() == TIMEOUT_MS
+    assert next_wall_deadline(machine) == TIMEOUT_MS
 
 
 @pytest.mark.parametrize("state", [State.PREPARE_COMMIT, State.PREPARE_ABORT])
 def test_a_decided_transaction_has_no_timeout(state: State) -> None:
     machine = machine_in(state)
-    assert machine.next_wall_deadline() is None
+    assert next_wall_deadline(machine) is None
     assert ticked(machine, now_ms=NOW_MS + 100 * DAY_MS) == Outcome(None)
 
 
@@ -84,33 +83,30 @@ def test_a_decided_transaction_has_no_timeout(state: State) -> None:
 def test_a_transactional_id_unused_for_a_week_is_forgotten(state: State) -> None:
     machine = machine_in(state)
     expires_ms = transaction_in(state).updated_ms + 7 * DAY_MS
-    assert machine.next_wall_deadline() == expires_ms
+    assert next_wall_deadline(machine) == expires_ms
     assert ticked(machine, expires_ms - 1) == Outcome(None)
     outcome = ticked(machine, now_ms=expires_ms)
     assert outcome == Outcome(None, (Expired(SHOP),), is_atomic=False)
     told(machine, outcome)
     assert machine == new_machine()
-    assert machine.next_wall_deadline() is None
+    assert next_wall_deadline(machine) is None
     with pytest.raises(Refused, match="INVALID_PRODUCER_ID_MAPPING"):
         machine.add_partitions(SHOP, PRODUCER, ORDERS, now_ms=expires_ms)
 
 
 def test_the_deadline_is_the_earliest_of_all() -> None:
     machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
-    assert machine.next_wall_deadline() is None
+    assert next_wall_deadline(machine) is None
     for at_ms, transactional_id in enumerate(("a", "b", "c")):
-        told(
-            machine,
-            machine.init_producer_id(transactional_id, timeout_ms=50, now_ms=at_ms),
-        )
-    assert machine.next_wall_deadline() == 100
+        told(machine, machine.init_producer_id(transactional_id, timeout_ms=50, now_ms=at_ms))
+    assert next_wall_deadline(machine) == 100
     a = machine.describe("a").producer
     told(machine, machine.add_partitions("a", a, ORDERS, now_ms=60))
-    assert machine.next_wall_deadline() == 101, "b, which is the oldest at rest"
+    assert next_wall_deadline(machine) == 101, "b, which is the oldest at rest"
     told(machine, ticked(machine, now_ms=101))
-    assert machine.next_wall_deadline() == 102
+    assert next_wall_deadline(machine) == 102
     told(machine, ticked(machine, now_ms=102))
-    assert machine.next_wall_deadline() == 110, "the transaction of a"
+    assert next_wall_deadline(machine) == 110, "the transaction of a"
 
 
 def test_each_transaction_is_aborted_by_a_decision_of_its_own() -> None:
@@ -128,12 +124,11 @@ def test_each_transaction_is_aborted_by_a_decision_of_its_own() -> None:
     assert len(machine.unfinished()) == 5
 
 
-def test_an_abort_that_the_log_does_not_take_is_decided_again_later() -> None:
-    machine = new_machine()
+def test_an_abort_that_the_log_does_not_take_is_decided_again_later(machine: Transactions) -> None:
     begun(machine, now_ms=0)
     (refused,) = machine.tick(at(TIMEOUT_MS))
     assert refused.records
-    assert machine.next_wall_deadline() == TIMEOUT_MS + 1_000
+    assert next_wall_deadline(machine) == TIMEOUT_MS + 1_000
     done(machine, ticked(machine, now_ms=TIMEOUT_MS + 1_000))
     assert machine.describe(SHOP).state is State.COMPLETE_ABORT
 
@@ -167,17 +162,16 @@ def test_the_next_deadline_is_that_of_the_oldest_open_transaction(
         told(machine, machine.end(f"x{number}", owners[number], commit=True, now_ms=50))
     left = order[ended:]
     wanted = min(left) + TIMEOUT_MS if left else None  # the others wait for their markers
-    assert machine.next_wall_deadline() == wanted
+    assert next_wall_deadline(machine) == wanted
 
 
-def test_a_two_phase_transaction_never_times_out() -> None:
-    machine = new_machine()
+def test_a_two_phase_transaction_never_times_out(machine: Transactions) -> None:
     outcome = machine.init_producer_id(SHOP, timeout_ms=-1, now_ms=NOW_MS, in_two_phases=True)
     producer = told(machine, outcome)
     assert isinstance(producer, Producer)
     assert machine.describe(SHOP).timeout_ms == NO_TIMEOUT_MS
     told(machine, machine.add_partitions(SHOP, producer, ORDERS, now_ms=NOW_MS))
-    assert machine.next_wall_deadline() is None
+    assert next_wall_deadline(machine) is None
     assert ticked(machine, now_ms=1 << 50) == Outcome(None)
     assert machine.describe(SHOP).deadline_ms is None
 
@@ -186,7 +180,7 @@ def test_a_timeout_is_noticed_when_it_is_looked_for() -> None:
     """transaction.abort.timed.out.transaction.cleanup.interval.ms: until then all goes on."""
     machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
     shop = begun(machine, now_ms=1)
-    assert machine.next_wall_deadline() == TIMEOUT_MS + 10_000
+    assert next_wall_deadline(machine) == TIMEOUT_MS + 10_000
     assert ticked(machine, now_ms=TIMEOUT_MS + 9_999) == Outcome(None)
     late = machine.end(SHOP, shop, commit=True, now_ms=TIMEOUT_MS + 9_999)
     assert late.reply == shop
@@ -196,5 +190,5 @@ def test_a_timeout_is_noticed_when_it_is_looked_for() -> None:
 def test_a_timeout_that_falls_on_a_look_is_noticed_by_it() -> None:
     machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
     begun(machine, now_ms=0)
-    assert machine.next_wall_deadline() == TIMEOUT_MS
+    assert next_wall_deadline(machine) == TIMEOUT_MS
     assert len(ticked(machine, now_ms=TIMEOUT_MS).records) == 1

@@ -25,7 +25,7 @@ def _another_user_may_authenticate_again() -> list[Patch]:
         login = self._server.login
         if login is not None:
             lifetime_ms = self._lifetime_ms(login, now_ms)
-            self.session = Session(self._mechanism, login, lifetime_ms, self._knows_lifetime)
+            self.session = Session(self._mechanism, login, lifetime_ms)
         return challenge
 
     return [(Authenticator, "_evaluate", evaluate)]

@@ -127,14 +127,12 @@ def add__grows(broker: Broker) -> Any:
 
 
 @case
-def add__duplicate_partition_in_request(broker: Broker) -> Any:
-    topic = broker.topic()
+def add__duplicate_partition_in_request(broker: Broker, topic: str) -> Any:
     return broker.producer().add_all({topic: [0, 0]})[topic]
 
 
 @case
-def add__after_commit_begins_a_transaction(broker: Broker) -> Any:
-    topic = broker.topic()
+def add__after_commit_begins_a_transaction(broker: Broker, topic: str) -> Any:
     producer = broker.open_transaction(topic)
     return [producer.end(), producer.add(topic), producer.wait_state("Ongoing")]
 
@@ -166,8 +164,7 @@ def add__v4_verify_only(broker: Broker) -> Any:
 
 
 @case
-def add__v4_verify_only_wrong(broker: Broker) -> Any:
-    topic = broker.topic()
+def add__v4_verify_only_wrong(broker: Broker, topic: str) -> Any:
     producer = broker.open_transaction(topic)
     wrong = {
         "epoch": (producer.but(epoch=producer.epoch + 1), topic),

@@ -79,8 +79,7 @@ def configs__synonyms(broker: Broker) -> Any:
 
 
 @case
-def configs__alter(broker: Broker) -> Any:
-    topic = broker.topic()
+def configs__alter(broker: Broker, topic: str) -> Any:
 
     def altered(
         operation: int, name: str, value: str | None, where: str = topic, validate: bool = False
@@ -127,9 +126,8 @@ def configs__alter(broker: Broker) -> Any:
 
 
 @case
-def configs__max_message_bytes_takes_effect(broker: Broker) -> Any:
+def configs__max_message_bytes_takes_effect(broker: Broker, topic: str) -> Any:
     """A limit that is lowered and raised again applies to the next requests."""
-    topic = broker.topic()
     out = []
     for value in ("500", "5000"):
         config = {"name": "max.message.bytes", "config_operation": SET, "value": value}
@@ -182,8 +180,7 @@ def admin__elections_and_reassignments(broker: Broker) -> Any:
 
 
 @case
-def admin__log_dirs(broker: Broker) -> Any:
-    topic = broker.topic()
+def admin__log_dirs(broker: Broker, topic: str) -> Any:
     broker.produce(topic, batch([b"a" * 100]))
     body = {"topics": [{"topic": topic, "partitions": [0, 9]}]}
     answer = broker.call("DescribeLogDirs", 4, body)

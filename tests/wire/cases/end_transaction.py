@@ -163,9 +163,8 @@ def end__concurrent_or_done(broker: Broker) -> Any:
 
 
 @case
-def end__init_straight_after(broker: Broker) -> Any:
+def end__init_straight_after(broker: Broker, topic: str) -> Any:
     """InitProducerId right after EndTxn: NONE or CONCURRENT_TRANSACTIONS; the commit stays."""
-    topic = broker.topic()
     seen = set()
     for _ in range(10):
         producer = broker.open_transaction(topic)
@@ -194,8 +193,7 @@ def end__epoch_runs_to_50(broker: Broker) -> Any:
 
 
 @case
-def view__ongoing(broker: Broker) -> Any:
-    topic = broker.topic()
+def view__ongoing(broker: Broker, topic: str) -> Any:
     broker.produce(topic, broker.stranger().but(transactional_id="").batch([b"before"]))
     broker.open_transaction(topic, 3)
     broker.produce(topic, broker.idempotent().batch([b"after"]))
@@ -211,8 +209,7 @@ def view__ongoing(broker: Broker) -> Any:
 
 
 @case
-def view__aborted(broker: Broker) -> Any:
-    topic = broker.topic()
+def view__aborted(broker: Broker, topic: str) -> Any:
     producer = broker.open_transaction(topic, 3)
     broker.produce(topic, broker.idempotent().batch([b"plain"]))
     producer.end(commit=False)
@@ -235,9 +232,8 @@ def view__aborted(broker: Broker) -> Any:
 
 
 @case
-def view__interleaved(broker: Broker) -> Any:
+def view__interleaved(broker: Broker, topic: str) -> Any:
     """Batches of transactions and plain ones mixed; one commits, one aborts, one stays open."""
-    topic = broker.topic()
     first, second = broker.open_transaction(topic), broker.open_transaction(topic)
     broker.produce(topic, broker.idempotent().batch([b"plain"]))
     first.produce(topic, [b"first"], sequence=1)
@@ -259,9 +255,8 @@ def view__interleaved(broker: Broker) -> Any:
 
 
 @case
-def view__fetch_at_lso(broker: Broker) -> Any:
+def view__fetch_at_lso(broker: Broker, topic: str) -> Any:
     """read_committed at and beyond the last stable offset, beyond the end."""
-    topic = broker.topic()
     broker.open_transaction(topic, 3)
     out = []
     for offset in (0, 1, 3, 4):
@@ -332,18 +327,16 @@ def view__timeout_aborts(broker: Broker) -> Any:
 
 
 @case
-def view__timeout_within_limit_stands(broker: Broker) -> Any:
+def view__timeout_within_limit_stands(broker: Broker, topic: str) -> Any:
     """A transaction inside its timeout commits after a pause."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic, timeout_ms=5000)
     time.sleep(0.7)
     return [producer.end(), broker.wait_stable(topic, 2)]
 
 
 @case
-def view__delete_records_below_open_transaction(broker: Broker) -> Any:
+def view__delete_records_below_open_transaction(broker: Broker, topic: str) -> Any:
     """Records of an open transaction are deleted; it goes on and commits (KIP-360)."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic, 3)
     deleted = broker.delete_records(topic, -1)
     more = producer.produce(topic, sequence=3)

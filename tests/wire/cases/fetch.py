@@ -116,8 +116,7 @@ def fetch__topic_ids(broker: Broker) -> Any:
 
 
 @case
-def fetch__middle_of_batch(broker: Broker) -> Any:
-    topic = broker.topic()
+def fetch__middle_of_batch(broker: Broker, topic: str) -> Any:
     broker.produce(topic, batch([b"a", b"b", b"c"]))
     broker.produce(topic, batch([b"d"]))
     return [[found.base_offset for found in broker.batches(topic, o)] for o in (0, 1, 2, 3)]
@@ -208,9 +207,8 @@ def fetch__woken_by_produce(broker: Broker) -> Any:
 
 
 @case
-def fetch__woken_by_commit(broker: Broker) -> Any:
+def fetch__woken_by_commit(broker: Broker, topic: str) -> Any:
     """A read_committed fetch waits for the marker, not for the record."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic)
     connection = broker.connect()
     started = time.monotonic()
@@ -329,9 +327,8 @@ def fetch__after_delete_records(broker: Broker) -> Any:
 
 
 @case
-def fetch__after_delete_records_inside_batch(broker: Broker) -> Any:
+def fetch__after_delete_records_inside_batch(broker: Broker, topic: str) -> Any:
     """The log start offset is inside a batch; the answer has the complete batch."""
-    topic = broker.topic()
     broker.produce(topic, batch([b"a"] * 5))
     deleted = broker.delete_records(topic, 3)
     part = broker.fetch(topic, 3)
@@ -374,9 +371,8 @@ def fetch__errors_beside_data(broker: Broker) -> Any:
 
 
 @case
-def fetch__unflushed_is_seen(broker: Broker) -> Any:
+def fetch__unflushed_is_seen(broker: Broker, topic: str) -> Any:
     """The next request reads a record acknowledged with acks=1."""
-    topic = broker.topic()
     out = []
     for i in range(5):
         broker.produce(topic, batch([b"%d" % i]), acks=1)

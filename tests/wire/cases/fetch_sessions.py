@@ -271,9 +271,8 @@ def session__other_connection(broker: Broker) -> Any:
 
 
 @case
-def session__hw_change_is_reported(broker: Broker) -> Any:
+def session__hw_change_is_reported(broker: Broker, topic: str) -> Any:
     """No new records, but a higher last stable offset."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic)
     first = broker.fetch_raw([(topic, 0, 0)], session=(0, 0), isolation=1)
     producer.end(commit=False)

@@ -234,9 +234,8 @@ def frame__pipelined_in_order(broker: Broker) -> Any:
 
 
 @case
-def frame__order_behind_long_poll(broker: Broker) -> Any:
+def frame__order_behind_long_poll(broker: Broker, topic: str) -> Any:
     """A waiting Fetch, then ApiVersions on the same connection: answered in order."""
-    topic = broker.topic()
     connection = broker.connection
     first = connection.send("Fetch", 12, waiting_fetch(topic, 500))
     started = time.monotonic()
@@ -246,8 +245,7 @@ def frame__order_behind_long_poll(broker: Broker) -> Any:
 
 
 @case
-def frame__other_connections_during_long_poll(broker: Broker) -> Any:
-    topic = broker.topic()
+def frame__other_connections_during_long_poll(broker: Broker, topic: str) -> Any:
     broker.connection.send("Fetch", 12, waiting_fetch(topic, 2000))
     started = time.monotonic()
     return [broker.is_alive(), time.monotonic() - started < 1.0]

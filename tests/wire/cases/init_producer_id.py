@@ -142,9 +142,8 @@ def init__epoch_without_pid(broker: Broker) -> Any:
 
 
 @case
-def init__during_ongoing(broker: Broker) -> Any:
+def init__during_ongoing(broker: Broker, topic: str) -> Any:
     """First answer, then the answer after retries; the open transaction is aborted."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic)
     first = broker.init_raw(producer.transactional_id)[0]
     second = broker.init(producer.transactional_id)

@@ -35,9 +35,8 @@ def _records(broker: Broker, topic: str, name: str, key: bytes) -> list[Record]:
 
 
 @case
-def internal__transaction_log(broker: Broker) -> Any:
+def internal__transaction_log(broker: Broker, topic: str) -> Any:
     """__transaction_state, partition abs(hash) % 50, has records of each state (key version 0)."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic)
     producer.end()
     producer.wait_state("CompleteCommit")

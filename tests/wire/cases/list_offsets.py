@@ -18,9 +18,8 @@ def asked(broker: Broker, parts: list[Answer], topic: str, **fields: Any) -> Any
 
 
 @case
-def listoffsets__special_timestamps(broker: Broker) -> Any:
+def listoffsets__special_timestamps(broker: Broker, topic: str) -> Any:
     """-1 latest, -2 earliest, -3 maximum, -4 local, -5 tiered, -6; with an open transaction."""
-    topic = broker.topic()
     for timestamp in (1000, 3000, 2000):
         broker.produce(topic, batch([b"a"], timestamp=timestamp))
     broker.open_transaction(topic, 2)
@@ -37,9 +36,8 @@ def listoffsets__special_timestamps(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__all_versions(broker: Broker) -> Any:
+def listoffsets__all_versions(broker: Broker, topic: str) -> Any:
     """Complete answers for the end, a time, and an unknown partition."""
-    topic = broker.topic()
     broker.produce(topic, batch([b"a", b"b"], timestamp=1000, timestamp_deltas=[0, 10]))
     out = {}
     for version in range(1, 11):
@@ -65,8 +63,7 @@ def listoffsets__all_versions(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__max_timestamp(broker: Broker) -> Any:
-    topic = broker.topic()
+def listoffsets__max_timestamp(broker: Broker, topic: str) -> Any:
     for timestamp in (1000, 9000, 2000):
         data = batch([b"a", b"b", b"c"], timestamp=timestamp, timestamp_deltas=[0, 5, 2])
         broker.produce(topic, data)
@@ -74,9 +71,8 @@ def listoffsets__max_timestamp(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__max_timestamp_twice(broker: Broker) -> Any:
+def listoffsets__max_timestamp_twice(broker: Broker, topic: str) -> Any:
     """Several records have the maximum; the answer has the offset of one."""
-    topic = broker.topic()
     for timestamp in (5000, 5000, 1000):
         broker.produce(topic, batch([b"a", b"b"], timestamp=timestamp))
     compressed = broker.topic()
@@ -108,9 +104,8 @@ def listoffsets__special_by_version(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__by_timestamp(broker: Broker) -> Any:
+def listoffsets__by_timestamp(broker: Broker, topic: str) -> Any:
     """The first record at or after a time, over batches that go back in time."""
-    topic = broker.topic()
     for timestamp in (1000, 3000, 2000, 4000):
         data = batch([b"a", b"b"], timestamp=timestamp, timestamp_deltas=[0, 500])
         broker.produce(topic, data)
@@ -119,9 +114,8 @@ def listoffsets__by_timestamp(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__by_timestamp_after_delete(broker: Broker) -> Any:
+def listoffsets__by_timestamp_after_delete(broker: Broker, topic: str) -> Any:
     """Records before the start of the log are not found."""
-    topic = broker.topic()
     for timestamp in (1000, 2000, 3000):
         broker.produce(topic, batch([b"a", b"b"], timestamp=timestamp))
     broker.delete_records(topic, 3)
@@ -129,17 +123,15 @@ def listoffsets__by_timestamp_after_delete(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__by_timestamp_compressed(broker: Broker) -> Any:
-    topic = broker.topic()
+def listoffsets__by_timestamp_compressed(broker: Broker, topic: str) -> Any:
     data = batch([b"a", b"b", b"c"], timestamp=1000, timestamp_deltas=[0, 100, 200], compression=1)
     broker.produced(topic, data)
     return [broker.list_offset(topic, when) for when in (1000, 1050, 1101, 1201)]
 
 
 @case
-def listoffsets__by_timestamp_committed(broker: Broker) -> Any:
+def listoffsets__by_timestamp_committed(broker: Broker, topic: str) -> Any:
     """A timestamp with an offset beyond the last stable offset."""
-    topic = broker.topic()
     broker.produce(topic, batch([b"a"], timestamp=1000))
     producer = broker.producer()
     producer.add(topic)
@@ -155,8 +147,7 @@ def listoffsets__by_timestamp_committed(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__leader_epoch(broker: Broker) -> Any:
-    topic = broker.topic()
+def listoffsets__leader_epoch(broker: Broker, topic: str) -> Any:
     out = {}
     for epoch in (-1, 0, 3):
         part = {"partition_index": 0, "current_leader_epoch": epoch, "timestamp": -1}
@@ -188,9 +179,8 @@ def listoffsets__replica_ids(broker: Broker) -> Any:
 
 
 @case
-def listoffsets__unknown(broker: Broker) -> Any:
+def listoffsets__unknown(broker: Broker, topic: str) -> Any:
     """Unknown topics and partitions, and invalid names."""
-    topic = broker.topic()
     return {
         "topic": broker.list_offset(NO_SUCH_TOPIC),
         "partition": broker.list_offset(topic, partition=7),

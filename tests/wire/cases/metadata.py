@@ -17,9 +17,8 @@ def topic_errors(answer: Answer) -> list[str]:
 
 
 @case
-def metadata__null_and_empty(broker: Broker) -> Any:
+def metadata__null_and_empty(broker: Broker, topic: str) -> Any:
     """v0 empty = all; v1 and later: null = all, empty = none."""
-    topic = broker.topic()
 
     def has(answer: Answer) -> bool:
         return any(one["name"] == topic for one in answer["topics"])
@@ -103,8 +102,7 @@ def metadata__auto_create_of_bad_names(broker: Broker) -> Any:
 
 
 @case
-def metadata__topic_ids(broker: Broker) -> Any:
-    topic = broker.topic()
+def metadata__topic_ids(broker: Broker, topic: str) -> Any:
     topic_id = broker.topic_ids[topic]
 
     def told(asked_id: uuid.UUID, name: str | None, version: int = 12) -> list[Any]:
@@ -134,23 +132,20 @@ def metadata__topic_ids(broker: Broker) -> Any:
 
 
 @case
-def metadata__ids_and_names_mixed(broker: Broker) -> Any:
+def metadata__ids_and_names_mixed(broker: Broker, topic: str) -> Any:
     """A known and an unknown topic id in one request; the name of the unknown one."""
-    topic = broker.topic()
     asked = [(broker.topic_ids[topic], None), (uuid.uuid4(), None)]
     answer = broker.metadata(ids=asked, version=12)
     return sorted([error_name(t["error_code"]), t["name"] == topic] for t in answer["topics"])
 
 
 @case
-def metadata__same_topic_twice(broker: Broker) -> Any:
-    topic = broker.topic()
+def metadata__same_topic_twice(broker: Broker, topic: str) -> Any:
     return [topic_errors(broker.metadata([topic, topic], version=v)) for v in (1, 9, 12)]
 
 
 @case
-def metadata__authorized_operations(broker: Broker) -> Any:
-    topic = broker.topic()
+def metadata__authorized_operations(broker: Broker, topic: str) -> Any:
     asked = broker.metadata(
         [topic],
         version=9,
@@ -180,9 +175,8 @@ def metadata__internal_topics(broker: Broker) -> Any:
 
 
 @case
-def metadata__after_deletion(broker: Broker) -> Any:
+def metadata__after_deletion(broker: Broker, topic: str) -> Any:
     """A deleted topic by name and by id; a new topic of the same name has another id."""
-    topic = broker.topic()
     old_id = broker.topic_ids[topic]
     broker.delete_topic(topic)
     gone = until(
@@ -269,9 +263,8 @@ def describepartitions__walk(broker: Broker) -> Any:
 
 
 @case
-def describepartitions__errors(broker: Broker) -> Any:
+def describepartitions__errors(broker: Broker, topic: str) -> Any:
     """Unknown and invalid names; a cursor to an unknown topic or a negative partition."""
-    topic = broker.topic()
     names = [topic]
     cursors = {
         "unknown": {"topic_name": "zzz-" + NO_SUCH_TOPIC, "partition_index": 0},

@@ -208,9 +208,8 @@ def odd__a_consumer_group_refuses_classic_members(broker: Broker) -> Any:
 
 
 @case
-def odd__allow_replication_factor_change(broker: Broker) -> Any:
+def odd__allow_replication_factor_change(broker: Broker, topic: str) -> Any:
     """The answer repeats it only if an operation was tried."""
-    topic = broker.topic()
     place = {"name": topic, "partitions": [{"partition_index": 0, "replicas": [1]}]}
     out = []
     for topics, timeout_ms in (([], 5_000), ([], 0), ([place], 0), ([place], 5_000)):
@@ -255,8 +254,7 @@ def odd__the_least_isr_of_one_broker(broker: Broker) -> Any:
 
 
 @case
-def odd__a_diverging_fetch_has_no_aborted_transactions(broker: Broker) -> Any:
-    topic = broker.topic()
+def odd__a_diverging_fetch_has_no_aborted_transactions(broker: Broker, topic: str) -> Any:
     out = {}
     for name, (offset, epoch) in {"diverged": (50, 0), "not": (0, 0)}.items():
         asked = {
@@ -286,9 +284,8 @@ def odd__the_metadata_log_is_not_a_topic(broker: Broker) -> Any:
 
 
 @case
-def odd__negative_epochs(broker: Broker) -> Any:
+def odd__negative_epochs(broker: Broker, topic: str) -> Any:
     """Fetch ignores negative epochs; an epoch before the first one ends at its start."""
-    topic = broker.topic()
     broker.produce_raw([(topic, 0, batch((b"a", b"b")))])
     out: dict[str, Any] = {}
     for epoch in (-3, -2, -1):
@@ -368,9 +365,8 @@ def odd__one_of_many_wrong_settings_is_reported(broker: Broker) -> Any:
 
 
 @case
-def odd__an_unknown_isolation_level(broker: Broker) -> Any:
+def odd__an_unknown_isolation_level(broker: Broker, topic: str) -> Any:
     """The whole request is refused before any element is checked."""
-    topic = broker.topic()
     asked = [{"partition_index": index, "timestamp": -1} for index in (0, 0, 7)]
     topics = [{"name": name, "partitions": asked} for name in (topic, MISSING)]
     out = []
@@ -381,8 +377,7 @@ def odd__an_unknown_isolation_level(broker: Broker) -> Any:
 
 
 @case
-def odd__epochs_of_a_log_without_any(broker: Broker) -> Any:
-    topic = broker.topic()
+def odd__epochs_of_a_log_without_any(broker: Broker, topic: str) -> Any:
     out = {}
     for epoch in (-3, -2, -1, 0):
         end = {"partition": 0, "leader_epoch": epoch}
@@ -393,9 +388,8 @@ def odd__epochs_of_a_log_without_any(broker: Broker) -> Any:
 
 
 @case
-def odd__a_portion_of_topics_without_a_name(broker: Broker) -> Any:
+def odd__a_portion_of_topics_without_a_name(broker: Broker, topic: str) -> Any:
     """Kafka fails for an empty name, unless there is a cursor."""
-    topic = broker.topic()
     out = {}
     for name, names, cursor in (
         ("no_cursor", [""], None), ("among_others", ["", topic], None),

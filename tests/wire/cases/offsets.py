@@ -11,8 +11,7 @@ from ..registry import case
 
 
 @case
-def offsets__all_versions(broker: Broker) -> Any:
-    topic = broker.topic()
+def offsets__all_versions(broker: Broker, topic: str) -> Any:
     out: dict[str, Any] = {
         f"commit-v{v}": broker.commit(broker.fresh("g"), topic, v, version=v) for v in range(2, 10)
     }
@@ -90,8 +89,7 @@ def offsets__of_all_topics(broker: Broker) -> Any:
 
 
 @case
-def offsets__fetch_errors(broker: Broker) -> Any:
-    topic = broker.topic()
+def offsets__fetch_errors(broker: Broker, topic: str) -> Any:
     body = {"group_id": broker.fresh("g"), "topics": [], "require_stable": False}
     return {
         "unknown_group": broker.offsets(broker.fresh("g"), topic),

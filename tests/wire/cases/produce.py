@@ -23,8 +23,7 @@ ANSWER_FIELDS = (
 
 
 @case
-def produce__all_versions(broker: Broker) -> Any:
-    topic = broker.topic()
+def produce__all_versions(broker: Broker, topic: str) -> Any:
     return {
         f"v{v}": broker.produced(broker.topic_ids[topic] if v >= 13 else topic, batch(), version=v)
         for v in range(3, 14)
@@ -32,17 +31,15 @@ def produce__all_versions(broker: Broker) -> Any:
 
 
 @case
-def produce__answer_fields(broker: Broker) -> Any:
-    topic = broker.topic()
+def produce__answer_fields(broker: Broker, topic: str) -> Any:
     broker.produce(topic, batch())
     answer = broker.produce(topic, batch([b"a", b"b"]), version=9)
     return {name: answer[name] for name in ANSWER_FIELDS}
 
 
 @case
-def produce__answer_fields_of_all_versions(broker: Broker) -> Any:
+def produce__answer_fields_of_all_versions(broker: Broker, topic: str) -> Any:
     """Complete answers of each version, with and without errors."""
-    topic = broker.topic()
     topic_id = broker.topic_ids[topic]
     out = {}
     for version in range(3, 14):
@@ -55,9 +52,8 @@ def produce__answer_fields_of_all_versions(broker: Broker) -> Any:
 
 
 @case
-def produce__error_messages(broker: Broker) -> Any:
+def produce__error_messages(broker: Broker, topic: str) -> Any:
     """The error messages of refusals since version 8."""
-    topic = broker.topic()
     compacted = broker.topic(cleanup_policy="compact")
     refused = {
         "magic": (topic, batch(magic=3)),
@@ -85,8 +81,7 @@ def produce__error_messages(broker: Broker) -> Any:
 
 
 @case
-def produce__acks(broker: Broker) -> Any:
-    topic = broker.topic()
+def produce__acks(broker: Broker, topic: str) -> Any:
     return {acks: broker.produced(topic, batch(), acks=acks) for acks in (1, -1, 2, -2, 32767)}
 
 
@@ -103,9 +98,8 @@ def produce__acks_0_error_closes(broker: Broker) -> Any:
 
 
 @case
-def produce__acks_0_is_stored(broker: Broker) -> Any:
+def produce__acks_0_is_stored(broker: Broker, topic: str) -> Any:
     """No answer, and the next request of the connection sees the record."""
-    topic = broker.topic()
     broker.produce_raw([(topic, 0, batch([b"a"]))], acks=0)
     broker.produce_raw([(topic, 0, batch([b"b"]))], acks=0)
     return broker.values(topic)
@@ -117,9 +111,8 @@ def produce__unknown_topic(broker: Broker) -> Any:
 
 
 @case
-def produce__unknown_topic_id(broker: Broker) -> Any:
+def produce__unknown_topic_id(broker: Broker, topic: str) -> Any:
     """Version 13 names topics by id."""
-    topic = broker.topic()
     known = broker.topic_ids[topic]
     answers = broker.produce_raw(
         [(uuid.uuid4(), 0, batch()), (known, 0, batch()), (uuid.UUID(int=0), 0, batch())],
@@ -145,9 +138,8 @@ def produce__unknown_partition(broker: Broker) -> Any:
 
 
 @case
-def produce__current_leader_and_endpoints(broker: Broker) -> Any:
+def produce__current_leader_and_endpoints(broker: Broker, topic: str) -> Any:
     """The current leader in answers of version 10 and later."""
-    topic = broker.topic()
     out = {}
     for name, partition, data in (("good", 0, batch()), ("unknown", 9, batch())):
         body = {
@@ -182,8 +174,7 @@ def produce__partial_failure(broker: Broker) -> Any:
 
 
 @case
-def produce__same_partition_twice(broker: Broker) -> Any:
-    topic = broker.topic()
+def produce__same_partition_twice(broker: Broker, topic: str) -> Any:
     try:
         answers = broker.produce_raw(
             [(topic, 0, batch([b"a"])), (topic, 0, batch([b"b"]))], version=9
@@ -220,9 +211,8 @@ def produce__no_topics(broker: Broker) -> Any:
 
 
 @case
-def produce__null_records(broker: Broker) -> Any:
+def produce__null_records(broker: Broker, topic: str) -> Any:
     """Records are nullable by the schema."""
-    topic = broker.topic()
     broker.connection = broker.connect(1.0)
     out = []
     for version in (3, 9):
@@ -238,9 +228,8 @@ def produce__null_records(broker: Broker) -> Any:
 
 
 @case
-def produce__two_batches_in_a_partition(broker: Broker) -> Any:
+def produce__two_batches_in_a_partition(broker: Broker, topic: str) -> Any:
     """More than one batch for a partition is refused."""
-    topic = broker.topic()
     answer = broker.produce_raw([(topic, 0, batch([b"a"]) + batch([b"b"]))], version=9)[0]
     return [error_name(answer["error_code"]), answer["base_offset"], broker.values(topic)]
 
@@ -259,16 +248,14 @@ def produce__too_large(broker: Broker) -> Any:
 
 
 @case
-def produce__transactional_id_without_transaction(broker: Broker) -> Any:
+def produce__transactional_id_without_transaction(broker: Broker, topic: str) -> Any:
     """A request that names a transactional id but carries a plain batch."""
-    topic = broker.topic()
     return broker.produced(topic, batch(), transactional_id=broker.fresh("x"))
 
 
 @case
-def produce__correlated_in_order(broker: Broker) -> Any:
+def produce__correlated_in_order(broker: Broker, topic: str) -> Any:
     """20 requests in one write: answers in order, offsets too."""
-    topic = broker.topic()
     data = b""
     for i in range(20):
         part = {"index": 0, "records": batch([b"%d" % i])}

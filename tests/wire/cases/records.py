@@ -152,9 +152,8 @@ def records__offset_deltas(broker: Broker) -> Any:
 
 
 @case
-def records__base_offset_and_leader_epoch_sent(broker: Broker) -> Any:
+def records__base_offset_and_leader_epoch_sent(broker: Broker, topic: str) -> Any:
     """The CRC covers neither: the offset must be 0, the epoch is overwritten."""
-    topic = broker.topic()
     sent = (batch(base_offset=1000), batch(base_offset=-1), batch(leader_epoch=77))
     answers = [attempt(broker, data, topic=topic) for data in sent]
     stored = broker.batches(topic)[0]
@@ -205,9 +204,8 @@ def records__timestamp_after_max_by_default(broker: Broker) -> Any:
 
 
 @case
-def records__max_timestamp_is_not_believed(broker: Broker) -> Any:
+def records__max_timestamp_is_not_believed(broker: Broker, topic: str) -> Any:
     """A wrong max timestamp in the header is corrected."""
-    topic = broker.topic()
     broker.produced(topic, batch([b"a", b"b"], timestamp=1000, max_timestamp=5000))
     stored = broker.batches(topic)[0]
     return [
@@ -289,8 +287,7 @@ def records__compression_of_the_topic(broker: Broker) -> Any:
 
 
 @case
-def records__zstd_by_version(broker: Broker) -> Any:
-    topic = broker.topic()
+def records__zstd_by_version(broker: Broker, topic: str) -> Any:
     data = batch([b"a" * 50], compression=4)
     return {f"v{v}": attempt(broker, data, version=v, topic=topic)[0] for v in (3, 6, 7, 9)}
 
@@ -339,8 +336,7 @@ def records__compacted_without_key_compressed(broker: Broker) -> Any:
 
 
 @case
-def records__content_preserved(broker: Broker) -> Any:
-    topic = broker.topic()
+def records__content_preserved(broker: Broker, topic: str) -> Any:
     data = batch(
         [None, b"", b"\x00\xff"],
         keys=[None, b"", b"k"],

@@ -42,8 +42,7 @@ def deleted(broker: Broker, group: str, topic: str) -> Any:
 
 
 @case
-def share_groups__bad_heartbeats(broker: Broker) -> Any:
-    topic = broker.topic()
+def share_groups__bad_heartbeats(broker: Broker, topic: str) -> Any:
 
     def told(group: str | None = None, **fields: Any) -> str:
         name = broker.fresh("g") if group is None else group
@@ -116,8 +115,7 @@ def share_groups__assignments(broker: Broker) -> Any:
 
 
 @case
-def share_groups__other_kinds_of_groups(broker: Broker) -> Any:
-    topic = broker.topic()
+def share_groups__other_kinds_of_groups(broker: Broker, topic: str) -> Any:
     shared, committed, consumers = broker.fresh("g"), broker.fresh("g"), broker.fresh("g")
     ShareMember.joined(broker, shared, topic)
     broker.commit(committed, topic, 1)

@@ -22,8 +22,7 @@ from ..streams import (
 
 
 @case
-def streams_groups__bad_heartbeats(broker: Broker) -> Any:
-    topic = broker.topic()
+def streams_groups__bad_heartbeats(broker: Broker, topic: str) -> Any:
     plain = topology(subtopology("0", topic))
 
     def told(given: Any = plain, group: str | None = None, **fields: Any) -> str:
@@ -213,9 +212,8 @@ def streams_groups__describe_and_delete(broker: Broker) -> Any:
 
 
 @case
-def streams_groups__commits(broker: Broker) -> Any:
+def streams_groups__commits(broker: Broker, topic: str) -> Any:
     """OffsetCommit with the member's id and epoch."""
-    topic = broker.topic()
     member = member_of(broker, [topic])
 
     def told(epoch: int, member_id: str = member.member_id, version: int = 9) -> str:
@@ -252,8 +250,7 @@ def streams_groups__an_empty_classic_group(broker: Broker) -> Any:
 
 
 @case
-def streams_groups__partitions_are_added(broker: Broker) -> Any:
-    topic = broker.topic()
+def streams_groups__partitions_are_added(broker: Broker, topic: str) -> Any:
     member = member_of(broker, [topic])
     more = {"name": topic, "count": 3, "assignments": None}
     broker.call(

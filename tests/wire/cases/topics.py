@@ -269,8 +269,7 @@ def deletetopics__errors(broker: Broker) -> Any:
 
 
 @case
-def deletetopics__by_id(broker: Broker) -> Any:
-    topic = broker.topic()
+def deletetopics__by_id(broker: Broker, topic: str) -> Any:
     answer = _deleted(broker, {"name": None, "topic_id": broker.topic_ids[topic]})[0]
     gone = until(lambda: topic_errors(broker.metadata([topic])), lambda e: e != ["NONE"])
     return [
@@ -379,6 +378,5 @@ def partitions__same_topic_twice(broker: Broker) -> Any:
 
 
 @case
-def partitions__all_versions(broker: Broker) -> Any:
-    topic = broker.topic()
+def partitions__all_versions(broker: Broker, topic: str) -> Any:
     return {f"v{v}": _partitions(broker, v + 2, topic, version=v) for v in range(4)}

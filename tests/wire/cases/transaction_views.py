@@ -37,9 +37,8 @@ def mark(
 
 
 @case
-def markers__end_open_txn(broker: Broker) -> Any:
+def markers__end_open_txn(broker: Broker, topic: str) -> Any:
     """Abort like kafka-transactions.sh: the coordinator's transaction stays open."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic, 2)
     return {
         "e": mark(producer, {topic: [0]}, commit=False),
@@ -51,8 +50,7 @@ def markers__end_open_txn(broker: Broker) -> Any:
 
 
 @case
-def markers__unknown_pid(broker: Broker) -> Any:
-    topic = broker.topic()
+def markers__unknown_pid(broker: Broker, topic: str) -> Any:
     return [mark(broker.stranger(), {topic: [0]}), broker.ends(topic)]
 
 
@@ -72,17 +70,15 @@ def markers__older_producer_epoch(broker: Broker) -> Any:
 
 
 @case
-def markers__older_coordinator_epoch(broker: Broker) -> Any:
-    topic = broker.topic()
+def markers__older_coordinator_epoch(broker: Broker, topic: str) -> Any:
     producer = broker.open_transaction(topic)
     answers = [mark(producer, {topic: [0]}, coordinator_epoch=epoch) for epoch in (5, 4, 5)]
     return [*answers, broker.ends(topic)]
 
 
 @case
-def markers__newer_producer_epoch(broker: Broker) -> Any:
+def markers__newer_producer_epoch(broker: Broker, topic: str) -> Any:
     """A marker with a higher epoch fences the producer."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic)
     answer = mark(producer.but(epoch=producer.epoch + 1), {topic: [0]}, commit=False)
     return [answer, broker.ends(topic), producer.produce(topic, sequence=1)[0]]
@@ -246,8 +242,7 @@ def _producers(broker: Broker, producer: Producer, topic: str) -> list[Any]:
 
 
 @case
-def producers__transactional(broker: Broker) -> Any:
-    topic = broker.topic()
+def producers__transactional(broker: Broker, topic: str) -> Any:
     broker.produce(topic, batch())
     producer = broker.open_transaction(topic, 3)
     before = _producers(broker, producer, topic)
@@ -257,8 +252,7 @@ def producers__transactional(broker: Broker) -> Any:
 
 
 @case
-def producers__transactional_v5(broker: Broker) -> Any:
-    topic = broker.topic()
+def producers__transactional_v5(broker: Broker, topic: str) -> Any:
     producer = broker.open_transaction(topic, 3)
     producer.end(version=5)
     broker.wait_stable(topic, 4)

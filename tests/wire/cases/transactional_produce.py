@@ -39,9 +39,8 @@ def txnproduce__after_commit_without_add(broker: Broker) -> Any:
 
 
 @case
-def txnproduce__null_txn_id_in_request(broker: Broker) -> Any:
+def txnproduce__null_txn_id_in_request(broker: Broker, topic: str) -> Any:
     """A transactional batch in a request without a transactional id."""
-    topic = broker.topic()
     inside, outside = broker.open_transaction(topic), broker.producer()
     nobody: dict[str, Any] = {"transactional_id": None}
     return {
@@ -69,9 +68,8 @@ def txnproduce__two_pids_in_request(broker: Broker) -> Any:
 
 
 @case
-def txnproduce__plain_batch_of_open_transaction(broker: Broker) -> Any:
+def txnproduce__plain_batch_of_open_transaction(broker: Broker, topic: str) -> Any:
     """A plain batch of a producer with an open transaction on the partition."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic)
     plain = producer.batch(sequence=1, transactional=False)
     return [
@@ -118,9 +116,8 @@ def txnproduce__first_sequence_nonzero(broker: Broker) -> Any:
 
 
 @case
-def txnproduce__duplicate_in_transaction(broker: Broker) -> Any:
+def txnproduce__duplicate_in_transaction(broker: Broker, topic: str) -> Any:
     """A batch sent again is answered with its offset, in the transaction and after its end."""
-    topic = broker.topic()
     producer = broker.open_transaction(topic)
     inside = producer.produce(topic)
     producer.end()

@@ -41,5 +41,8 @@ def render_all(servers: str, render: Callable[[], object]) -> list[str]:
 def test_each_picture_is_rendered(ottla_broker: Ottla) -> None:
     pictures = ["cat.png", "dog.png", "cow.png"]
     ottla_broker.produce("pictures", pictures)
-    render = lambda: ottla_broker.clock.advance(seconds=7)  # noqa: E731
+
+    def render() -> None:
+        ottla_broker.clock.advance(seconds=7)
+
     assert render_all(ottla_broker.bootstrap_servers, render) == pictures
