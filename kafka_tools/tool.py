@@ -31,6 +31,11 @@ def _print_message(failure: Failure, _: Namespace) -> None:
     error_line(failure.message)
 
 
+def print_message_first(failure: Failure, _: Namespace) -> None:
+    """Print a failure as the tools that measure consumers do."""
+    error_lines(f"{failure.message}\n{failure}")
+
+
 def print_exception(failure: Failure, _: Namespace) -> None:
     """Print a failure as the tools with commands do."""
     if failure.cause:

@@ -22,8 +22,10 @@ from .group_options import (
     check_describe,
     delete_each,
     forbid_second,
+    may_be_reset,
     only_action,
     print_deletion,
+    state_of,
     words_in,
 )
 from .reset_plans import named_partitions, planned_offsets, print_csv, print_plan
@@ -202,17 +204,8 @@ def _reset_group(client: Client, group_id: str, given: argparse.Namespace) -> di
     Raises:
         ValueError: the options do not agree. ErrorAnswer: the coordinator refuses.
     """
-    try:
-        state = admin_groups.describe_group(client, group_id).state
-    except ErrorAnswer as refused:
-        if refused.code != Code.GROUP_ID_NOT_FOUND:
-            raise
-        state = "Dead"
-    if state not in ("Empty", "Dead"):
-        line(
-            f"\nError: Assignments can only be reset if the group '{group_id}' is inactive, but the"
-            f" current state is {state}."
-        )
+    state = state_of(lambda: admin_groups.describe_group(client, group_id).state)
+    if not may_be_reset(group_id, state):
         return {}
     places = _places(client, group_id, given)
     if not places and given.from_file is None:

@@ -8,12 +8,15 @@ from typing import Final
 
 from ...client.admin.groups import delete_group
 from ...client.cluster_client import Client, ErrorAnswer
+from ...protocol.errors import Code
 from ..options import Options, WrongOptions, has
 from ..session import Failure, failure_of, properties_in
 from ..texts import line
 
 ALL: Final = ""
 """The value of --state without a text."""
+INACTIVE: Final = ("Empty", "Dead")
+"""The states of groups whose offsets can be reset."""
 
 
 def add_reset_options(
@@ -127,6 +130,27 @@ def only_action(given: argparse.Namespace, actions: Sequence[str], listed: str) 
     if len(chosen) != 1:
         raise WrongOptions(f"Command must include exactly one action: {listed}")
     return chosen[0]
+
+
+def state_of(ask: Callable[[], str]) -> str:
+    """The state of a group that `ask` describes; Dead if there is no such group."""
+    try:
+        return ask()
+    except ErrorAnswer as refused:
+        if refused.code != Code.GROUP_ID_NOT_FOUND:
+            raise
+        return "Dead"
+
+
+def may_be_reset(group_id: str, state: str) -> bool:
+    """Whether a group in a state is inactive; prints it if not."""
+    if state in INACTIVE:
+        return True
+    line(
+        f"\nError: Assignments can only be reset if the group '{group_id}' is inactive, but the"
+        f" current state is {state}."
+    )
+    return False
 
 
 def delete_each(

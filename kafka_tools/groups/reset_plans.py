@@ -6,7 +6,7 @@ import argparse
 import csv
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -165,24 +165,24 @@ def offsets_at_time(client: Client, places: list[Place], time_ms: int) -> dict[P
     return {place: found[place] if found[place] >= 0 else ends[place] for place in places}
 
 
-def within_logs(client: Client, wanted: Mapping[Place, int]) -> dict[Place, int]:
+def bounded(client: Client, wanted: Mapping[Place, int]) -> Iterator[tuple[Place, int, str]]:
+    """Each offset, or the start or the end of its log, and what is wrong with the offset."""
     places = list(wanted)
     starts = offsets_at(client, places, admin_offsets.EARLIEST)
     ends = offsets_at(client, places, admin_offsets.LATEST)
-    result = {}
     for place, offset in wanted.items():
-        name = f"{place[0]}-{place[1]}"
-        if offset > ends[place]:
-            error_line(
-                f"WARN New offset ({offset}) is higher than latest offset for topic partition"
-                f" {name}. Value will be set to {ends[place]}"
-            )
-        elif offset < starts[place]:
-            error_line(
-                f"WARN New offset ({offset}) is lower than earliest offset for topic partition"
-                f" {name}. Value will be set to {starts[place]}"
-            )
-        result[place] = min(max(offset, starts[place]), ends[place])
+        bound = min(max(offset, starts[place]), ends[place])
+        how = "higher than latest" if offset > bound else "lower than earliest"
+        yield place, bound, "" if offset == bound else f"New offset ({offset}) is {how} offset"
+
+
+def within_logs(client: Client, wanted: Mapping[Place, int]) -> dict[Place, int]:
+    result = {}
+    for place, offset, wrong in bounded(client, wanted):
+        if wrong:
+            at = f"for topic partition {place[0]}-{place[1]}"
+            error_line(f"WARN {wrong} {at}. Value will be set to {offset}")
+        result[place] = offset
     return result
 
 

@@ -18,6 +18,7 @@ from ..tool import Tool
 from . import share_group_tables as tables
 from .group_options import (
     ALL,
+    INACTIVE,
     add_reset_options,
     bracketed,
     check_available,
@@ -29,6 +30,7 @@ from .group_options import (
     only_action,
     print_deletion,
     settings_of,
+    state_of,
     words_in,
 )
 from .reset_plans import (
@@ -200,13 +202,7 @@ def _delete(client: Client, given: argparse.Namespace) -> None:
 
 def _reset(client: Client, given: argparse.Namespace) -> None:
     group_id = _only_group(given)
-    try:
-        state = admin.describe_share_group(client, group_id).state
-    except ErrorAnswer as refused:
-        if refused.code != Code.GROUP_ID_NOT_FOUND:
-            raise
-        state = "Dead"
-    if state not in ("Empty", "Dead"):
+    if state_of(lambda: admin.describe_share_group(client, group_id).state) not in INACTIVE:
         raise ValueError(f"Share group '{group_id}' is not empty.")
 
     def current() -> Mapping[Place, int]:

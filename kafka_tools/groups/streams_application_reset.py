@@ -21,7 +21,7 @@ from ..options import Options, WrongOptions, forbid, has
 from ..session import Failure, failure_of, properties_in
 from ..texts import error_line, error_lines, line
 from ..tool import Tool
-from .reset_plans import offsets_at, offsets_in_file, planned_offsets
+from .reset_plans import bounded, offsets_at, offsets_in_file, planned_offsets
 
 _TARGETS: Final = (
     *("to-offset", "to-datetime", "by-duration", "to-earliest", "to-latest", "from-file"),
@@ -166,21 +166,12 @@ def _of_input_topics(
 
 def _within_logs(client: Client, wanted: Mapping[Place, int]) -> dict[Place, int]:
     """The offsets, none before the start of its log or behind the end; says what it changes."""
-    places = list(wanted)
-    starts = offsets_at(client, places, admin_offsets.EARLIEST)
-    ends = offsets_at(client, places, admin_offsets.LATEST)
-    for place, offset in wanted.items():
-        if offset > ends[place]:
-            line(
-                f"New offset ({offset}) is higher than latest offset. Value will be set to"
-                f" {ends[place]}"
-            )
-        elif offset < starts[place]:
-            line(
-                f"New offset ({offset}) is lower than earliest offset. Value will be set to"
-                f" {starts[place]}"
-            )
-    return {each: min(max(wanted[each], starts[each]), ends[each]) for each in places}
+    result = {}
+    for place, offset, wrong in bounded(client, wanted):
+        if wrong:
+            line(f"{wrong}. Value will be set to {offset}")
+        result[place] = offset
+    return result
 
 
 def _of_intermediate_topics(

@@ -29,6 +29,7 @@ from .group_options import (
     delete_each,
     forbid_second,
     forbid_with,
+    may_be_reset,
     only_action,
     print_deletion,
     settings_of,
@@ -261,11 +262,7 @@ def _reset(client: Client, given: argparse.Namespace) -> int:
     plan: dict[str, Mapping[Place, int]] = {}
     for name in names:
         group = admin.describe_streams_group(client, name)
-        if group.state not in ("Empty", "Dead"):
-            line(
-                f"\nError: Assignments can only be reset if the group '{name}' is inactive, but the"
-                f" current state is {group.state}."
-            )
+        if not may_be_reset(name, group.state):
             plan[name] = {}
             continue
         plan[name] = _reset_group(client, group, given)

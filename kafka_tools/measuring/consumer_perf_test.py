@@ -15,11 +15,11 @@ from ...client.admin import groups as admin_groups
 from ...client.admin import offsets as admin_offsets
 from ...client.cluster_client import Client
 from ...client.record_reader import ReadRecord, RecordReader
-from ..options import Options, WrongOptions, forbid, has, pairs, require
-from ..session import Failure, properties_in
-from ..texts import INTERNAL_TOPICS, error_lines, line, out, topic_pattern
-from ..tool import Tool
-from .rates import MB, USUAL_DATE, date_pattern, print_metrics, rate, shown_date
+from ..options import Options, WrongOptions, has, require
+from ..texts import INTERNAL_TOPICS, line, out, topic_pattern
+from ..tool import Tool, print_message_first
+from .perf_consumers import check_perf_options, perf_options, perf_settings, warn_of_timeout
+from .rates import MB, print_metrics, rate, shown_date
 
 _POLL_RECORDS: Final = 500  # max.poll.records
 _HEADS: Final = (
@@ -30,28 +30,14 @@ _HEADS: Final = (
 
 def options() -> Options:
     """The options of the tool."""
-    made = Options(
-        "kafka-consumer-perf-test",
-        "This tool is used to verify the consumer performance.",
-        needs_words=True,
+    made = perf_options(
+        "kafka-consumer-perf-test", "This tool is used to verify the consumer performance."
     )
-    made.server()
-    made.value("--consumer.config", "as --command-config", dest="consumer_config")
-    made.values("--command-property", "NAME=VALUE of the client")
-    made.value("--topic", "the topic")
     made.value("--include", "regular expression of topics")
     made.value("--group", "the group whose offsets are used and committed")
-    made.value("--num-records", "how many records to read", number=True)
-    made.value("--messages", "as --num-records", number=True)
     made.value("--fetch-size", "bytes of a partition in an answer", number=True, default=1 << 20)
     made.flag("--from-latest", "begin at the end without a committed offset")
-    made.value("--socket-buffer-size", "accepted", number=True)
-    made.value("--timeout", "milliseconds without a record", number=True, default=10_000)
-    made.value("--reporting-interval", "of lines, in ms", number=True, default=5000)
     made.flag("--show-detailed-stats", "a line for each interval instead of one at the end")
-    made.flag("--hide-header", "no line with the names of columns")
-    made.flag("--print-metrics", "print counts at the end")
-    made.value("--date-format", "as SimpleDateFormat's", default=USUAL_DATE)
     return made
 
 
@@ -62,23 +48,8 @@ def _check(given: argparse.Namespace) -> None:
         if sum(has(given, name) for name in names) != 1:
             listed = ", ".join(f"[{name}]" for name in names)
             raise WrongOptions(f"Exactly one of the following arguments is required: {listed}")
-    forbid(given, "consumer.config", "command-config")
-    for old, new in (("messages", "num-records"), ("consumer.config", "command-config")):
-        if has(given, old):
-            line(f"Warning: --{old} is deprecated. Use --{new} instead.")
-    if given.messages is not None:
-        given.num_records = given.messages
-    if not given.hide_header:
-        first = ("time", "threadId") if given.show_detailed_stats else ("start.time", "end.time")
-        line(", ".join((*first, *_HEADS)))
-    if given.reporting_interval <= 0:
-        raise ValueError("Reporting interval must be greater than 0.")
-    given.date_format = date_pattern(given.date_format)
-
-
-def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    settings = properties_in(given.command_config or given.consumer_config)
-    return settings | pairs(given.command_property)
+    first = ("time", "threadId") if given.show_detailed_stats else ("start.time", "end.time")
+    check_perf_options(given, (*first, *_HEADS))
 
 
 class _Counts:
@@ -133,11 +104,7 @@ def _consume(client: Client, given: argparse.Namespace) -> None:
         if counts.records >= given.num_records:
             break
     else:
-        line(
-            "WARNING: Exiting before consuming the expected number of records: timeout"
-            f" ({given.timeout} ms) exceeded. You can use the --timeout option to increase the"
-            " timeout."
-        )
+        warn_of_timeout(given)
     if given.group and ends:
         admin_groups.commit_offsets(client, given.group, ends)
     if not given.show_detailed_stats:
@@ -190,16 +157,12 @@ def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, 
     return starts
 
 
-def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
-    error_lines(f"{failure.message}\n{failure}")
-
-
 TOOL: Final = Tool(
     options,
     _consume,
     "metadata",
     check=_check,
-    settings=_read_settings,
+    settings=perf_settings,
     client="Consumer",
-    print_failure=_print_failure,
+    print_failure=print_message_first,
 )

@@ -16,8 +16,8 @@ from ...client.record_producer import produce
 from ...client.record_reader import RecordReader
 from ..options import Options, WrongOptions, require
 from ..session import Failure
-from ..texts import error_lines, line
-from ..tool import Tool
+from ..texts import line
+from ..tool import Tool, print_message_first
 from .latencies import percentile_of
 
 _NEEDED: Final = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
@@ -142,15 +142,11 @@ def _expect(reader: RecordReader, record: OutgoingRecord, topic: str) -> None:
             raise Failure(f"The {name} does not match the one sent", "java.lang.RuntimeException")
 
 
-def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
-    error_lines(f"{failure.message}\n{failure}")
-
-
 TOOL: Final = Tool(
     options,
     _measure,
     "metadata",
     check=_check,
     client="Consumer",
-    print_failure=_print_failure,
+    print_failure=print_message_first,
 )

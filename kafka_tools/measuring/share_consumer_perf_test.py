@@ -14,11 +14,11 @@ from typing import Final
 
 from ...client.cluster_client import Client
 from ...client.share_reader import ShareReader
-from ..options import Options, WrongOptions, forbid, has, pairs, require
-from ..session import Failure, properties_in
-from ..texts import error_lines, line
-from ..tool import Tool
-from .rates import MB, USUAL_DATE, date_pattern, print_metrics, rate, shown_date
+from ..options import Options, WrongOptions, has, require
+from ..texts import line
+from ..tool import Tool, print_message_first
+from .perf_consumers import check_perf_options, perf_options, perf_settings, warn_of_timeout
+from .rates import MB, print_metrics, rate, shown_date
 
 _POLL_MS: Final = 100
 _HEADS: Final = (
@@ -29,28 +29,15 @@ _HEADS: Final = (
 
 def options() -> Options:
     """The options of the tool."""
-    made = Options(
+    made = perf_options(
         "kafka-share-consumer-perf-test",
         "This tool is used to verify the share consumer performance.",
-        needs_words=True,
     )
-    made.server()
-    made.value("--consumer.config", "as --command-config", dest="consumer_config")
-    made.values("--command-property", "NAME=VALUE of the client")
-    made.value("--topic", "the topic")
     made.value("--group", "the share group", default="perf-share-consumer")
-    made.value("--num-records", "how many records to read", number=True)
-    made.value("--messages", "as --num-records", number=True)
     made.value("--threads", "how many members read", number=True, default=1)
     made.value("--fetch-size", "accepted", number=True)
-    made.value("--socket-buffer-size", "accepted", number=True)
-    made.value("--timeout", "milliseconds without a record", number=True, default=10_000)
-    made.value("--reporting-interval", "of lines, in ms", number=True, default=5000)
     made.flag("--show-detailed-stats", "a line for each interval of a member")
     made.flag("--show-consumer-stats", "a line for each member at the end")
-    made.flag("--hide-header", "no line with the names of columns")
-    made.flag("--print-metrics", "print counts at the end")
-    made.value("--date-format", "as SimpleDateFormat's", default=USUAL_DATE)
     return made
 
 
@@ -61,24 +48,13 @@ def _check(given: argparse.Namespace) -> None:
         raise WrongOptions(
             "Exactly one of the following arguments is required: [messages], [num-records]"
         )
-    forbid(given, "consumer.config", "command-config")
-    for old, new in (("messages", "num-records"), ("consumer.config", "command-config")):
-        if has(given, old):
-            line(f"Warning: --{old} is deprecated. Use --{new} instead.")
-    if given.messages is not None:
-        given.num_records = given.messages
-    if not given.hide_header:
-        line(", ".join(_HEADS))
-    given.date_format = date_pattern(given.date_format)
-    if given.reporting_interval <= 0:
-        raise ValueError("Reporting interval must be greater than 0.")
+    check_perf_options(given, _HEADS)
     if given.threads < 1:
         raise ValueError(f"--threads {given.threads} must be greater than 0")
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    settings = properties_in(given.command_config or given.consumer_config)
-    given.client_settings = settings | pairs(given.command_property)
+    given.client_settings = perf_settings(given)
     given.client_settings.setdefault("client.id", "perf-share-consumer-client")
     return dict(given.client_settings)
 
@@ -140,11 +116,7 @@ def _consume(client: Client, given: argparse.Namespace) -> None:
             )
     size_bytes, records = sum(each.bytes for each in members), sum(e.records for e in members)
     if records < given.num_records:
-        line(
-            "WARNING: Exiting before consuming the expected number of records: timeout"
-            f" ({given.timeout} ms) exceeded. You can use the --timeout option to increase the"
-            " timeout."
-        )
+        warn_of_timeout(given)
     line(_total(size_bytes, records, times_s, given))
     if given.print_metrics:
         for each in members:
@@ -185,10 +157,6 @@ def _total(
     return ", ".join(cells)
 
 
-def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
-    error_lines(f"{failure.message}\n{failure}")
-
-
 TOOL: Final = Tool(
     options,
     _consume,
@@ -196,5 +164,5 @@ TOOL: Final = Tool(
     check=_check,
     settings=_read_settings,
     client="Consumer",
-    print_failure=_print_failure,
+    print_failure=print_message_first,
 )

@@ -18,9 +18,16 @@ from ...client.cluster_client import Client
 from ...client.record_reader import RecordReader
 from ..options import Options, WrongOptions, forbid_both, has, pairs, take_new_name
 from ..session import properties_in
-from ..texts import INTERNAL_TOPICS, error_line, line, topic_pattern
+from ..texts import INTERNAL_TOPICS, topic_pattern
 from ..tool import Tool, print_with_cause
-from .record_printer import RecordPrinter, check_formatter, formatter_settings
+from .console_printing import (
+    add_printing_options,
+    print_count,
+    print_timeout,
+    printer_of,
+    warn_of_unused,
+)
+from .record_printer import RecordPrinter
 
 _USED: Final = frozenset(
     {
@@ -28,7 +35,6 @@ _USED: Final = frozenset(
         *("group.id", "isolation.level", "request.timeout.ms", "security.protocol"),
     }
 )
-_TIMED_OUT: Final = "ERROR Error processing message, terminating consumer process: "
 
 
 def options() -> Options:
@@ -47,23 +53,11 @@ def options() -> Options:
     made.value("--offset", "with --partition: earliest, latest or a number")
     made.value("--group", "the group whose offsets are used and committed")
     made.flag("--from-beginning", "start at the earliest record without a committed offset")
-    made.value("--max-messages", "end after so many records", number=True)
-    made.value("--timeout-ms", "end if no record comes for so long", number=True)
     made.value("--isolation-level", "read_committed or read_uncommitted")
-    made.values("--property", "as --formatter-property")
-    made.values(
-        "--formatter-property", "NAME=VALUE of the formatter: print.key, key.separator, ..."
-    )
-    made.value("--formatter-config", "file with properties of the formatter")
     made.values("--consumer-property", "as --command-property")
     made.values("--command-property", "NAME=VALUE of the client")
-    made.value(
-        "--formatter", "a class of Kafka: DefaultMessageFormatter, OffsetsMessageFormatter, ..."
-    )
-    made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
-    made.value("--value-deserializer", "as --key-deserializer")
     made.flag("--skip-message-on-error", "accepted: printing a record does not fail")
-    made.flag("--enable-systest-events", "print shutdown_complete at the end")
+    add_printing_options(made)
     return made
 
 
@@ -75,8 +69,7 @@ def _read_settings(given: argparse.Namespace) -> dict[str, str]:
     given.isolation_level = given.isolation_level or settings.get(
         "isolation.level", "read_uncommitted"
     )
-    if unused := sorted(settings.keys() - _USED):
-        error_line(f"WARN This tool does not use the properties {', '.join(unused)}")
+    warn_of_unused(settings, _USED)
     return settings
 
 
@@ -85,16 +78,7 @@ def _run(client: Client, given: argparse.Namespace) -> None:
     if name.upper() not in Isolation.__members__:
         raise WrongOptions(f"Invalid value {name} for configuration isolation.level")
     if _consume(client, given, Isolation[name.upper()], given.printer):
-        error_line(f"{_TIMED_OUT} (org.apache.kafka.tools.consumer.ConsoleConsumer)")
-        error_line("org.apache.kafka.common.errors.TimeoutException: null")
-
-
-def _print_count(given: argparse.Namespace) -> None:
-    if "printer" in given:
-        sys.stdout.flush()
-        error_line(f"Processed a total of {given.printer.count} messages")
-        if given.enable_systest_events:
-            line("shutdown_complete")
+        print_timeout("ConsoleConsumer")
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -122,10 +106,8 @@ def _check(given: argparse.Namespace) -> None:
     take_new_name(given, "consumer.config", "command-config")
     if has(given, "group") and given.partition is not None:
         raise WrongOptions("Options group and partition cannot be specified together.")
-    shown = formatter_settings(given)
-    check_formatter(given, shown)
+    given.printer = printer_of(given)
     given.client_settings = pairs(given.command_property)
-    given.printer = RecordPrinter(shown, given.formatter)
 
 
 def _consume(
@@ -209,5 +191,5 @@ TOOL: Final = Tool(
     settings=_read_settings,
     client="Consumer",
     print_failure=print_with_cause,
-    finish=_print_count,
+    finish=print_count,
 )

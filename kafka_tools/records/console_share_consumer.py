@@ -15,9 +15,14 @@ from ...client.cluster_client import Client
 from ...client.share_reader import Acknowledge, ShareReader
 from ..options import Options, WrongOptions, forbid_both, pairs, take_new_name
 from ..session import properties_in
-from ..texts import error_line, line
 from ..tool import Tool, print_with_cause
-from .record_printer import RecordPrinter, check_formatter, formatter_settings
+from .console_printing import (
+    add_printing_options,
+    print_count,
+    print_timeout,
+    printer_of,
+    warn_of_unused,
+)
 
 _CLIENT_ID: Final = "console-share-consumer"
 _USED: Final = frozenset(
@@ -27,7 +32,6 @@ _USED: Final = frozenset(
     }
 )
 _PAUSE_MS: Final = 500
-_TIMED_OUT: Final = "ERROR Error processing message, terminating consumer process: "
 
 
 def options() -> Options:
@@ -42,22 +46,12 @@ def options() -> Options:
     made.value("--consumer-config", "as --command-config")
     made.value("--topic", "the topic")
     made.value("--group", f"the share group; {_CLIENT_ID} without it")
-    made.value("--max-messages", "end after so many records", number=True)
-    made.value("--timeout-ms", "end if no record comes for so long", number=True)
     made.flag("--reject", "reject the records")
     made.flag("--release", "release the records")
     made.flag("--reject-message-on-error", "accepted: printing a record does not fail")
-    made.values("--property", "as --formatter-property")
-    made.values("--formatter-property", "NAME=VALUE of the formatter: print.key, key.separator")
-    made.value("--formatter-config", "file with properties of the formatter")
     made.values("--consumer-property", "as --command-property")
     made.values("--command-property", "NAME=VALUE of the client")
-    made.value(
-        "--formatter", "a class of Kafka: DefaultMessageFormatter, OffsetsMessageFormatter, ..."
-    )
-    made.value("--key-deserializer", "only StringDeserializer and ByteArrayDeserializer")
-    made.value("--value-deserializer", "as --key-deserializer")
-    made.flag("--enable-systest-events", "print shutdown_complete at the end")
+    add_printing_options(made)
     return made
 
 
@@ -78,9 +72,7 @@ def _check(given: argparse.Namespace) -> None:
     added = pairs(given.command_property)
     given.client_settings |= added
     _find_group(given, {*given_groups, added.get("group.id")} - {None})
-    shown = formatter_settings(given)
-    check_formatter(given, shown)
-    given.printer = RecordPrinter(shown, given.formatter)
+    given.printer = printer_of(given)
 
 
 def _find_group(given: argparse.Namespace, named: set[str]) -> None:
@@ -96,8 +88,7 @@ def _find_group(given: argparse.Namespace, named: set[str]) -> None:
 
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
     settings: dict[str, str] = {"client.id": _CLIENT_ID} | given.client_settings
-    if unused := sorted(settings.keys() - _USED):
-        error_line(f"WARN This tool does not use the properties {', '.join(unused)}")
+    warn_of_unused(settings, _USED)
     return settings
 
 
@@ -107,8 +98,7 @@ def _run(client: Client, given: argparse.Namespace) -> None:
         how = Acknowledge.REJECT if given.reject else Acknowledge.RELEASE
     with ShareReader(client, given.group, given.topic) as reader:
         if _consume(reader, given, how):
-            error_line(f"{_TIMED_OUT} (org.apache.kafka.tools.consumer.ConsoleShareConsumer)")
-            error_line("org.apache.kafka.common.errors.TimeoutException: null")
+            print_timeout("ConsoleShareConsumer")
 
 
 def _consume(reader: ShareReader, given: argparse.Namespace, how: Acknowledge) -> bool:
@@ -132,15 +122,6 @@ def _consume(reader: ShareReader, given: argparse.Namespace, how: Acknowledge) -
     return False
 
 
-def _print_count(given: argparse.Namespace) -> None:
-    if "printer" not in given:
-        return
-    sys.stdout.flush()
-    error_line(f"Processed a total of {given.printer.count} messages")
-    if given.enable_systest_events:
-        line("shutdown_complete")
-
-
 TOOL: Final = Tool(
     options,
     _run,
@@ -149,5 +130,5 @@ TOOL: Final = Tool(
     settings=_read_settings,
     client="Consumer",
     print_failure=print_with_cause,
-    finish=_print_count,
+    finish=print_count,
 )
