@@ -58,7 +58,7 @@ def _list(
     cluster: OfCluster = False,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """List the rules: all, or those of a principal or of a resource."""
     named = _named(topic, group, transactional_id, cluster)
     wanted = AclFilter(principal=principal or None)
@@ -67,7 +67,6 @@ def _list(
     with client_of(bootstrap) as client:
         found = describe_acls(client, wanted)
     _print(found, as_json=as_json)
-    return 0
 
 
 def _add(
@@ -84,7 +83,7 @@ def _add(
     host: Host = _ANY_HOST,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Allow a principal operations on a resource, or forbid them."""
     resource, name = _one(_named(topic, group, transactional_id, cluster), "add")
     pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
@@ -96,7 +95,6 @@ def _add(
     with client_of(bootstrap) as client:
         create_acls(client, rules)
     _print(rules, as_json=as_json)
-    return 0
 
 
 def _remove(
@@ -112,7 +110,7 @@ def _remove(
     prefixed: Prefixed = False,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Remove the rules of a principal for a resource; print what is removed."""
     resource, name = _one(_named(topic, group, transactional_id, cluster), "remove")
     pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
@@ -121,7 +119,6 @@ def _remove(
     with client_of(bootstrap) as client:
         gone = delete_acls(client, filters or [wanted])
     _print(gone, as_json=as_json)
-    return 0
 
 
 def _named(

@@ -52,7 +52,7 @@ def _bench(
     ] = 100,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Measure a broker with a short load: produce, consume, and transactions of one record.
 
     One connection of a client in Python waits for each answer, so a broker can do more than this
@@ -71,12 +71,11 @@ def _bench(
             delete_topic(client, topic)
     if as_json:
         print_json([each._asdict() for each in results])
-        return 0
+        return
     columns = ("load", "records", "requests", "records/s", "MB/s", "p50 ms", "p99 ms")
     rows = [[str(value) for value in each] for each in results]
     print_table(Table(f"{seconds:g} s each, values of {size} bytes", columns, rows))
     print_line("A request is a batch of 500 records, a Fetch, or a whole transaction.")
-    return 0
 
 
 def _produced(client: Client, topic: str, size: int, seconds: float) -> Result:

@@ -33,7 +33,7 @@ def _certs(
     password: Annotated[str, typer.Option(help="Of the PKCS12 and JKS stores.")] = "changeit",
     days: Annotated[int, typer.Option(min=1, help="How long they are valid.")] = 365,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Make a CA and certificates of a server and of clients, as PEM, PKCS12 and JKS."""
     from ..testing.certificates import (
         HOSTS,
@@ -57,10 +57,9 @@ def _certs(
         raise CannotRun(f"cannot write to {directory}: {failed.strerror}") from None
     if as_json:
         print_json({"files": [str(path) for path in made], "settings": server_settings(directory)})
-        return 0
+        return
     for path in made:
         sys.stdout.write(f"{path}\n")
     settings = {"listeners": "SSL://localhost:9093", **server_settings(directory)}
     words = [word for name, text in settings.items() for word in ("--set", f"{name}={text}")]
     sys.stderr.write(f"{shlex.join(['ottla', 'serve', *words])}\n")
-    return 0

@@ -109,7 +109,7 @@ def _consume(
     ] = "",
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print the records of a topic, with the fate of each: committed, aborted, open or plain.
 
     Plain records belong to no transaction. It prints up to the end of the topic and stops. With
@@ -130,7 +130,6 @@ def _consume(
         reader = RecordReader(client, topic, starts, isolation=level)
         records = _followed(reader, timeout) if follow else reader.read_to(ends)
         _print(topic, records if count is None else islice(records, count), printing)
-    return 0
 
 
 def _partitions(client: Client, topic: str, wanted: list[int]) -> list[int]:

@@ -42,17 +42,16 @@ def add(app: typer.Typer) -> None:
     groups.add("delete", _delete, example="ottla groups delete shoppers")
 
 
-def _list(kinds: Kinds = None, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
+def _list(kinds: Kinds = None, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> None:
     """List the groups of all types with their states."""
     wanted = _known(kinds)
     with client_of(bootstrap) as client:
         found = admin.list_groups(client, kinds=wanted)
     if as_json:
         print_json([_about(each) for each in found])
-        return 0
+        return
     rows = [(each.group_id, each.kind, each.state) for each in found]
     print_table(Table(plural(len(rows), "group", "groups"), ("group", "type", "state"), rows))
-    return 0
 
 
 def _about(found: admin.ListedGroup) -> dict[str, Any]:
@@ -72,7 +71,7 @@ def _lag(
     kinds: Kinds = None,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print committed offset, end and lag of all groups, a line for each partition.
 
     The committed offset of a share group is its start offset: the first record that may still be
@@ -88,28 +87,26 @@ def _lag(
                 rows += [{"group_id": name, **each} for each in found.partitions]
     if as_json:
         print_json(rows)
-        return 0
+        return
     columns = ("group", "partition", "committed", "end", "lag", "member")
     cells = [[each["group_id"], *(_cell(each[name]) for name in columns[1:])] for each in rows]
     print_table(Table(plural(len(cells), "partition", "partitions"), columns, cells))
-    return 0
 
 
-def _describe(group: Group, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
+def _describe(group: Group, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> None:
     """Print members, offsets and lag of a group; of a Streams group also tasks and topology."""
     with client_of(bootstrap) as client:
         found = group_rows(client, group, kind_of(client, group))
     if as_json:
         about = {"group_id": group, "type": found.kind, "state": found.state}
         print_json(about | {"members": found.members, "partitions": found.partitions})
-        return 0
+        return
     print_line(f"{group}: {found.state}, {found.kind}, coordinator node {found.coordinator}")
     columns = ("partition", "committed", "end", "lag", "member")
     rows = [[_cell(each[name]) for name in columns] for each in found.partitions]
     print_table(Table(plural(len(rows), "partition", "partitions"), columns, rows))
     for table in found.tables:
         print_table(table)
-    return 0
 
 
 def _known(kinds: list[str] | None) -> list[str]:
@@ -143,7 +140,7 @@ def _reset(
     ] = False,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print the offsets that a reset would commit; --execute commits them.
 
     The group must not have members: stop them first. Of a share group they are start offsets.
@@ -162,14 +159,13 @@ def _reset(
     if as_json:
         offsets = {f"{name}-{index}": offset for (name, index), offset in wanted.items()}
         print_json({"group_id": group, "offsets": offsets, "is_committed": execute})
-        return 0
+        return
     rows = [
         (f"{name}-{index}", _cell(before.get((name, index))), str(offset))
         for (name, index), offset in wanted.items()
     ]
     title = f"{group}: {'reset' if execute else 'not changed; --execute resets'}"
     print_table(Table(title, ("partition", "was" if execute else "is", "new"), rows))
-    return 0
 
 
 def _offsets(client: Client, group: str, *, is_shared: bool) -> dict[Place, int]:
@@ -216,6 +212,6 @@ def _delete(
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...")],
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Delete groups without members, with their committed offsets."""
-    return delete_each(groups, admin.delete_group, bootstrap, as_json=as_json)
+    delete_each(groups, admin.delete_group, bootstrap, as_json=as_json)

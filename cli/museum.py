@@ -29,18 +29,17 @@ def add(app: typer.Typer) -> None:
     museum.add("clear", _clear, example="ottla museum clear")
 
 
-def _list(as_json: AsJson = False) -> int:
+def _list(as_json: AsJson = False) -> None:
     """List the replays, with the versions that have the bug and those that have not."""
     if as_json:
         print_json([_about(each) for each in EXHIBITS])
-        return 0
+        return
     rows = [
         [each.name, each.client, each.affected, each.fixed, each.title, each.issue]
         for each in EXHIBITS
     ]
     columns = ("name", "client", "affected", "fixed", "bug", "issue")
     print_table(Table("replays", columns, rows))
-    return 0
 
 
 def _run(
@@ -77,7 +76,7 @@ def _run(
     return 0 if is_expected else 1
 
 
-def _clear(as_json: AsJson = False) -> int:
+def _clear(as_json: AsJson = False) -> None:
     """Remove the installed clients from the cache; the next replay installs them again."""
     from ..trials.museum.install import cache_directory, clear_cache
 
@@ -89,7 +88,6 @@ def _clear(as_json: AsJson = False) -> int:
         print_json({"directory": str(cache_directory()), "removed": removed})
     else:
         print_line(f"{plural(len(removed), 'client', 'clients')} removed from {cache_directory()}")
-    return 0
 
 
 def _chosen(names: Sequence[str]) -> list[Exhibit]:

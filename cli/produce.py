@@ -91,7 +91,7 @@ def _produce(
     ] = "none",
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Send records to a topic.
 
     Records with a key go to the partition that Java's producer would choose; others go to each
@@ -128,7 +128,6 @@ def _produce(
     if not as_json:
         ended = "" if transaction is None else ", aborted" if abort else ", committed"
         print_line(_summary(topic, places) + ended)
-    return 0
 
 
 class _Form:

@@ -33,7 +33,7 @@ def add(app: typer.Typer) -> None:
     quotas.add("remove", _remove, example="ottla quotas remove --user alice producer_byte_rate")
 
 
-def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
+def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> None:
     """List all quotas with the users, client ids and addresses that have them."""
     found: dict[tuple[tuple[str, str], ...], dict[str, float]] = {}
     with client_of(bootstrap) as client:
@@ -43,7 +43,7 @@ def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
                 found[tuple(sorted(named.items()))] = values
     if as_json:
         print_json([{"entity": dict(key), "quotas": found[key]} for key in sorted(found)])
-        return 0
+        return
     rows = [
         (", ".join(f"{kind} {name}" for kind, name in key), quota, f"{value:g}")
         for key in sorted(found)
@@ -53,7 +53,6 @@ def _list(bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
         print_table(Table(plural(len(rows), "quota", "quotas"), ("entity", "quota", "value"), rows))
     else:
         print_line("no quotas")
-    return 0
 
 
 def _set(

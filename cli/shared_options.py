@@ -50,21 +50,22 @@ class Subcommands:
         self._own = typer.Typer(no_args_is_help=True)
         app.add_typer(self._own, name=name, help=help, epilog=f"Example: {example}")
 
-    def add(self, name: str, function: Callable[..., int], *, example: str) -> None:
+    def add(self, name: str, function: Callable[..., int | None], *, example: str) -> None:
         """Add a command; its options are the parameters of `function`, see `guarded`."""
         self._own.command(name, epilog=f"Example: {example}")(guarded(function))
 
 
-def guarded(function: Callable[P, int]) -> Callable[P, None]:
-    """A command that ends with the status of `function`, and with one line for each known error.
+def guarded(function: Callable[P, int | None]) -> Callable[P, None]:
+    """A command that ends with the status of `function`, or with one line for each known error.
 
-    Typer would keep the line breaks of the docstring, so its paragraphs become lines.
+    None is the status 0. Typer would keep the line breaks of the docstring, so its paragraphs
+    become lines.
     """
 
     @wraps(function)
     def command(*args: P.args, **named: P.kwargs) -> None:
         try:
-            status = function(*args, **named)
+            status = function(*args, **named) or 0
             if sys.stdout is not None:
                 sys.stdout.flush()
         except CannotRun as error:
@@ -133,8 +134,8 @@ def _said(error: Exception | str, status: int) -> int:
 
 def delete_each(
     names: list[str], delete: Callable[[Client, str], object], bootstrap: str, *, as_json: bool
-) -> int:
-    """Delete what is named, one by one, and say so; returns the exit status."""
+) -> None:
+    """Delete what is named, one by one, and say so."""
     with client_of(bootstrap) as client:
         for name in names:
             delete(client, name)
@@ -142,7 +143,6 @@ def delete_each(
                 print_line(f"{name} is deleted")
     if as_json:
         print_json({"deleted": names})
-    return 0
 
 
 def client_of(bootstrap: str, command_config: Path | None = None) -> Client:

@@ -63,7 +63,7 @@ def _list(
     return 0
 
 
-def _describe(topic: Name, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> int:
+def _describe(topic: Name, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> None:
     """Print partitions of a topic: leader, replicas, first, last stable and end offset."""
     with client_of(bootstrap) as client:
         (found,) = admin.describe_topics(client, [topic])
@@ -84,13 +84,12 @@ def _describe(topic: Name, bootstrap: Bootstrap = HERE, as_json: AsJson = False)
                 "partitions": partitions,
             }
         )
-        return 0
+        return
     set_text = ", ".join(f"{name}={value}" for name, value in settings.items()) or "none set"
     print_line(f"{topic}: id {found.topic_id}, configs: {set_text}")
     columns = ("partition", "leader", "replicas", "isr", "first", "last stable", "end")
     rows = [[_cell(each[name]) for name in _FIELDS] for each in partitions]
     print_table(Table(plural(len(rows), "partition", "partitions"), columns, rows))
-    return 0
 
 
 _FIELDS = (
@@ -134,7 +133,7 @@ def _create(
     ] = False,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Create a topic."""
     settings = read_pairs(config or [], "--config")
     with client_of(bootstrap) as client:
@@ -154,7 +153,6 @@ def _create(
     else:
         done = "exists" if exists else "is created"
         print_line(f"{topic} {done}: {plural(count, 'partition', 'partitions')}")
-    return 0
 
 
 def _alter(
@@ -164,7 +162,7 @@ def _alter(
     ],
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Add partitions to a topic; keys may go to other partitions from then on."""
     with client_of(bootstrap) as client:
         admin.add_partitions(client, topic, partitions)
@@ -172,16 +170,15 @@ def _alter(
         print_json({"topic": topic, "partitions": partitions})
     else:
         print_line(f"{topic} has {plural(partitions, 'partition', 'partitions')}")
-    return 0
 
 
 def _delete(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Delete topics with their records."""
-    return delete_each(topics, admin.delete_topic, bootstrap, as_json=as_json)
+    delete_each(topics, admin.delete_topic, bootstrap, as_json=as_json)
 
 
 def _configs(
@@ -196,7 +193,7 @@ def _configs(
     ] = None,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print or change the settings of a topic; a line that begins with # is a default."""
     changes = [
         (name, configs.ConfigOperation.SET, value)
@@ -211,9 +208,8 @@ def _configs(
         print_json(
             {each.name: {"value": each.value, "is_default": not own[each.name]} for each in found}
         )
-        return 0
+        return
     named = {name for name, _, _ in changes}
     for each in sorted(found):
         if not named or each.name in named:
             print_line(f"{'' if own[each.name] else '# '}{each.name}={each.value or ''}")
-    return 0

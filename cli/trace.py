@@ -61,23 +61,21 @@ def _start(
     ] = False,
     as_json: AsJson = False,
     control: Control = "",
-) -> int:
+) -> None:
     """Trace from now on."""
     with lab_of(control) as lab:
         path = None if file is None else file.absolute()
         state = Trace(lab).start(ring=ring, file=path, with_previews=not without_records)
     if as_json:
         print_json(state)
-    return 0
 
 
-def _stop(as_json: AsJson = False, control: Control = "") -> int:
+def _stop(as_json: AsJson = False, control: Control = "") -> None:
     """Trace no more; events in memory stay."""
     with lab_of(control) as lab:
         state = Trace(lab).stop()
     if as_json:
         print_json(state)
-    return 0
 
 
 def _show(
@@ -102,7 +100,7 @@ def _show(
         ),
     ] = None,
     control: Control = "",
-) -> int:
+) -> None:
     """Print a trace: a line for each request with what it changed."""
     if html is not None and (as_json or as_lanes):
         raise CannotRun("trace show takes one of --html, --json and --lanes")
@@ -112,22 +110,21 @@ def _show(
     if as_json:
         for each in lines:
             print_json(each)
-        return 0
+        return
     events = events_of(lines)
     if html is not None:
         _write_page(events, html, file)
-        return 0
+        return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if as_lanes:
         for text in lanes(events, width, kinds=[each.value for each in by or (LaneKind.ID,)]):
             print_line(text)
-        return 0
+        return
     in_colour = width is not None and "NO_COLOR" not in os.environ
     for text, style in lines_of(events, api or ()):
         begin = _STYLES.get(style, "") if in_colour else ""
         for part in folded(text, width):
             print_painted((begin, part) if begin else part)
-    return 0
 
 
 def _write_page(events: Iterable[Event], html: Path, file: str) -> None:

@@ -90,7 +90,7 @@ def _parquet(
     file: Annotated[str, typer.Argument(help="A trace; - for standard input.")],
     out: Annotated[Path, typer.Option("--out", help="The Parquet file; an old one is replaced.")],
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Write a trace as Parquet for Spark: a row for each event, with typed columns.
 
     It needs pyarrow: pip install 'ottla[parquet]'.
@@ -116,4 +116,3 @@ def _parquet(
         print_json({"rows": rows})
     else:
         print_line(f"{plural(rows, 'row', 'rows')} in {out}")
-    return 0

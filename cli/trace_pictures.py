@@ -46,7 +46,7 @@ def _view(
         bool, typer.Option("--no-browser", help="Only print the address.")
     ] = False,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Show a trace in the browser, as a page on 127.0.0.1, until Ctrl-C."""
     page = page_of(file, "trace view").encode("utf-8")
     try:
@@ -68,8 +68,7 @@ def _view(
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            return 0
-    return 0
+            return
 
 
 def _handler(page: bytes) -> type[BaseHTTPRequestHandler]:
@@ -121,7 +120,7 @@ def _export(
         Path | None, typer.Option("--out", help="The file; default: standard output.")
     ] = None,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Write a trace in a format that viewers of others read."""
     from ..picture.otlp import otlp_of
     from ..picture.perfetto import perfetto_of
@@ -141,7 +140,6 @@ def _export(
         print_json({"file": str(out), "format": form.value})
     elif out is not None:
         print_line(f"{out}")
-    return 0
 
 
 def _read(file: str, command: str, make: Callable[[Iterable[Event]], _Made]) -> _Made:

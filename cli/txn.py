@@ -74,7 +74,7 @@ def _list(
     ] = "",
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """List the transactional ids and their states."""
     longer_than_ms = -1 if longer_than is None else int(longer_than * 1000)
     with client_of(bootstrap) as client:
@@ -85,14 +85,13 @@ def _list(
         print_json([asdict(each) for each in shown])
     else:
         print_table(_listed(shown, _now_ms()))
-    return 0
 
 
 def _describe(
     transactional_id: Annotated[str, typer.Argument(metavar="ID")],
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Print one transactional id."""
     with client_of(bootstrap) as client:
         known = find_transaction(client, transactional_id)
@@ -100,7 +99,7 @@ def _describe(
         raise ErrorAnswer(Code.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
     if as_json:
         print_json(asdict(known))
-        return 0
+        return
     open_ms = known.open_ms(_now_ms())
     print_line(f"transactional id  {known.transactional_id}")
     print_line(f"state             {known.state}")
@@ -113,7 +112,6 @@ def _describe(
         has_timeout = known.timeout_ms != NO_TIMEOUT_MS
         print_line(f"open for          {_duration(open_ms)}{left if has_timeout else ''}")
     print_line(f"partitions        {', '.join(known.partitions) or 'none'}")
-    return 0
 
 
 def _complete(

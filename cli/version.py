@@ -17,7 +17,7 @@ def add(app: typer.Typer) -> None:
     app.command("version", epilog="Example: ottla version --json")(guarded(_version))
 
 
-def _version(as_json: AsJson = False) -> int:
+def _version(as_json: AsJson = False) -> None:
     """Print versions of Ottla, Python and the data formats."""
     from .. import __version__
     from ..broker.releases.release import RELEASES
@@ -36,8 +36,7 @@ def _version(as_json: AsJson = False) -> int:
     }
     if as_json:
         print_json(found)
-        return 0
+        return
     width = max(map(len, found))
     for name, value in found.items():
         sys.stdout.write(f"{name.replace('_', ' ').ljust(width)}  {value}\n")
-    return 0

@@ -31,7 +31,7 @@ def _clock(
     ] = False,
     as_json: AsJson = False,
     control: Control = "",
-) -> int:
+) -> None:
     """Print the wall time of a broker with --control, or let time pass.
 
     Time passes with ottla serve --clock manual alone. At the end all that became due has happened.
@@ -49,7 +49,6 @@ def _clock(
         print_json(answer)
     else:
         print_line(format_time(answer["now_ms"]))
-    return 0
 
 
 def milliseconds(step: str) -> int:

@@ -45,7 +45,7 @@ def _add(
     ] = False,
     as_json: AsJson = False,
     control: Control = "",
-) -> int:
+) -> None:
     """Add a rule, and print its id."""
     parameters = words or []
     wanted: object = {}
@@ -65,7 +65,6 @@ def _add(
     _said(added, "{id}", as_json=as_json)
     for each in added.get("warnings", ()):
         print_error(f"ottla: warning: {each}")
-    return 0
 
 
 def _said(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
@@ -86,13 +85,13 @@ def _parameter(text: str) -> tuple[str, object]:
         return name, value
 
 
-def _list(as_json: AsJson = False, control: Control = "") -> int:
+def _list(as_json: AsJson = False, control: Control = "") -> None:
     """List the rules, how often they matched and fired, and how many requests they hold."""
     with lab_of(control) as lab:
         rules: list[dict[str, Any]] = lab.call("GET", "/faults")
     if as_json:
         print_json(rules)
-        return 0
+        return
     columns = ["id", "name", "match", "action", "matched", "fired", "held"]
     rows = [
         [
@@ -102,7 +101,6 @@ def _list(as_json: AsJson = False, control: Control = "") -> int:
         for rule in rules
     ]  # fmt: skip
     print_table(Table("rules", columns, rows))
-    return 0
 
 
 def _short(fields: dict[str, object]) -> str:
@@ -113,29 +111,26 @@ def _release(
     number: Annotated[int, typer.Argument(metavar="ID", min=0)],
     as_json: AsJson = False,
     control: Control = "",
-) -> int:
+) -> None:
     """Let the requests that a rule holds go on."""
     with lab_of(control) as lab:
         answer = lab.call("POST", f"/faults/{number}/release")
     _said(answer, "{released} released", as_json=as_json)
-    return 0
 
 
 def _remove(
     number: Annotated[int, typer.Argument(metavar="ID", min=0)],
     as_json: AsJson = False,
     control: Control = "",
-) -> int:
+) -> None:
     """Remove a rule."""
     with lab_of(control) as lab:
         answer = lab.call("DELETE", f"/faults/{number}")
     _said(answer, "removed; it had fired {fired} times", as_json=as_json)
-    return 0
 
 
-def _clear(as_json: AsJson = False, control: Control = "") -> int:
+def _clear(as_json: AsJson = False, control: Control = "") -> None:
     """Remove all rules."""
     with lab_of(control) as lab:
         answer = lab.call("DELETE", "/faults")
     _said(answer, "{removed} removed", as_json=as_json)
-    return 0
