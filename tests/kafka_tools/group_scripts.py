@@ -7,6 +7,7 @@ group of a script is `{t}.g`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from ottla.client.cluster_client import Client
@@ -47,20 +48,13 @@ class Act:
 Step = Command | Act
 
 
-def run(tool: str, line: str, **how: Any) -> Command:
-    return Command(tool, tuple(line.split()), **how)
+def run(tool: str, *lines: str, **how: Any) -> Command:
+    return Command(tool, tuple(" ".join(lines).split()), **how)
 
 
-def share(line: str, **how: Any) -> Command:
-    return run("kafka-share-groups", f"{AT} {line}", **how)
-
-
-def streams(line: str, **how: Any) -> Command:
-    return run("kafka-streams-groups", f"{AT} {line}", **how)
-
-
-def groups(line: str, **how: Any) -> Command:
-    return run("kafka-groups", f"{AT} {line}", **how)
+share = partial(run, "kafka-share-groups", AT)
+streams = partial(run, "kafka-streams-groups", AT)
+groups = partial(run, "kafka-groups", AT)
 
 
 def consumed(line: str, **how: Any) -> Command:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 AT: Final = "--bootstrap-server {bootstrap}"
@@ -48,48 +49,20 @@ class Command:
     is_unordered: bool = False
 
 
-def run(tool: str, line: str, **how: Any) -> Command:
-    return Command(f"kafka-{tool}", tuple(shlex.split(line)), **how)
+def run(tool: str, *lines: str, **how: Any) -> Command:
+    return Command(f"kafka-{tool}", tuple(shlex.split(" ".join(lines))), **how)
 
 
-def producer(line: str) -> Command:
-    return run("producer-perf-test", f"--topic {{t}} --throughput -1 {line}")
-
-
-def consumer(line: str) -> Command:
-    return run("consumer-perf-test", f"{AT} {line}")
-
-
-def sharer(line: str, **how: Any) -> Command:
-    return run("share-consumer-perf-test", f"{AT} {line}", **how)
-
-
-def metrics(line: str, **how: Any) -> Command:
-    return run("client-metrics", f"{AT} {line}", **how)
-
-
-def reassign(line: str) -> Command:
-    return run("reassign-partitions", f"{AT} {line}")
-
-
-def resetter(line: str, **how: Any) -> Command:
-    return run("streams-application-reset", f"{AT} --application-id {{t}}.a {line}", **how)
-
-
-def latency(line: str) -> Command:
-    return run("e2e-latency", f"{AT} --topic {{t}} {line}")
-
-
-def tokens(line: str) -> Command:
-    return run("delegation-tokens", f"{AT} --command-config {{client.properties}} {line}")
-
-
-def features(line: str, **how: Any) -> Command:
-    return run("features", f"{AT} {line}", **how)
-
-
-def topics(line: str) -> Command:
-    return run("topics", f"{AT} {line}")
+producer = partial(run, "producer-perf-test", "--topic {t} --throughput -1")
+consumer = partial(run, "consumer-perf-test", AT)
+sharer = partial(run, "share-consumer-perf-test", AT)
+metrics = partial(run, "client-metrics", AT)
+reassign = partial(run, "reassign-partitions", AT)
+resetter = partial(run, "streams-application-reset", AT, "--application-id {t}.a")
+latency = partial(run, "e2e-latency", AT, "--topic {t}")
+tokens = partial(run, "delegation-tokens", AT, "--command-config {client.properties}")
+features = partial(run, "features", AT)
+topics = partial(run, "topics", AT)
 
 
 SCRIPTS: Final[dict[str, list[Command]]] = {

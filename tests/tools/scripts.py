@@ -7,6 +7,7 @@ a file of FILES.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from ottla.serving.defaults_of_tests import DEFAULTS_OF_TESTS
@@ -52,40 +53,21 @@ class Command:
         return self.tool == "ProducerPerformance" or not CHANGING.isdisjoint(self.arguments)
 
 
-def run(tool: str, line: str, **how: Any) -> Command:
-    """A command, from its name and the text of its arguments."""
-    return Command(tool, tuple(line.split()), **how)
+def run(tool: str, *lines: str, **how: Any) -> Command:
+    """A command, from its name and the texts of its arguments."""
+    return Command(tool, tuple(" ".join(lines).split()), **how)
 
 
 SERVER: Final = "--bootstrap-server {bootstrap}"
 
 
-def topics(line: str, **how: Any) -> Command:
-    return run("TopicCommand", f"{SERVER} {line}", **how)
-
-
-def configs(line: str, **how: Any) -> Command:
-    return run("ConfigCommand", f"{SERVER} {line}", **how)
-
-
-def groups(line: str, **how: Any) -> Command:
-    return run("ConsumerGroupCommand", f"{SERVER} {line}", **how)
-
-
-def offsets(line: str) -> Command:
-    return run("GetOffsetShell", f"{SERVER} {line}")
-
-
-def transactions(line: str, **how: Any) -> Command:
-    return run("TransactionsCommand", f"{SERVER} {line}", **how)
-
-
-def reassign(line: str) -> Command:
-    return run("ReassignPartitionsCommand", f"{SERVER} {line}")
-
-
-def metrics(line: str, **how: Any) -> Command:
-    return run("ClientMetricsCommand", f"{SERVER} {line}", **how)
+topics = partial(run, "TopicCommand", SERVER)
+configs = partial(run, "ConfigCommand", SERVER)
+groups = partial(run, "ConsumerGroupCommand", SERVER)
+offsets = partial(run, "GetOffsetShell", SERVER)
+transactions = partial(run, "TransactionsCommand", SERVER)
+reassign = partial(run, "ReassignPartitionsCommand", SERVER)
+metrics = partial(run, "ClientMetricsCommand", SERVER)
 
 
 def produced(topic: str, *values: str) -> Command:
@@ -483,8 +465,7 @@ SCRIPTS: dict[str, list[Command]] = {
 }
 
 
-def acls(line: str, **how: Any) -> Command:
-    return run("AclCommand", f"{SERVER} {line}", **how)
+acls = partial(run, "AclCommand", SERVER)
 
 
 # For brokers with an authorizer, of which the tools' user is a super user.
