@@ -123,10 +123,7 @@ def test_changes_of_levels_are_observed(log_lines: LogLines) -> None:
         ("", {}),
         ("debug", {"root": "DEBUG"}),
         ("Warning", {"root": "WARN"}),
-        (
-            "info, kafka.request.logger = trace",
-            {"root": "INFO", "kafka.request.logger": "TRACE"},
-        ),
+        ("info, kafka.request.logger = trace", {"root": "INFO", "kafka.request.logger": "TRACE"}),
     ],
 )
 def test_levels_are_read_from_an_option(text: str, levels: dict[str, str]) -> None:
@@ -151,10 +148,7 @@ def test_the_variables_of_kafkas_images_set_levels_and_unknown_loggers_are_passe
         "KAFKA_LOG4J_ROOT_LOGLEVEL": "warn",
         "KAFKA_LOG4J_LOGGERS": "kafka.controller=TRACE,kafka.request.logger=DEBUG,x,=,root=loud",
     }
-    assert levels_from_environment(variables) == {
-        "root": "WARN",
-        "kafka.request.logger": "DEBUG",
-    }
+    assert levels_from_environment(variables) == {"root": "WARN", "kafka.request.logger": "DEBUG"}
     assert levels_from_environment({}) == {}
 
 

@@ -26,9 +26,7 @@ TOKEN = TokenCredential("owner", credential_of("SCRAM-SHA-256", "hmac"), 1234)
 
 
 def server_of(
-    users: dict[str, ScramCredential],
-    mechanism: str = "SCRAM-SHA-256",
-    nonce: str = SERVER_NONCE,
+    users: dict[str, ScramCredential], mechanism: str = "SCRAM-SHA-256", nonce: str = SERVER_NONCE
 ) -> ScramServer:
     def of_user(name: str, number: int) -> ScramCredential | None:
         assert number == NUMBERS[mechanism]
@@ -107,13 +105,7 @@ def test_an_unknown_token_fails() -> None:
         server_of({"alice": TOKEN.credential}).evaluate(b"n,,n=alice,r=x,tokenauth=true", 0)
 
 
-@pytest.mark.parametrize(
-    "final",
-    [
-        "c=biws,r={nonce},p=",
-        "c=biws,r={nonce},p=AAAA",
-    ],
-)
+@pytest.mark.parametrize("final", ["c=biws,r={nonce},p=", "c=biws,r={nonce},p=AAAA"])
 def test_a_proof_of_another_length_closes_the_connection(final: str) -> None:
     server = server_of({"alice": credential_of("SCRAM-SHA-256", "secret")})
     challenge = server.evaluate(b"n,,n=alice,r=x", 0).decode()

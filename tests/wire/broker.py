@@ -316,10 +316,7 @@ class Broker:
     ) -> list[Any]:
         """ListOffsets for one partition: error name, offset, timestamp."""
         part = {"partition_index": partition, "timestamp": timestamp, **fields}
-        body: dict[str, Any] = {
-            "replica_id": -1,
-            "topics": [{"name": topic, "partitions": [part]}],
-        }
+        body: dict[str, Any] = {"replica_id": -1, "topics": [{"name": topic, "partitions": [part]}]}
         if version >= 2:
             body["isolation_level"] = isolation
         if version >= 10:

@@ -87,8 +87,7 @@ class World:
         count = random.randint(1, 3)
         size = 340_000 // count if large else random.choice([10, 100, 1000])
         data = batch(
-            [b"x" * size] * count,
-            compression=0 if large else random.choice([0, 0, 1, 3, 4]),
+            [b"x" * size] * count, compression=0 if large else random.choice([0, 0, 1, 3, 4])
         )
         self._sent(place, self.broker.produced(self.names[place[0]], data, place[1]), count)
 

@@ -29,11 +29,7 @@ def set_of_group(broker: Broker, group: str, **settings: object) -> None:
     """Set settings of a group, with `_` for `.`, and wait until the broker shows them."""
     assert altered_group(broker, group, **settings) == "NONE"
     wanted = {name.replace("_", "."): str(value) for name, value in settings.items()}
-    resource = {
-        "resource_type": GROUP,
-        "resource_name": group,
-        "configuration_keys": list(wanted),
-    }
+    resource = {"resource_type": GROUP, "resource_name": group, "configuration_keys": list(wanted)}
     body = {"resources": [resource], "include_synonyms": False, "include_documentation": False}
 
     def shown() -> dict[str, str]:

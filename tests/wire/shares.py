@@ -197,9 +197,7 @@ class ShareSession:
         ]
 
     def _topics(
-        self,
-        partitions: Iterable[tuple[Topic, int]],
-        acknowledgements: Iterable[Acknowledgement],
+        self, partitions: Iterable[tuple[Topic, int]], acknowledgements: Iterable[Acknowledgement]
     ) -> list[Answer]:
         """The partitions by topic id; the acknowledgements are of each of them."""
         by_id: dict[uuid.UUID, list[Answer]] = {}

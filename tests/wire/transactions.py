@@ -145,11 +145,7 @@ class Producer:
 
         `member` may name `generation_id_or_member_epoch`, `member_id` and `group_instance_id`.
         """
-        part = {
-            "partition_index": partition,
-            "committed_offset": offset,
-            "committed_metadata": "",
-        }
+        part = {"partition_index": partition, "committed_offset": offset, "committed_metadata": ""}
         body: Answer = {
             "transactional_id": self.transactional_id,
             "group_id": group,
@@ -193,7 +189,6 @@ class Producer:
         """InitProducerId with this id and epoch: error name, same producer id?, epoch."""
         known = {"producer_id": self.producer_id, "epoch": self.epoch, **fields}
         error, producer_id, epoch = retrying(
-            lambda: self.broker.init_raw(self.transactional_id, **known),
-            lambda answer: [answer[0]],
+            lambda: self.broker.init_raw(self.transactional_id, **known), lambda answer: [answer[0]]
         )
         return error, producer_id == self.producer_id, epoch

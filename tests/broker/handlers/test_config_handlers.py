@@ -186,11 +186,7 @@ IN_ORDER: list[tuple[int, str, tuple[str, ...], list[str]]] = [
         TOPIC,
         ORDERS,
         (),
-        [
-            "compression.type",
-            "errors.deadletterqueue.group.enable",
-            "remote.copy.lag.bytes",
-        ],
+        ["compression.type", "errors.deadletterqueue.group.enable", "remote.copy.lag.bytes"],
     ),
     (BROKER, "1", (), ["log.cleaner.min.compaction.lag.ms", "offsets.topic.num.partitions"]),
     (

@@ -155,10 +155,7 @@ def test_offset_fetch_of_version_1_answers_for_each_partition(ask: Ask) -> None:
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_offset_fetch_answers_for_the_group(version: int, ask: Ask) -> None:
-    assert ask(ApiKey.OFFSET_FETCH, version) == {
-        "topics": [],
-        "error_code": Code.NOT_COORDINATOR,
-    }
+    assert ask(ApiKey.OFFSET_FETCH, version) == {"topics": [], "error_code": Code.NOT_COORDINATOR}
 
 
 @pytest.mark.parametrize("version", [8, 9])

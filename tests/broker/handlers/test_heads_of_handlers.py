@@ -61,9 +61,7 @@ def test_the_head_of_a_handler_names_the_api_and_its_versions(key: ApiKey) -> No
 
 
 @KEYS
-def test_the_head_of_a_handler_has_a_line_for_each_version_with_another_schema(
-    key: ApiKey,
-) -> None:
+def test_the_head_of_a_handler_has_a_line_for_each_version_with_another_schema(key: ApiKey) -> None:
     lowest, highest = answered(key)
     lines = {int(number) for number in re.findall(r"^(\d+)(?:-\d+)? +\S", head(key), re.MULTILINE)}
     changed = {

@@ -19,15 +19,7 @@ from typing import Any, Final
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 from tests.wire.batches import batch
-from tests.wire.client import (
-    TRANSIENT,
-    Address,
-    Closed,
-    Connection,
-    NoAnswer,
-    error_name,
-    retrying,
-)
+from tests.wire.client import TRANSIENT, Address, Closed, Connection, NoAnswer, error_name, retrying
 
 HERE: Final = Path(__file__).resolve().parent
 TOPIC, GROUP = "asked", "asked"
@@ -74,10 +66,7 @@ def _metadata(version: int) -> Body:
 
 
 def _list_offsets(version: int) -> Body:
-    asked = [
-        {"partition_index": 0, "timestamp": -1},
-        {"partition_index": 7, "timestamp": -1},
-    ]
+    asked = [{"partition_index": 0, "timestamp": -1}, {"partition_index": 7, "timestamp": -1}]
     return {"replica_id": -1, "topics": [{"name": TOPIC, "partitions": asked}]}
 
 

@@ -83,10 +83,7 @@ def _configs(connection: Connection, address: Address, node_id: int) -> dict[str
 
 
 def _configs_of(connection: Connection, kind: int, name: str) -> Any:
-    body = {
-        "resources": [{"resource_type": kind, "resource_name": name}],
-        "include_synonyms": True,
-    }
+    body = {"resources": [{"resource_type": kind, "resource_name": name}], "include_synonyms": True}
     try:
         (result,) = connection.call("DescribeConfigs", 4, body)["results"]
     except (Closed, NoAnswer):

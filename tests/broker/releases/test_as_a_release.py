@@ -71,10 +71,7 @@ def test_settings_that_have_ended_are_taken(broker: Broker) -> None:
 
 def test_settings_that_came_later_are_unknown(broker: Broker) -> None:
     code, why = created(broker, errors_deadletterqueue_group_enable="true")
-    assert (code, why) == (
-        40,
-        "Unknown topic config name: errors.deadletterqueue.group.enable",
-    )
+    assert (code, why) == (40, "Unknown topic config name: errors.deadletterqueue.group.enable")
 
 
 def test_limits_that_became_stricter_are_the_old_ones(broker: Broker) -> None:
@@ -162,8 +159,7 @@ def test_a_wrong_release_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocols", "code"),
-    [("classic", "UNSUPPORTED_VERSION"), ("classic,consumer", "NONE")],
+    ("protocols", "code"), [("classic", "UNSUPPORTED_VERSION"), ("classic,consumer", "NONE")]
 )
 def test_consumer_groups_of_3_9_depend_on_the_setting_alone(protocols: str, code: str) -> None:
     heartbeat = {

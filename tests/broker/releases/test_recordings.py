@@ -37,7 +37,7 @@ NOT_IMITATED: Final = {
     "listeners",  # 2.8 has no default
 }
 ONLY_WITH_KRAFT: Final = {
-    *("controller.listener.names", "controller.quorum.voters", "node.id", "process.roles"),
+    *("controller.listener.names", "controller.quorum.voters", "node.id", "process.roles")
 }
 Seen = tuple[str, dict[str, Any], dict[str, Any]]
 

@@ -170,11 +170,7 @@ def _describers() -> Iterator[Step]:
     yield Step(
         "DescribeTopicPartitions",
         0,
-        {
-            "topics": topics(*NAMES, *missing),
-            "response_partition_limit": 100,
-            "cursor": None,
-        },
+        {"topics": topics(*NAMES, *missing), "response_partition_limit": 100, "cursor": None},
     )
 
 
@@ -243,9 +239,7 @@ def _consumers() -> Iterator[Step]:
     groups = ["mine-own", "mine-both", "mine-missing", "missing"]
     for told in (False, True):
         yield Step(
-            "ConsumerGroupDescribe",
-            0,
-            {"group_ids": groups, "include_authorized_operations": told},
+            "ConsumerGroupDescribe", 0, {"group_ids": groups, "include_authorized_operations": told}
         )
 
 
@@ -404,9 +398,7 @@ def _settings() -> Iterator[Step]:
 def _cluster() -> Iterator[Step]:
     """Requests about the cluster and its replicas."""
     yield Step(
-        "DescribeCluster",
-        1,
-        {"include_cluster_authorized_operations": True, "endpoint_type": 1},
+        "DescribeCluster", 1, {"include_cluster_authorized_operations": True, "endpoint_type": 1}
     )
     yield Step("DescribeLogDirs", 4, {"topics": [{"topic": "missing", "partitions": [0]}]})
     moved = {"path": "/nowhere", "topics": topics("missing", partitions=[0])}

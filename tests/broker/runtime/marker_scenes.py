@@ -13,10 +13,7 @@ from ottla.protocol.control import read_marker
 from tests.broker.several_nodes import SeveralNodes
 
 SHOP = "shop"
-ONE_PARTITION = {
-    "transaction_state_log_num_partitions": "1",
-    "offsets_topic_num_partitions": "1",
-}
+ONE_PARTITION = {"transaction_state_log_num_partitions": "1", "offsets_topic_num_partitions": "1"}
 
 
 def coordinator_of(it: SeveralNodes) -> Node:

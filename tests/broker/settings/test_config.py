@@ -93,11 +93,7 @@ def test_the_names_that_tables_point_to_exist() -> None:
 
 @pytest.mark.parametrize(
     ("docs", "table"),
-    [
-        (BROKER_DOCS, BROKER_SETTINGS),
-        (TOPIC_DOCS, TOPIC_SETTINGS),
-        (GROUP_DOCS, GROUP_SETTINGS),
-    ],
+    [(BROKER_DOCS, BROKER_SETTINGS), (TOPIC_DOCS, TOPIC_SETTINGS), (GROUP_DOCS, GROUP_SETTINGS)],
 )
 def test_each_documentation_is_one_sentence_of_a_known_setting(
     docs: dict[str, str], table: Table

@@ -74,10 +74,7 @@ def test_a_broker_finds_the_controller_by_a_bootstrap_server() -> None:
             {"process_roles": "broker", "controller_quorum_bootstrap_servers": "ctl"},
             "controller.quorum.bootstrap.servers",
         ),
-        (
-            {"controller_quorum_voters": THREE, "listeners": "PLAINTEXT://:9092"},
-            "listeners",
-        ),
+        ({"controller_quorum_voters": THREE, "listeners": "PLAINTEXT://:9092"}, "listeners"),
     ],
 )
 def test_a_process_that_cannot_be_found_or_find_is_refused(

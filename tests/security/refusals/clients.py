@@ -29,10 +29,7 @@ _TOKENS: Final = Path(__file__).with_name("DelegationTokens.java")
 _LIMIT_S: Final = 20
 """How long a client waits for an answer; those that never get one wait beside each other."""
 _REFUSED_BY_ALERT: Final = "certificate by TLS|on TLS1.$|another suite"
-_AFTER_AN_ALERT: Final = (
-    "SslAuthenticationException < SSLHandshakeException",
-    "TimeoutException",
-)
+_AFTER_AN_ALERT: Final = ("SslAuthenticationException < SSLHandshakeException", "TimeoutException")
 _PACKAGE: Final = "org.apache.kafka.common.security"
 
 

@@ -94,10 +94,7 @@ def _requests() -> Iterator[tuple[str, Raw]]:
             continue
         for version in sorted({max(served.lowest, served.closed_below), served.highest}):
             frame = bytes(request_frame(key, version, 7, "wire", _FIELDS.get(key, {})))
-            yield (
-                f"{api_name(key)} {version}",
-                Raw(frame[LENGTH.size :], api_name(key), version),
-            )
+            yield (f"{api_name(key)} {version}", Raw(frame[LENGTH.size :], api_name(key), version))
 
 
 def _each(steps: tuple[Any, ...]) -> Talk:

@@ -246,8 +246,7 @@ def static__replaced_without_rebalance(broker: Broker) -> Any:
 def static__joins_at_once(broker: Broker) -> Any:
     """A member with an instance id gets no MEMBER_ID_REQUIRED."""
     answer = retrying(
-        lambda: join_raw(broker, broker.fresh("g"), instance="i1"),
-        lambda found: [found["error"]],
+        lambda: join_raw(broker, broker.fresh("g"), instance="i1"), lambda found: [found["error"]]
     )
     return [
         answer["error"],

@@ -39,11 +39,7 @@ def configs__describe_topic(broker: Broker) -> Any:
     topic = broker.topic(retention_ms=777000)
     error, configs = _told(broker, TOPIC, topic)
     node = str(broker.node_id())
-    of_broker = [
-        "log.retention.hours",
-        "transaction.state.log.num.partitions",
-        "message.max.bytes",
-    ]
+    of_broker = ["log.retention.hours", "transaction.state.log.num.partitions", "message.max.bytes"]
     return {
         "error": error,
         "retention": configs.get("retention.ms"),

@@ -75,9 +75,7 @@ def consumers__unknown_members_and_epochs(broker: Broker) -> Any:
     """The answers to heartbeats by member id and epoch."""
     group, topic = broker.fresh("g"), broker.topic(2)
     unknown = Consumer(broker, group, "a", [topic])
-    out: dict[str, Any] = {
-        "no_group": [unknown.beat(epoch=1), unknown.beat(epoch=-1)],
-    }
+    out: dict[str, Any] = {"no_group": [unknown.beat(epoch=1), unknown.beat(epoch=-1)]}
     a, b = Consumer(broker, group, "a", [topic]), Consumer(broker, group, "b", [topic])
     out["joined"] = [a.join(), b.join()]
     out["stranger"] = [

@@ -55,10 +55,7 @@ def end__empty_commit(broker: Broker) -> Any:
 @case
 def end__refused_answer_fields(broker: Broker) -> Any:
     """Producer id and epoch of a version 5 refusal."""
-    return [
-        broker.stranger().end_raw(version=5)[1:],
-        broker.producer().end_raw(version=5)[1:],
-    ]
+    return [broker.stranger().end_raw(version=5)[1:], broker.producer().end_raw(version=5)[1:]]
 
 
 def _ended(broker: Broker, *, commit: bool) -> Any:

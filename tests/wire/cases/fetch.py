@@ -108,9 +108,7 @@ def fetch__topic_ids(broker: Broker) -> Any:
         "partition": (known, 8),
     }
     return {
-        name: error_name(
-            broker.fetch(topic, partition=partition, version=13)["error_code"],
-        )
+        name: error_name(broker.fetch(topic, partition=partition, version=13)["error_code"])
         for name, (topic, partition) in asked.items()
     }
 

@@ -190,10 +190,7 @@ def session__error_partition_stays(broker: Broker) -> Any:
     """A partition in error is answered in every incremental fetch."""
     topic = broker.filled_topic()
     session = Session(broker)
-    return [
-        session.fetch([(topic, 0, 3), (topic, 7, 0), (NO_SUCH_TOPIC, 0, 0)]),
-        session.fetch(),
-    ]
+    return [session.fetch([(topic, 0, 3), (topic, 7, 0), (NO_SUCH_TOPIC, 0, 0)]), session.fetch()]
 
 
 @case

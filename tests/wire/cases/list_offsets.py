@@ -49,10 +49,7 @@ def listoffsets__all_versions(broker: Broker, topic: str) -> Any:
         ]
         answers = []
         for part in parts:
-            body: Answer = {
-                "replica_id": -1,
-                "topics": [{"name": topic, "partitions": [part]}],
-            }
+            body: Answer = {"replica_id": -1, "topics": [{"name": topic, "partitions": [part]}]}
             if version >= 10:
                 body["timeout_ms"] = 1000
             answer = broker.call("ListOffsets", version, body)
@@ -85,17 +82,7 @@ def listoffsets__max_timestamp_twice(broker: Broker, topic: str) -> Any:
 def listoffsets__special_by_version(broker: Broker) -> Any:
     """The answers of lower versions: -3 needs v7, -4 v8, -5 v9."""
     topic = broker.filled_topic()
-    pairs = (
-        (-3, 6),
-        (-3, 7),
-        (-4, 7),
-        (-4, 8),
-        (-5, 8),
-        (-5, 9),
-        (-6, 10),
-        (-7, 10),
-        (-100, 10),
-    )
+    pairs = ((-3, 6), (-3, 7), (-4, 7), (-4, 8), (-5, 8), (-5, 9), (-6, 10), (-7, 10), (-100, 10))
     out = {}
     for timestamp, version in pairs:
         found = broker.list_offset(topic, timestamp, version=version)
@@ -136,9 +123,7 @@ def listoffsets__by_timestamp_committed(broker: Broker, topic: str) -> Any:
     producer = broker.producer()
     producer.add(topic)
     broker.produced(
-        topic,
-        producer.batch([b"b"], timestamp=2000),
-        transactional_id=producer.transactional_id,
+        topic, producer.batch([b"b"], timestamp=2000), transactional_id=producer.transactional_id
     )
     return [
         broker.list_offset(topic, when, isolation=isolation)
@@ -205,11 +190,7 @@ def leaderepoch__all_versions(broker: Broker) -> Any:
             (7, 0, -1),
             (0, 0, 9),
         ):
-            part = {
-                "partition": partition,
-                "leader_epoch": epoch,
-                "current_leader_epoch": current,
-            }
+            part = {"partition": partition, "leader_epoch": epoch, "current_leader_epoch": current}
             body: Answer = {"topics": [{"topic": topic, "partitions": [part]}]}
             if version >= 3:
                 body["replica_id"] = -1

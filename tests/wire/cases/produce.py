@@ -201,12 +201,7 @@ def produce__timeout_zero(broker: Broker) -> Any:
 @case
 def produce__no_topics(broker: Broker) -> Any:
     """An empty request is answered."""
-    body: dict[str, Any] = {
-        "transactional_id": None,
-        "acks": 1,
-        "timeout_ms": 5,
-        "topic_data": [],
-    }
+    body: dict[str, Any] = {"transactional_id": None, "acks": 1, "timeout_ms": 5, "topic_data": []}
     return {v: broker.call("Produce", v, body) for v in (3, 9, 11)}
 
 

@@ -56,10 +56,7 @@ def txnproduce__two_pids_in_request(broker: Broker) -> Any:
     producer = broker.open_transaction(topic)
     producer.add(topic, 1)
     other = broker.idempotent().but(epoch=0)
-    parts = [
-        (topic, 0, producer.batch(sequence=1)),
-        (topic, 1, other.batch(transactional=True)),
-    ]
+    parts = [(topic, 0, producer.batch(sequence=1)), (topic, 1, other.batch(transactional=True))]
     try:
         answers = broker.produce_raw(parts, transactional_id=producer.transactional_id)
     except Closed:
