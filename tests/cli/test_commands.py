@@ -306,6 +306,8 @@ def test_a_bench_measures_three_loads_and_leaves_no_topic(run: Run) -> None:
         ("produce {topic} x --compression zip", 2, "none, gzip"),
         ("produce {topic} x --partition 7", 1, "-7: UNKNOWN_TOPIC_OR_PARTITION"),
         ("demo --bootstrap 127.0.0.1:1", 1, "127.0.0.1:1: Connection refused"),
+        ("demo --bootstrap 127.0.0.1:1 --html p.html", 2, "--html needs the demo's own broker"),
+        ("demo --html no-such-folder/p.html", 2, "its directory does not exist"),
         ("health 127.0.0.1:1,127.0.0.1:2", 1, "127.0.0.1:2: Connection refused"),
         ("health nowhere", 2, "nowhere: HOST:PORT was expected"),
     ],
