@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -77,6 +79,35 @@ def _unknown_variables_are_one_line() -> None:
         raise Failed(f"not one line that names {', '.join(environment)}, one of flags:\n{log}")
 
 
+def _options_come_from_variables() -> None:
+    """As in services of CI, which give no command; a misspelt variable is named."""
+    environment = {
+        "OTTLA_NODES": "3",
+        "OTTLA_METRICS": "127.0.0.1:9190",
+        "OTTLA_SETTINGS": "num.partitions=4\ndefault.replication.factor=3",
+        "OTTLA_AS": "3.9",
+        "OTTLA_NODS": "1",
+    }
+    with container("ottla-variables", environment=environment) as name:
+        log = wait_for_log(name, "[KafkaRaftServer nodeId=3] Kafka Server started")
+        if "OTTLA_NODS is no variable of Ottla" not in log or "OTTLA_NODES?" not in log:
+            raise Failed(f"OTTLA_NODS is not named:\n{log}")
+        tool = ("kafka-topics.sh", "--bootstrap-server", "localhost:9094")
+        call("exec", name, *tool, "--create", "--topic", "made")
+        said = call("exec", name, *tool, "--describe", "--topic", "made")
+        if "PartitionCount: 4\tReplicationFactor: 3" not in said:
+            raise Failed(said)
+        found = {}
+        for path in ("livez", "readyz", "metrics", "nothing"):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:9190/{path}", timeout=20) as answer:
+                    found[path] = answer.status
+            except urllib.error.HTTPError as refused:
+                found[path] = refused.code
+        if found != {"livez": 200, "readyz": 200, "metrics": 200, "nothing": 404}:
+            raise Failed(f"the page of metrics answers {found}")
+
+
 def _a_directory_of_root_gets_a_hint() -> None:
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
@@ -95,5 +126,6 @@ CHECKS: dict[str, Callable[[], None]] = {
     "the paths of Kafka's images exist": _paths_exist,
     "no pip and no tests": _no_pip_and_no_tests,
     "unknown variables are named in one line": _unknown_variables_are_one_line,
+    "options come from variables": _options_come_from_variables,
     "a directory of root gets a hint": _a_directory_of_root_gets_a_hint,
 }

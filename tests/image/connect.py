@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any
 
 from tests.kafka.installation import java
 
-from .engine import Failed, call, container, wait_for_log
+from .engine import Failed, call, container, say, wait_for_log
 
 POM = Path(__file__).with_name("kafka-connect.xml")
 READY = "Kafka Server started"
@@ -44,6 +45,9 @@ def check() -> None:
     Raises:
         Failed: the worker does not start, or the files differ.
     """
+    if missing := [each for each in ("java", "mvn") if shutil.which(each) is None]:
+        say(f"Kafka Connect is left out: {' and '.join(missing)} is not installed")
+        return
     with (
         container("ottla-connect", options=["--add-host=kafka:127.0.0.1"]) as name,
         tempfile.TemporaryDirectory() as directory,
