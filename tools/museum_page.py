@@ -29,8 +29,8 @@ ottla museum run aiokafka-storage-error --client-version 0.12.0
 (`XDG_CACHE_HOME` replaces `~/.cache`; `ottla museum clear` removes them), from the registries for
 which pip, npm, go and mvn are configured. It runs the program with both, each time on a broker of
 its own, and prints what was seen and the lines of the trace that show it; `--traces DIR` keeps the
-traces. Faults are those of [the lab](../reference/lab/index.md): they fire at a request,
-not after a time.
+traces, and `--html DIR` writes the [page](../how-to/see-a-trace.md) of each. Faults are those of
+[the lab](../reference/lab/index.md): they fire at a request, not after a time.
 
 | status | |
 |---|---|
