@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,13 +87,16 @@ def _worker(directory: Path) -> Iterator[Callable[..., Any]]:
         request = urllib.request.Request(
             place + path, data=data, headers={"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as refused:
+            raise Failed(f"{path}: {refused}: {refused.read().decode()}") from None
 
     def answers() -> bool:
         try:
             return bool(ask("/connectors") == [])
-        except OSError:
+        except (OSError, Failed):
             return False
 
     log = directory / "worker.log"

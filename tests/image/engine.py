@@ -107,10 +107,11 @@ def container(
     options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """A running container on the host's network; removed at the end."""
+    """A running container, on the host's network if no option says another; removed at the end."""
     try_call("rm", "-f", name)
     variables = [f"--env={key}={text}" for key, text in (environment or {}).items()]
-    words = ["run", "-d", "--name", name, "--network=host", *variables, *options]
+    network = [] if any(each.startswith("--network=") for each in options) else ["--network=host"]
+    words = ["run", "-d", "--name", name, *network, *variables, *options]
     call(*words, IMAGE, *command)
     try:
         yield name

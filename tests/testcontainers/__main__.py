@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ottla.testing.certificates import Names, write_certificates
 from tests.image.clients import use_from_outside
 from tests.image.documented import check_logins
-from tests.image.engine import IMAGE, Failed, build, call, engine, say
+from tests.image.engine import IMAGE, Failed, build, call, container, engine, say
 
 from .installation import INSTALLED, NotInstalled
 
@@ -63,10 +63,20 @@ def main() -> int:
     for tag in (KAFKA, CONFLUENT):
         call("tag", IMAGE, f"{repository}:{tag}")
     rows = [row for row in ROWS if given.only in f"{row.language} {row.call}"]
+    if not _names_addresses():
+        say("Rust is left out: this engine names no address of a port, and its module needs one")
+        rows = [row for row in rows if row.language != "Rust"]
     with _docker_host() as host:
         failed = [row for row in rows if not _holds(row, f"{repository}:{row.tag}", host)]
     say(f"{len(rows) - len(failed)} of {len(rows)} rows hold")
     return bool(failed)
+
+
+def _names_addresses() -> bool:
+    """Whether the engine says at which address of the host a port is: podman 4 says nothing."""
+    with container("ottla-port", options=["--network=bridge", "-p", "9092"]) as name:
+        ports = call("inspect", "--format", "{{json .NetworkSettings.Ports}}", name)
+    return '"HostIp":""' not in ports
 
 
 def _holds(row: Row, image: str, host: str) -> bool:
