@@ -22,6 +22,7 @@ import itertools
 import os
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..__main__ import main as ottla
@@ -368,7 +369,7 @@ def _unused_volumes(directory: str, directories: Sequence[Sequence[Place]]) -> l
 
 
 def _is_within(directory: str, place: str) -> bool:
-    return f"{os.path.normpath(directory)}/".startswith(f"{os.path.normpath(place)}/")
+    return Path(os.path.normpath(directory)).is_relative_to(os.path.normpath(place))
 
 
 def _notes(settings: Mapping[str, str], secrets: str) -> list[str]:
