@@ -39,13 +39,15 @@ API_WIDTH: Final = 22
 _INDENT: Final = 45  # behind the API
 _NARROWEST: Final = 20
 _SHOWN_LEADERS: Final = 3
+_OF_RULES: Final = (RuleAdded, RuleRemoved)
 
 
 def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """The lines of a trace, each with its style: `fault`, `error`, `timer` or empty.
 
     Args:
-        apis: patterns; requests of other APIs, and connections, are left out. None: all.
+        apis: patterns; requests of other APIs, connections, and what tests do with rules, are left
+            out. None: all.
     """
     known = list(events)
     names = topic_names(known)
@@ -59,7 +61,9 @@ def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tu
             text = connections.changed(each)
             if not apis:
                 yield f"{start_of(each)}  {'':{API_WIDTH}} {text}", "timer"
-        elif not isinstance(each, MetadataDecision):
+        elif isinstance(each, MetadataDecision) or (apis and isinstance(each, _OF_RULES)):
+            continue
+        else:
             yield f"{start_of(each)}  {'':{API_WIDTH}} {changed(each)}", "timer"
 
 
