@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from .batch import Compression
+from .codec_libraries import load
 from .named_tuple import NamedTuple
 from .opening import zstd_module
 
@@ -35,6 +36,7 @@ def compressed(codec: Compression, payload: bytes, level: int | None = None) -> 
     """
     if codec == Compression.NONE:
         return payload
+    load(codec)
     if codec == Compression.GZIP:
         return _gzip(payload, _GZIP_DEFAULT if level is None else level)
     import cramjam
@@ -64,6 +66,7 @@ class Packer(NamedTuple):
 
 def packer(codec: Compression, level: int | None = None) -> Packer:
     """A packer; its output decompresses to the same bytes as that of `compressed`."""
+    load(codec)
     match codec:
         case Compression.GZIP:
             gzip = _gzip_packer(_GZIP_DEFAULT if level is None else level)

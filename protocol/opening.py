@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .batch import Bytes, Compression
+from .codec_libraries import load
 from .errors import Code, Refused
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def opening(codec: int, packed: Bytes) -> Opening:
     Raises:
         Refused: CORRUPT_MESSAGE.
     """
+    load(codec)
     match codec:
         case Compression.GZIP:
             return _Gzip(packed)

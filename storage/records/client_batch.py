@@ -19,6 +19,7 @@ from ...protocol.batch import (
     Bytes,
     Compression,
 )
+from ...protocol.codec_libraries import is_loaded
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
 from ..log_config import LONG_MAX, LogConfig
@@ -156,7 +157,8 @@ def check(
         _refuse_gaps(header, found)
         return _with_time(records, header, rules, _max_timestamp_ms(header, found))
     steps = _after_walk(records, header, rules, found)
-    if header.record_count <= _ONE_BY_ONE_RECORDS and len(payload) <= PACKED_AT_ONCE_BYTES:
+    is_small = header.record_count <= _ONE_BY_ONE_RECORDS and len(payload) <= PACKED_AT_ONCE_BYTES
+    if is_small and is_loaded(rules.codec or Compression.NONE):
         return at_once(steps)
     return steps
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from ...protocol.batch import HEADER_SIZE, BatchHeader, Bytes, Compression
+from ...protocol.codec_libraries import is_loaded
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
 from ...protocol.opening import PIECE_BYTES, Opening, opening
@@ -67,6 +68,8 @@ class Payload:
     def at_hand(self) -> bytes | None:
         """The whole payload; None if it is too large to decompress at once.
 
+        So for the first payload of a codec: its library is imported with the next piece.
+
         Raises:
             Refused: it does not decompress.
         """
@@ -75,6 +78,8 @@ class Payload:
                 self._first, self._raw = bytes(self._raw), self._raw[:0]
             return self._first
         if self._opening is None:
+            if not is_loaded(self.header.compression):
+                return None
             self._first = self._read(self._sizes.at_hand_bytes)
         return self._first if self._opening is None or self._opening.is_finished else None
 

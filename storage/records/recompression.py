@@ -8,7 +8,8 @@ Large batches are rewritten piece by piece, until the result exceeds the limit.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import cached_property, partial
 from itertools import count
 from typing import Final
 
@@ -64,7 +65,7 @@ def recompress_batch(
     """
     shift_ms = yield from _first_delta_ms(records, header, sizes)
     base_timestamp_ms = header.time_ms(shift_ms)
-    batch = _Growing(packer(codec, level), max_message_bytes)
+    batch = _Growing(partial(packer, codec, level), max_message_bytes)
     source = Payload(records, 0, header, sizes=sizes)
     payload = source.at_hand()
     if shift_ms or not is_in_order:
@@ -110,12 +111,20 @@ def _first_delta_ms(records: Bytes, header: BatchHeader, sizes: PieceSizes) -> S
 
 
 class _Growing:
-    """A growing batch with a size limit; its header is not set."""
+    """A growing batch with a size limit; its header is not set.
 
-    def __init__(self, packer: Packer, max_message_bytes: int) -> None:
+    Args:
+        new_packer: called on the thread that compresses, since it may import a library.
+    """
+
+    def __init__(self, new_packer: Callable[[], Packer], max_message_bytes: int) -> None:
         self.data = bytearray(HEADER_SIZE)
-        self._packer = packer
+        self._new_packer = new_packer
         self._limit_bytes = max_message_bytes
+
+    @cached_property
+    def _packer(self) -> Packer:
+        return self._new_packer()
 
     def add(self, piece: bytes) -> Steps[None]:
         """Compress a piece, on another thread. Raises Refused(MESSAGE_TOO_LARGE)."""

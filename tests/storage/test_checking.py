@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ottla.protocol import codec_libraries
 from ottla.protocol.batch import HEADER_SIZE, Compression, crc_is_right, read_header
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import decompressed
@@ -97,6 +99,40 @@ def test_in_steps_a_batch_comes_to_the_same_as_at_once(
         assert in_steps == whole
     else:  # a bad record may be met before what does not decompress
         assert {in_steps, whole} <= {Code.INVALID_RECORD, Code.UNKNOWN_SERVER_ERROR}
+
+
+@pytest.fixture
+def loaded() -> Iterator[set[int]]:
+    """The codecs whose libraries are imported: at first NONE alone, as in a new process."""
+    codecs = codec_libraries.loaded
+    before = set(codecs)
+    codecs.intersection_update({Compression.NONE})
+    yield codecs
+    codecs.update(before)
+
+
+@pytest.mark.parametrize("count", [1, 2000])
+@pytest.mark.parametrize(
+    ("codec", "compression_type"),
+    [(codec, wanted) for codec in Compression for wanted in ("producer", "gzip", "lz4", "zstd")],
+)
+def test_only_the_blocking_steps_import_the_library_of_a_codec(
+    loaded: set[int], codec: Compression, compression_type: str, count: int
+) -> None:
+    records = [record(b"value" * 100, offset_delta=each) for each in range(count)]
+    payload = batches.compress(codec, b"".join(records))
+    data = batches.batch([b""] * count, records=payload, attributes=codec, timestamp=NOW_MS)
+    steps = check(data, rules(compression_type=compression_type))
+    seen: set[int] = {Compression.NONE}
+    if not isinstance(steps, Checked):
+        for blocking in steps:
+            assert loaded == seen, "a step that is not blocking imported a library"
+            if blocking is not None:
+                blocking()
+                seen = set(loaded)
+    assert loaded == seen
+    written = codec if compression_type == "producer" else Compression[compression_type.upper()]
+    assert {codec, written} <= loaded
 
 
 def bomb(codec: Compression) -> bytes:
