@@ -20,7 +20,7 @@ import pytest
 
 from ...project_files import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.clients]
+pytestmark = [pytest.mark.slow, pytest.mark.clients, pytest.mark.timeout(260)]
 
 PROJECT: Final = Path(__file__).parent / "project"
 

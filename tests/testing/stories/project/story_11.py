@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from ottla.testing import Ottla
 
-ORDERS = TopicPartition("orders", 0)
 
-
-def collector(servers: str, **settings: Any) -> KafkaConsumer:  # Any: of kafka-python
-    return KafkaConsumer(
-        "orders", bootstrap_servers=servers, client_id="collector", group_id="collectors",
-        enable_auto_commit=False, **settings,
-    )  # fmt: skip
-
-
-def collect(consumer: KafkaConsumer, count: int) -> list[str]:
+class Collector:
     """The program under test."""
-    found: list[str] = []
-    while len(found) < count and (polled := consumer.poll(20_000, max_records=count - len(found))):
-        found += [each.value.decode() for many in polled.values() for each in many]
-    return found
+
+    def __init__(self, servers: str, **settings: str) -> None:
+        self.consumer = Consumer(
+            {
+                "bootstrap.servers": servers, "log_level": 0,
+                "client.id": "collector", "group.id": "collectors",
+                "enable.auto.commit": False, "enable.partition.eof": True,
+            } | {name.replace("_", "."): value for name, value in settings.items()}
+        )  # fmt: skip
+        self.consumer.subscribe(["orders"])
+
+    def orders(self) -> Iterator[str]:
+        """The orders until the topic's end; each is committed before the next one."""
+        while (message := self.consumer.poll(20)) is not None:
+            if (error := message.error()) is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                return
+            yield (message.value() or b"").decode()
+            self.consumer.commit(message=message, asynchronous=False)
 
 
 def clean_up(servers: str) -> None:
     """What the night does."""
-    admin = KafkaAdminClient(bootstrap_servers=servers, client_id="night")
-    admin.delete_records({ORDERS: 4})
-    admin.close()
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0, "client.id": "night"})
+    for done in admin.delete_records([TopicPartition("orders", 0, 4)]).values():
+        done.result(20)
 
 
 def test_the_collector_has_all_orders_that_are_there(ottla_broker: Ottla) -> None:
     servers = ottla_broker.bootstrap_servers
     ottla_broker.produce("orders", [f"order-{number}" for number in range(6)])
-    first = collector(servers, auto_offset_reset="earliest")
-    collect(first, 2)
-    first.commit()
-    first.close()
+    first = Collector(servers, auto_offset_reset="earliest")
+    orders = first.orders()
+    assert [next(orders), next(orders), next(orders)][-1] == "order-2"
+    first.consumer.close()
     clean_up(servers)
-    second = collector(servers)
-    while not second.assignment() or second.position(ORDERS) < 4:
-        second.poll(100)
+    second = Collector(servers)
+    found = list(second.orders())
     ottla_broker.produce("orders", ["order-6"])
-    found = collect(second, 1)
-    second.close()
+    found += second.orders()
+    second.consumer.close()
     assert found[0] == "order-4"
