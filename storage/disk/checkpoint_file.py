@@ -26,7 +26,8 @@ from ...protocol.named_tuple import NamedTuple
 
 _VERSION: Final = 0
 _BITS: Final = 32
-_BLANKS: Final = re.compile(rb"(?<=[0-9])([ \t]*)\n?\Z")
+# Both end the last row with a newline. Without it, digits may be missing after a loss of power.
+_BLANKS: Final = re.compile(rb"(?<=[0-9])([ \t]*)\n\Z")
 
 
 class Rows(NamedTuple):
@@ -55,7 +56,7 @@ def decode(content: bytes, *, words: int) -> Rows:
     """
     blanks = _BLANKS.search(content)
     if blanks is None:
-        raise ValueError("it does not end with a number")
+        raise ValueError("it does not end with a number and a newline")
     text = content[: blanks.start()]
     version, count, *lines = text.decode().split("\n")
     rows = [line.split() for line in lines]
