@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from .batch import Compression
-from .codec_libraries import load
+from .codec_libraries import load, loaded
 from .named_tuple import NamedTuple
 from .opening import zstd_module
 
@@ -36,7 +36,8 @@ def compressed(codec: Compression, payload: bytes, level: int | None = None) -> 
     """
     if codec == Compression.NONE:
         return payload
-    load(codec)
+    if codec not in loaded:
+        load(codec)
     if codec == Compression.GZIP:
         return _gzip(payload, _GZIP_DEFAULT if level is None else level)
     import cramjam
@@ -66,7 +67,8 @@ class Packer(NamedTuple):
 
 def packer(codec: Compression, level: int | None = None) -> Packer:
     """A packer; its output decompresses to the same bytes as that of `compressed`."""
-    load(codec)
+    if codec not in loaded:
+        load(codec)
     match codec:
         case Compression.GZIP:
             gzip = _gzip_packer(_GZIP_DEFAULT if level is None else level)

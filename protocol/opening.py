@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .batch import Bytes, Compression
-from .codec_libraries import load
+from .codec_libraries import load, loaded
 from .errors import Code, Refused
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def opening(codec: int, packed: Bytes) -> Opening:
     Raises:
         Refused: CORRUPT_MESSAGE.
     """
-    load(codec)
+    if codec not in loaded:
+        load(codec)
     match codec:
         case Compression.GZIP:
             return _Gzip(packed)

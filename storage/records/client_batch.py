@@ -19,7 +19,7 @@ from ...protocol.batch import (
     Bytes,
     Compression,
 )
-from ...protocol.codec_libraries import is_loaded
+from ...protocol.codec_libraries import loaded
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
 from ..log_config import LONG_MAX, LogConfig
@@ -158,7 +158,7 @@ def check(
         return _with_time(records, header, rules, _max_timestamp_ms(header, found))
     steps = _after_walk(records, header, rules, found)
     is_small = header.record_count <= _ONE_BY_ONE_RECORDS and len(payload) <= PACKED_AT_ONCE_BYTES
-    if is_small and is_loaded(rules.codec or Compression.NONE):
+    if is_small and (rules.codec is None or rules.codec in loaded):
         return at_once(steps)
     return steps
 

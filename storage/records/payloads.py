@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from ...protocol.batch import HEADER_SIZE, BatchHeader, Bytes, Compression
-from ...protocol.codec_libraries import is_loaded
+from ...protocol.codec_libraries import loaded
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
 from ...protocol.opening import PIECE_BYTES, Opening, opening
@@ -78,7 +78,7 @@ class Payload:
                 self._first, self._raw = bytes(self._raw), self._raw[:0]
             return self._first
         if self._opening is None:
-            if not is_loaded(self.header.compression):
+            if self.header.compression not in loaded:
                 return None
             self._first = self._read(self._sizes.at_hand_bytes)
         return self._first if self._opening is None or self._opening.is_finished else None
