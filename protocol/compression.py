@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any, Final
 
 from .batch import Compression
-from .codec_libraries import load, loaded
 from .named_tuple import NamedTuple
-from .opening import zstd_module
+from .opening import load, loaded, zstd_module
 
 # The frame of Java's clients around Snappy: magic, version and oldest compatible version.
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2

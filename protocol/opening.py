@@ -3,8 +3,8 @@
 It accepts exactly the frames that Kafka's brokers accept: several members of gzip and several
 frames of zstd in a row, one frame of LZ4 with independent blocks, blocks of Snappy behind the
 header of Java's library, or a bare block. It ignores the same trailing bytes. The libraries are
-imported at first use: most brokers never decompress a batch. They release the interpreter's lock,
-so that one thread can decompress while another goes on.
+imported at first use, by `load`: most brokers never decompress a batch. They release the
+interpreter's lock, so that one thread can decompress while another goes on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .batch import Bytes, Compression
-from .codec_libraries import load, loaded
 from .errors import Code, Refused
 
 if TYPE_CHECKING:
@@ -25,6 +24,21 @@ if TYPE_CHECKING:
 
 PIECE_BYTES: Final = 1 << 20
 """The decompressed size of a piece."""
+
+loaded: Final[set[int]] = {Compression.NONE}
+"""The codecs whose libraries this process has imported.
+
+An import holds up its thread, so an event loop leaves the first use of a codec to another thread.
+"""
+
+# The libraries of each codec.
+_ZSTD_LIBRARY: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+_LIBRARIES: Final[dict[int, tuple[str, ...]]] = {
+    Compression.GZIP: ("zlib",),
+    Compression.SNAPPY: ("cramjam",),
+    Compression.LZ4: ("cramjam", "xxhash"),
+    Compression.ZSTD: (_ZSTD_LIBRARY, "cramjam"),
+}
 
 # A read ends after so many blocks, however little they decompress to, to limit its time.
 _BLOCKS_IN_A_READ: Final = 64
@@ -357,6 +371,35 @@ class _Zstd(_Pieced):
                 raise _corrupt("the end is missing")
             self.is_finished = True  # as in Java, where a later frame may be cut
         return out
+
+
+def load(codec: int) -> None:
+    """Import what a codec needs; nothing for NONE and for numbers of no codec.
+
+    It may take a tenth of a second on a slow disk.
+    """
+    from importlib import import_module
+
+    for name in _LIBRARIES.get(codec, ()):
+        _read_ahead(name)
+        import_module(name)
+    loaded.add(codec)
+
+
+def _read_ahead(name: str) -> None:
+    """Bring a library into the page cache; other threads run meanwhile, unlike in its import."""
+    from contextlib import suppress
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    with suppress(ImportError, OSError):
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            return
+        origin = Path(spec.origin)
+        is_package = spec.submodule_search_locations is not None
+        for each in origin.parent.glob("*.so") if is_package else (origin,):
+            each.read_bytes()
 
 
 def zstd_module() -> Any:

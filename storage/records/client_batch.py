@@ -19,9 +19,9 @@ from ...protocol.batch import (
     Bytes,
     Compression,
 )
-from ...protocol.codec_libraries import loaded
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
+from ...protocol.opening import loaded
 from ..log_config import LONG_MAX, LogConfig
 from ..steps import Steps, at_once
 from .batch_frame import MEANT, one_batch, records_with_times

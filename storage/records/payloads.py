@@ -10,10 +10,9 @@ from functools import partial
 from typing import Final
 
 from ...protocol.batch import HEADER_SIZE, BatchHeader, Bytes, Compression
-from ...protocol.codec_libraries import loaded
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
-from ...protocol.opening import PIECE_BYTES, Opening, opening
+from ...protocol.opening import PIECE_BYTES, Opening, loaded, opening
 from ..steps import Steps, elsewhere
 from .record_stream import RecordStream, Wants
 

@@ -21,10 +21,17 @@ def rules_in(events: list[Event]) -> list[tuple[str, int]]:
 
 
 @pytest.fixture(scope="module")
-def alone() -> Iterator[Ottla]:
-    """A broker without rules."""
+def shared() -> Iterator[Ottla]:
+    """The broker of all tests here."""
     with Ottla() as started:
         yield started
+
+
+@pytest.fixture
+def alone(shared: Ottla) -> Ottla:
+    """A broker without rules, whatever the test before has left."""
+    shared.faults.clear()
+    return shared
 
 
 def test_a_rule_names_the_line_of_the_test_that_adds_it(alone: Ottla) -> None:

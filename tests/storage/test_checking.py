@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.protocol import codec_libraries
+from ottla.protocol import opening
 from ottla.protocol.batch import HEADER_SIZE, Compression, crc_is_right, read_header
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import decompressed
@@ -104,7 +104,7 @@ def test_in_steps_a_batch_comes_to_the_same_as_at_once(
 @pytest.fixture
 def loaded() -> Iterator[set[int]]:
     """The codecs whose libraries are imported: at first NONE alone, as in a new process."""
-    codecs = codec_libraries.loaded
+    codecs = opening.loaded
     before = set(codecs)
     codecs.intersection_update({Compression.NONE})
     yield codecs
