@@ -20,18 +20,11 @@ def rules_in(events: list[Event]) -> list[tuple[str, int]]:
     return [(each["kind"], each["id"]) for each in events if each["kind"] in KINDS]
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Ottla]:
-    """The broker of all tests here."""
+@pytest.fixture
+def alone() -> Iterator[Ottla]:
+    """A broker without rules, whose trace is empty."""
     with Ottla() as started:
         yield started
-
-
-@pytest.fixture
-def alone(shared: Ottla) -> Ottla:
-    """A broker without rules, whatever the test before has left."""
-    shared.faults.clear()
-    return shared
 
 
 def test_a_rule_names_the_line_of_the_test_that_adds_it(alone: Ottla) -> None:
