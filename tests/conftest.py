@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from .chosen import is_listed, leave_out, mark_spark, shuffle
 from .kafka.node import running_kafka
-from .kept_memory import ForgottenReports, forget_output, freeze
+from .kept_memory import ForgottenReports, Heap, forget_output, freeze
 from .log_lines import log_lines as log_lines
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # The first text of a fresh checkout costs Hypothesis seconds: it tabulates Unicode.
 settings.register_profile("ottla", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ottla")
+_heap = Heap()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,11 +106,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Forget what the test has printed and logged, once it is reported."""
+    """Forget what the test has printed and logged, once it is reported, and give memory back."""
     try:
         return (yield)
     finally:
         forget_output(item)
+        _heap.give_back()
 
 
 @pytest.hookimpl(wrapper=True)

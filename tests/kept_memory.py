@@ -6,9 +6,16 @@ it and in each process of pytest-xdist, which shows nothing. It also keeps what 
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+from pathlib import Path
+from typing import Final
 
 import pytest
+
+_STATM: Final = Path("/proc/self/statm")
+_GROWTH_BYTES: Final = 32 << 20
 
 
 def freeze() -> None:
@@ -18,6 +25,31 @@ def freeze() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+class Heap:
+    """The memory of this process. What a large test has freed goes back to the system.
+
+    The C library keeps freed memory while a later allocation is in use, however small it is.
+    """
+
+    def __init__(self) -> None:
+        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if _STATM.exists() else None
+        self._kept_bytes = self.resident_bytes()
+
+    def resident_bytes(self) -> int:
+        """The size in memory; 0 where the system does not tell it like Linux."""
+        if self._trim is None:
+            return 0
+        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def give_back(self) -> None:
+        """Give freed memory back if the process has grown a lot since the last time."""
+        if self._trim is None or self.resident_bytes() < self._kept_bytes + _GROWTH_BYTES:
+            return
+        gc.collect()
+        self._trim(0)
+        self._kept_bytes = self.resident_bytes()
 
 
 def forget_output(item: pytest.Item) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from .chosen import mark_spark
-from .kept_memory import ForgottenReports, forget_output, freeze
+from .kept_memory import ForgottenReports, Heap, forget_output, freeze
 
 pytest_plugins = ["pytester"]
 
@@ -113,3 +113,13 @@ def test_a_test_with_a_session_of_spark_has_the_marker() -> None:
     items = [FakeItem("ottla", "spark_kafka"), FakeItem("spark"), FakeItem("ottla")]
     mark_spark(items)  # type: ignore[arg-type]  # they have what is used
     assert [each.markers for each in items] == [["spark"], ["spark"], []]
+
+
+def test_what_a_large_test_has_freed_goes_back_to_the_system() -> None:
+    heap = Heap()
+    pieces = [bytes(2000) for _ in range(40_000)]
+    grown_bytes, last = heap.resident_bytes(), pieces[-1]
+    del pieces
+    heap.give_back()
+    assert last
+    assert not grown_bytes or heap.resident_bytes() < grown_bytes - (40 << 20)
