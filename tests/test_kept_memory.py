@@ -115,7 +115,7 @@ def test_a_test_with_a_session_of_spark_has_the_marker() -> None:
     assert [each.markers for each in items] == [["spark"], ["spark"], []]
 
 
-def test_what_a_large_test_has_freed_goes_back_to_the_system() -> None:
+def test_memory_that_a_large_test_freed_goes_back_to_the_system() -> None:
     heap = Heap()
     pieces = [bytes(2000) for _ in range(40_000)]
     grown_bytes, last = heap.resident_bytes(), pieces[-1]
