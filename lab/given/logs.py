@@ -25,6 +25,7 @@ from ...protocol.errors import Refused
 from ...protocol.varints import signed
 from ...storage.appended import Origin
 from ...storage.log import PartitionLog
+from ...storage.steps import at_once
 from . import specs
 
 if TYPE_CHECKING:
@@ -80,8 +81,13 @@ class Writer:
         return Producer(producer_id, epoch)
 
     def leave_out(self, up_to: int) -> None:
-        """Let the next batch begin at an offset, as if those before it had been compacted."""
-        log = self.log
+        """Let the next batch begin at an offset, as if those before it had been compacted.
+
+        A checkpoint says so, or a start after a crash would take the gap for a damage.
+        """
+        log, directory = self.log, self._cluster.log_directory
+        if directory.cleaned_up_to(log) is None:
+            at_once(directory.set_cleaned_up_to(log, self.first_offset))
         log.log_end_offset = log.high_watermark = max(up_to, log.log_end_offset)
 
     def data(

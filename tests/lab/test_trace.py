@@ -38,6 +38,10 @@ def states_before(broker: Ottla) -> list[str | None]:
     ]
 
 
+def state_of(broker: Ottla, transactional_id: str) -> str:
+    return {each.transactional_id: each.state for each in broker.transactions()}[transactional_id]
+
+
 def transact(actor: Aiokafka, topic: str) -> None:
     actor.begin()
     actor.send(topic, "x")
@@ -51,7 +55,7 @@ def test_the_state_before_is_unknown_after_a_pause_of_the_trace(
     assert states_before(broker)[-1] == "Empty"
     broker.trace.stop()
     actor.commit()
-    broker.wait_for(lambda: broker.transactions()[0].state == "CompleteCommit")
+    broker.wait_for(lambda: state_of(broker, topic) == "CompleteCommit")
     broker.trace.clear()
     broker.trace.start()
     transact(actor, topic)

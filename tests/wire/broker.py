@@ -73,7 +73,7 @@ class Broker:
     def fresh(self, kind: str = "t") -> str:
         """A name that no other test uses."""
         case = re.sub("[^a-z0-9]+", "-", self._case.lower())[:40]
-        return f"w{_RUN}-{kind}{next(_COUNTER)}-{case}"
+        return f"w{_RUN}-{kind}{next(_COUNTER):06}-{case}"  # so that later names sort behind
 
     def call(
         self, api: str, version: int, body: Body | None = None, timeout_s: float | None = None
