@@ -8,11 +8,14 @@ from typing import Any, Self
 
 from ottla.browse.browser import Browser
 from ottla.browse.questions import QUESTIONS, ask
+from ottla.client.admin.transactions import OPEN, find_transaction
 from ottla.client.cluster_client import Client
 from ottla.client.record_batch import OutgoingRecord
 from ottla.client.record_producer import OpenTransaction, produce
 from ottla.client.security import UNSECURED, ClientSecurity
 from ottla.protocol.api_keys import ApiKey
+
+from ..wire.client import until
 
 BY_PATH = {each.path: each for each in QUESTIONS}
 
@@ -95,10 +98,18 @@ def plain(client: Client, topic: str, *values: str) -> None:
 def transaction(
     client: Client, topic: str, name: str, *values: str, commit: bool | None
 ) -> OpenTransaction:
-    """A transaction of a record for each value in partition 0; None leaves it open."""
+    """A transaction of a record for each value in partition 0; None leaves it open.
+
+    One that ends has its markers in the log: a coordinator writes them after it has answered.
+    """
     begun = OpenTransaction.begin(client, name)
     for value in values:
         begun.produce(topic, [OutgoingRecord(value.encode(), partition=0)])
     if commit is not None:
         begun.end(commit=commit)
+        ended = until(
+            lambda: find_transaction(client, name), lambda it: it is None or it.state not in OPEN
+        )
+        assert ended is not None
+        assert ended.state not in OPEN
     return begun

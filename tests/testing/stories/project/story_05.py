@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from ottla.testing import Ottla
 
@@ -24,15 +24,20 @@ def producer_of(servers: str, name: str) -> Producer:
 
 
 def read_events(servers: str) -> list[str]:
-    """What the audit sees within a second."""
+    """What the audit sees until the end of the topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers, "log_level": 0, "client.id": "audit", "group.id": "audit",
-            "enable.auto.commit": False,
+            "enable.auto.commit": False, "enable.partition.eof": True,
         }
     )  # fmt: skip
     consumer.assign([TopicPartition("events", 0, 0)])
-    found = [(each.value() or b"").decode() for each in consumer.consume(1, timeout=1)]
+    found: list[str] = []
+    while (message := consumer.poll(20)) is not None:
+        if (error := message.error()) is not None:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            break
+        found.append((message.value() or b"").decode())
     consumer.close()
     return found
 
