@@ -108,6 +108,25 @@ def test_transactions_have_numbers_and_states_have_bands(browser: Browser, billi
         assert page.locator(".arc").count() == 0
 
 
+def test_no_line_of_an_event_crosses_the_name_of_a_state(browser: Browser, billing: str) -> None:
+    """The name stays in view while the page scrolls, between two lines."""
+    middles = """all => all.map(each => {
+        const at = each.getBoundingClientRect();
+        return at.y + at.height / 2;
+    })"""
+    scroll = """async pixels => {
+        document.querySelector(".timeline").scrollTop = pixels;
+        for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
+    }"""
+    with opened(browser, billing) as page:
+        for pixels in (1000, 1007, 1013, 1019):
+            page.evaluate(scroll, pixels)
+            names = page.locator(".band text").evaluate_all(middles)
+            lines = page.locator(".joint").evaluate_all(middles)
+            assert names
+            assert min(abs(name - line) for name in names for line in lines) > 6, pixels
+
+
 def test_a_link_leads_to_one_event(browser: Browser, billing: str) -> None:
     with opened(browser, f"{billing}#seq=136") as page:
         assert chosen(page) == "136"

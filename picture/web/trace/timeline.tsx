@@ -185,8 +185,8 @@ function Picture({ model, items, columns, chosen, showsArcs, first, last, hidden
     const height = Math.max(y(to) - top, 3);
     const isWide = column.width > NARROW;
     const inset = kind === "state" ? 0 : 5;
-    // The label stays in view as long as the band is.
-    const labelY = Math.max(top, hiddenPx) + 15.5;
+    // The label stays in view as long as the band is, and between two lines, whose joints would cross it.
+    const labelY = Math.max(top, (Math.ceil(hiddenPx / LINE - 0.5) + 0.5) * LINE) + 15.5;
     const hasRoom = labelY + 3 <= Math.max(top + height, top + LINE - 4);
     drawn.push(
       <g key={`b${number}`} class={`band ${kind} ${transaction ? `t${transaction % 8}` : ""} ${label.split(" ")[0]}`}>
