@@ -64,8 +64,9 @@ def _origin(fault: Fault, added: RuleAdded | None, begin_ms: int) -> str:
         return f". It was added{by} (#{added.seq})"
     if fault.added_at_ms is None:
         return f". It was added{by}" if by else ""
-    before_s = max(begin_ms - fault.added_at_ms, 0) / 1000
-    return f". It was added{by}, {before_s:.1f} s before the trace begins"
+    before_s = f"{max(begin_ms - fault.added_at_ms, 0) / 1000:.1f}"
+    when = "just" if before_s == "0.0" else f"{before_s} s"
+    return f". It was added{by}, {when} before the trace begins"
 
 
 def stored_twice(seen: Seen) -> Iterator[Finding]:

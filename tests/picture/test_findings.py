@@ -102,6 +102,13 @@ def test_a_rule_that_is_older_than_the_trace_is_said_so() -> None:
     ]
 
 
+def test_a_rule_of_just_before_the_trace_has_no_time_that_is_zero() -> None:
+    trace = Trace()
+    trace.answer(_hit(trace, 1, added_by="test_old.py:9", added_at_ms=999_960))
+    (text,) = texts(trace)
+    assert text.endswith("It was added by test_old.py:9, just before the trace begins")
+
+
 def _hit(trace: Trace, rule: int, **of_rule: Any) -> int:
     asked = trace.ask("shop", "EndTxn", transactional_id="shop")
     trace.add(Fault(cause=asked, id=rule, action={"kind": "delay", "ms": 9}, **of_rule))
