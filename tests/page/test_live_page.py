@@ -151,6 +151,19 @@ def test_the_time_line_goes_on_and_is_filtered(browser: Browser, seen: Seen) -> 
         page.get_by_role("cell", name="CreateTopics").first.wait_for()
 
 
+def test_the_focus_goes_to_each_question_and_back(browser: Browser, seen: Seen) -> None:
+    focused = "document.activeElement.textContent"
+    with opened_view(browser, seen, "transactions") as page:
+        page.get_by_role("button", name="Abort shop-3").focus()
+        for _ in range(2):
+            page.keyboard.press("Enter")
+            assert page.evaluate(focused) == "Yes, abort"
+            page.keyboard.press("Tab")
+            assert page.evaluate(focused) == "No"
+            page.keyboard.press("Enter")
+            assert page.evaluate(focused) == "Abort"
+
+
 def test_a_transaction_is_aborted_by_the_keyboard_alone(browser: Browser, seen: Seen) -> None:
     with opened_view(browser, seen, "cluster") as page:
         for _ in range(20):

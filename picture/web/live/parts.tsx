@@ -1,6 +1,6 @@
 // What several views are made of: links, tables, pages, marks, buttons that ask first.
 import type { ComponentChildren, VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, shown, time } from "./text";
 import type { Asked } from "./asking";
 
@@ -110,10 +110,18 @@ export function Mark({ tone, children }: { tone: Tone; children: ComponentChildr
   return <span class={`mark ${tone}`}><span aria-hidden="true">{sign}</span> {children}</span>;
 }
 
-/** A button that acts at its second press. */
+/** A button that acts at its second press. The focus goes to the question, and back after it. */
 export function Sure(props: { label: string; about: string; act: () => Promise<unknown> }) {
   const [state, setState] = useState<"" | "asks" | "acts">("");
   const [error, setError] = useState("");
+  const button = useRef<HTMLButtonElement>(null);
+  const wasAsked = useRef(false);
+  // Not by `autofocus`, which a browser heeds once for each page, and not before it draws again.
+  useLayoutEffect(() => {
+    const isLost = document.activeElement === document.body;
+    if (state === "asks" || (state === "" && wasAsked.current && isLost)) button.current?.focus();
+    wasAsked.current = state !== "";
+  }, [state]);
   const act = async () => {
     setState("acts");
     setError("");
@@ -127,7 +135,7 @@ export function Sure(props: { label: string; about: string; act: () => Promise<u
   if (state === "") {
     return (
       <>
-        <button aria-label={`${props.label} ${props.about}`} onClick={() => setState("asks")}>
+        <button ref={button} aria-label={`${props.label} ${props.about}`} onClick={() => setState("asks")}>
           {props.label}
         </button>
         <Failed text={error} />
@@ -136,7 +144,7 @@ export function Sure(props: { label: string; about: string; act: () => Promise<u
   }
   return (
     <span class="sure">
-      <button class="danger" disabled={state === "acts"} onClick={act} autoFocus
+      <button ref={button} class="danger" disabled={state === "acts"} onClick={act}
         aria-label={`Yes, ${props.label.toLowerCase()} ${props.about}`}>
         Yes, {props.label.toLowerCase()}
       </button>
