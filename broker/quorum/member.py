@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -28,6 +28,8 @@ _CHUNK_BYTES: Final = 1 << 16
 _BACKLOG: Final = 1024
 _LOST: Final = "the process that runs the cluster does not answer"
 _log = Log("nodes")
+
+Connect = Callable[..., Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
 
 class Refused(Exception):
@@ -57,6 +59,7 @@ class Member:
         cluster_id: of the cluster that it wants to join; None for any.
         clock: the time.
         on_joined: called when it has joined, also again after a loss of the connection.
+        connect: opens a connection, as `asyncio.open_connection` does.
 
     Raises:
         OSError: a port is taken; the text has the address.
@@ -69,8 +72,11 @@ class Member:
         cluster_id: str | None,
         clock: Clock,
         on_joined: Callable[[Joined], None],
+        *,
+        connect: Connect = asyncio.open_connection,
     ) -> None:
         self._config, self._place, self._clock = config, place, clock.live
+        self._open = connect
         self._cluster_id = cluster_id
         self._on_joined = on_joined
         wanted = config.listeners if place.is_broker else []
@@ -86,6 +92,7 @@ class Member:
         self._ends_of_controllers: list[asyncio.Server] = []
         self._key = ""
         self._writer: asyncio.StreamWriter | None = None
+        self._address = place.address  # of the process that it has joined
         self._servers: list[asyncio.Server] = []
         self._clients: set[asyncio.Task[None]] = set()
         self._is_stopping = False
@@ -117,7 +124,7 @@ class Member:
         while not self._is_stopping:
             try:
                 async with within_ms(self._clock, _CONNECT_MS):
-                    reader, writer = await self._connect()
+                    reader, writer = await self._connect(self._place.address)
             except (OSError, TimeoutError):
                 self._say(f"{_LOST} yet", address=self.leader)
             else:
@@ -129,8 +136,10 @@ class Member:
                     writer.close()
             await self._clock.sleep_ms(_RETRY_MS)
 
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection(*self._place.address, limit=lines.LIMIT_BYTES)
+    async def _connect(
+        self, address: tuple[str, int]
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await self._open(*address, limit=lines.LIMIT_BYTES)
 
     def _say(self, event: str, **fields: object) -> None:
         """Log something once, and not for each try."""
@@ -173,6 +182,12 @@ class Member:
             self._say(answer.text("reason"))
             return
         self._key = answer.text("key")
+        # Clients go to the address that answers, for the name may not be resolved for a moment: the
+        # DNS of container engines pauses while other containers come and go.
+        peer = writer.get_extra_info("peername")
+        if peer is None:
+            return  # the connection has ended already
+        self._address = peer[:2]
         await self._serve()
         self._writer, self._said = writer, ""
         beat = asyncio.create_task(self._say_alive(writer))
@@ -249,7 +264,7 @@ class Member:
         if client is None or at is None:
             return  # the client has reset its connection already, as scanners of ports do
         async with within_ms(self._clock, _CONNECT_MS):
-            up_reader, up_writer = await self._connect()
+            up_reader, up_writer = await self._connect(self._address)
         try:
             up_writer.write(
                 lines.line(

@@ -12,7 +12,7 @@ import pytest
 
 from ottla.broker.clock import SystemClock
 from ottla.broker.quorum.lines import ALIVE, OK, STOP, STOPPED, line, read_line
-from ottla.broker.quorum.member import Member
+from ottla.broker.quorum.member import Connect, Member
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.quorum import Part, Place
 
@@ -59,13 +59,15 @@ class Leader:
 
 
 @asynccontextmanager
-async def joined() -> AsyncIterator[tuple[Leader, Member]]:
-    """A leader, and a process that has joined it."""
+async def joined(
+    host: str = "127.0.0.1", connect: Connect = asyncio.open_connection
+) -> AsyncIterator[tuple[Leader, Member]]:
+    """A leader, and a process that has joined it at a name of 127.0.0.1."""
     leader, has_joined = Leader(), asyncio.Event()
     server = await asyncio.start_server(leader.serve, "127.0.0.1", 0)
-    place = Place(Part.JOINS, server.sockets[0].getsockname())
+    place = Place(Part.JOINS, (host, server.sockets[0].getsockname()[1]))
     config = BrokerConfig.from_settings(SETTINGS)
-    member = Member(config, place, None, SystemClock(), lambda _: has_joined.set())
+    member = Member(config, place, None, SystemClock(), lambda _: has_joined.set(), connect=connect)
     joining = asyncio.create_task(member.keep_joining())
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -120,4 +122,30 @@ async def test_clients_get_long_answers_that_come_just_before_the_stop() -> None
         reading = asyncio.create_task(reader.read())
         await member.stop()
         assert await reading == leader.last_answer
+        writer.close()
+
+
+async def test_clients_are_served_while_the_leaders_name_is_not_resolved() -> None:
+    """As when other containers come and go: the engine's DNS does not answer for a moment."""
+    asked: list[str] = []
+
+    async def resolve_once(
+        host: str, port: int, *, limit: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if host == "kafka-1":
+            asked.append(host)
+            if len(asked) > 1:
+                raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+            host = "127.0.0.1"
+        return await asyncio.open_connection(host, port, limit=limit)
+
+    async with joined("kafka-1", resolve_once) as (leader, member):
+        leader.last_answer = b"answer"
+        reader, writer = await asyncio.open_connection(*member.addresses[0])
+        reading = asyncio.create_task(reader.read())
+        serving = asyncio.create_task(leader.has_client.wait())
+        await asyncio.wait({reading, serving}, return_when=asyncio.FIRST_COMPLETED)
+        assert serving.done()
+        await member.stop()
+        assert await reading == b"answer"
         writer.close()
