@@ -23,7 +23,7 @@ OWN = (
 )
 # Made at the installation of a package, which lists no such file.
 MADE = {"etc/ssl/certs/ca-certificates.crt": "ca-certificates", "etc/ssl/openssl.cnf": "openssl"}
-PYTHON = re.compile(r"usr/(local/)?(lib/python3[.\d]*/|bin/python3)")
+PYTHON = re.compile(r"usr/(local/)?(lib/(python3[.\d]*/|libpython3[.\d]*\.so)|bin/python3)")
 WANTED = ("bash", "busybox-static", "ca-certificates", "libc6", "libssl3", "tzdata")
 LABELS = ("title", "version", "licenses", "description", "base.name")
 
