@@ -21,6 +21,9 @@ MOST_ROUNDS: Final = 500
 """How often a job that looks at all logs, such as retention, runs in one advance."""
 _REST_S: Final = 0.25
 _WORK_REST_S: Final = 10.0
+# Each advance adds it to the monotonic seconds: the difference of two rounded times may else be a
+# little less than what has passed between them, and a limit would seem not to be reached.
+_ROUNDING_S: Final = 1e-8
 _SYSTEM: Final = SystemClock()
 
 
@@ -42,6 +45,7 @@ class ManualClock(SystemClock):
         self._wall_ms = _SYSTEM.now_ms() if wall_ms is None else wall_ms
         self._start_ms = _SYSTEM.monotonic_ms()
         self.passed_ms = 0.0
+        self._advances = 0
         self._timers: list[_ManualTimer] = []
         self._numbers = count()
         self._one_at_a_time = asyncio.Lock()
@@ -53,7 +57,7 @@ class ManualClock(SystemClock):
         self.monotonic_s = self._monotonic_s
 
     def _monotonic_s(self) -> float:
-        return (self._start_ms + self.passed_ms) / 1000
+        return (self._start_ms + self.passed_ms) / 1000 + self._advances * _ROUNDING_S
 
     @property
     def live(self) -> SystemClock:
@@ -120,6 +124,7 @@ class ManualClock(SystemClock):
                 return
             self._round_ms = wait_ms / MOST_ROUNDS
             self._until_ms = self.passed_ms + wait_ms
+            self._advances += 1
             try:
                 with _watch_callbacks() as watched:
                     await self._pass(wait_ms, watched)

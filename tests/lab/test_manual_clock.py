@@ -165,3 +165,14 @@ async def test_a_job_makes_few_rounds_in_a_long_advance_and_one_at_its_end(
     await clock.advance_ms(15_000)
     assert rounds[-1] == 86_475_000
     running.cancel()
+
+
+@on_a_loop
+async def test_a_limit_is_reached_when_exactly_its_time_has_passed(clock: ManualClock) -> None:
+    """At whatever time of the machine, although its seconds are rounded."""
+    for start_ms in range(1_500_000, 1_501_000):
+        clock._start_ms = start_ms
+        began_s = clock.monotonic_s()
+        await clock.advance_ms(600_000)
+        assert clock.monotonic_s() - began_s >= 600
+        clock.passed_ms = 0.0
