@@ -48,7 +48,10 @@ def fill(bootstrap: str, partitions: int, count: int) -> list[list[str]]:
 
 
 def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, kills: int) -> None:
-    """Copy through kills; the output equals the input, once and in order."""
+    """Copy through kills; the output equals the input, once and in order.
+
+    `count` is the records of each loop: work for twice the time that all kills take.
+    """
     settings = {"group.initial.rebalance.delay.ms": "0"}
     with running_broker(data_dir=scratch / "data", settings=settings) as broker:
         make_topics(broker.bootstrap, len(commands))
@@ -67,7 +70,7 @@ def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, 
 
 @pytest.mark.timeout(300)
 def test_copy_loops_copy_exactly_once_through_kills(tmp_path: Path) -> None:
-    check(tmp_path, 1, [confluent] * 3 + [aiokafka] * 2, count=3000, kills=4)
+    check(tmp_path, 1, [confluent] * 3 + [aiokafka] * 2, count=20_000, kills=4)
 
 
 @pytest.mark.kafka
@@ -76,4 +79,4 @@ def test_copy_loops_copy_exactly_once_through_kills(tmp_path: Path) -> None:
 def test_twenty_copy_loops_of_three_clients_copy_exactly_once_through_kills(
     tmp_path: Path,
 ) -> None:
-    check(tmp_path, 2, [confluent] * 8 + [aiokafka] * 6 + [java] * 6, count=2000, kills=10)
+    check(tmp_path, 2, [confluent] * 8 + [aiokafka] * 6 + [java] * 6, count=4000, kills=10)
