@@ -32,7 +32,7 @@ PAGE = HERE.parent / "docs/explanation/performance.md"
 LOAD_TIMEOUT_S = 300
 MOST_OTHERS = 0.3
 ATTEMPTS = 3
-FIGURES = {"per_s": "rate", "broker_us": "CPU", "p50_ms": "p50", "p99_ms": "p99"}
+FIGURES = ("per_s", "broker_us", "user_us", "p50_ms", "p99_ms")
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ def verdicts(results: Results, measure: str) -> list[tuple[Goal, float, bool]]:
 def measure_lines(results: Results, measure: str, peers: list[str]) -> list[str]:
     """The rows of one measure, in Markdown."""
     if "ottla" not in results.samples.get(measure, {}):
-        return [f"| {measure} | failed | | | | | | |"]
+        return [f"| {measure} | failed | | | | | | | |"]
     ours = results.samples[measure]["ottla"]
     unit = ours[0].unit
     judged = {(goal.peer, goal.figure): (goal, met) for goal, _, met in verdicts(results, measure)}
@@ -140,17 +140,22 @@ def measure_lines(results: Results, measure: str, peers: list[str]) -> list[str]
 def _own(samples: list[Sample], unit: str) -> str:
     rate = statistics.median(sample.per_s for sample in samples)
     broker_us = statistics.median(sample.broker_us for sample in samples)
+    user_us = statistics.median(sample.user_us for sample in samples)
     client_us = statistics.median(sample.client_us for sample in samples)
     peak_mb = max(sample.broker_peak_mb for sample in samples)
     others = max(sample.others_share for sample in samples)
     noisy = f"; others used {others:.0%}" if others > MOST_OTHERS else ""
     return (
-        f"{rate:,.0f} {unit}/s; {broker_us:,.1f} µs broker, {client_us:,.1f} µs client; "
-        f"{peak_mb:.0f} MB{noisy}"
+        f"{rate:,.0f} {unit}/s; {broker_us:,.1f} µs broker ({user_us:,.2f} user), "
+        f"{client_us:,.1f} µs client; {peak_mb:.0f} MB{noisy}"
     )
 
 
-HEAD = "| measure | beside | rate | CPU of the broker | p50 | p99 | Ottla |\n" + "|---" * 7 + "|"
+HEAD = (
+    "| measure | beside | rate | CPU of the broker | its user CPU | p50 | p99 | Ottla |\n"
+    + "|---" * 8
+    + "|"
+)
 
 
 def page(results: Results, peers: list[Peer], rounds: int, seconds: float) -> str:

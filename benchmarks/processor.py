@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kafka.processes import TICKS_PER_S, cpu_seconds
+from tests.kafka.processes import TICKS_PER_S, cpu_seconds, user_seconds
 
 CORES = os.cpu_count() or 1
 
@@ -21,7 +21,8 @@ class Usage:
 
     Attributes:
         wall_s: duration in seconds.
-        broker_s: CPU seconds of the broker's process.
+        broker_s: CPU seconds of the broker's process, in user mode and in the kernel.
+        broker_user_s: those in user mode; the kernel's vary with the page cache of the machine.
         client_s: CPU seconds of this process and of its children that have ended.
         others_share: share of all cores that other processes used, 0 to 1.
         broker_peak_mb: largest resident memory of the broker since its start, in 10^6 bytes.
@@ -29,6 +30,7 @@ class Usage:
 
     wall_s: float = 0.0
     broker_s: float = 0.0
+    broker_user_s: float = 0.0
     client_s: float = 0.0
     others_share: float = 0.0
     broker_peak_mb: float = 0.0
@@ -55,14 +57,24 @@ def busy_s() -> float:
     return (user + nice + system + irq + softirq + steal) / TICKS_PER_S
 
 
+def _counters(broker_process_id: int) -> tuple[float, ...]:
+    return (
+        time.perf_counter(),
+        cpu_seconds(broker_process_id),
+        user_seconds(broker_process_id),
+        _client_cpu_s(),
+        busy_s(),
+    )
+
+
 @contextmanager
 def used(broker_process_id: int) -> Iterator[Usage]:
     """Measure the body of a `with`; the result is filled in at its end."""
     usage = Usage()
-    before = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), busy_s())
+    before = _counters(broker_process_id)
     yield usage
-    after = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), busy_s())
-    usage.wall_s, usage.broker_s, usage.client_s, all_s = (
+    after = _counters(broker_process_id)
+    usage.wall_s, usage.broker_s, usage.broker_user_s, usage.client_s, all_s = (
         late - early for early, late in zip(before, after, strict=True)
     )
     others_s = max(0.0, all_s - usage.broker_s - usage.client_s)

@@ -86,7 +86,8 @@ class Target:
 class Sample:
     """The result of one measure; `per_s` and `count` are in `unit`, CPU in µs per unit.
 
-    Latencies are 0 if the measure has none.
+    Latencies are 0 if the measure has none. `broker_us` is all CPU of the broker, `user_us` its
+    part in user mode.
     """
 
     unit: str
@@ -95,6 +96,7 @@ class Sample:
     p50_ms: float
     p99_ms: float
     broker_us: float
+    user_us: float
     client_us: float
     broker_peak_mb: float
     others_share: float
@@ -117,6 +119,7 @@ def sample(
         p50_ms=ordered[len(ordered) // 2] * 1000,
         p99_ms=ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] * 1000,
         broker_us=usage.broker_s * 1e6 / max(1, count),
+        user_us=usage.broker_user_s * 1e6 / max(1, count),
         client_us=usage.client_s * 1e6 / max(1, count),
         broker_peak_mb=usage.broker_peak_mb,
         others_share=usage.others_share,
