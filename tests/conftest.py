@@ -164,6 +164,13 @@ def pytester(pytester: pytest.Pytester) -> Iterator[pytest.Pytester]:
 
 
 @pytest.fixture(scope="session")
+def maven_jars(pytestconfig: pytest.Config) -> None:
+    """Skip what needs the jars of Kafka's Java client, unless the run is one of `-m kafka`."""
+    if "kafka" not in pytestconfig.getoption("-m"):
+        pytest.skip("needs Maven's jars: -m kafka")
+
+
+@pytest.fixture(scope="session")
 def apache_kafka(pytestconfig: pytest.Config) -> Iterator[str]:
     """HOST:PORT of an Apache Kafka: OTTLA_KAFKA, or a new one with `-m kafka`."""
     given = os.environ.get("OTTLA_KAFKA")

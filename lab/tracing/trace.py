@@ -298,7 +298,7 @@ class _Steps:
         self._running = running
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        step: Callable[[], Any] = lambda: self._running.send(None)  # noqa: E731
+        step: Callable[[], Any] = self._resume
         try:
             while True:
                 waited_for = self._take(step)
@@ -307,11 +307,14 @@ class _Steps:
                 except BaseException as thrown:
                     step = _thrower(self._running, thrown)
                 else:
-                    step = lambda: self._running.send(None)  # noqa: E731
+                    step = self._resume
         except StopIteration as done:
             return done.value
         finally:
             self._running.close()
+
+    def _resume(self) -> Any:
+        return self._running.send(None)
 
     def _take(self, step: Callable[[], Any]) -> Any:
         before, self._tracer.cause = self._tracer.cause, self._number

@@ -111,7 +111,7 @@ class OneNode:
 async def until(condition: Callable[[], bool]) -> None:
     """Let the loop run until something is so; it is a failure when that takes too long."""
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - nothing tells
+        while not condition():  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.0001)
 
 

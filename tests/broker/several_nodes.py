@@ -107,5 +107,5 @@ async def several_nodes(
 async def until(happens: Callable[[], object]) -> None:
     """Let the loop run until something is so; it is a failure when that takes too long."""
     async with asyncio.timeout(PATIENCE_S):
-        while not happens():  # noqa: ASYNC110 - nothing tells
+        while not happens():  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.001)

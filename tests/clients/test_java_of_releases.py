@@ -24,10 +24,8 @@ NOT_COPIED: Final = "copied [], end 0, committed -1"
 
 
 @pytest.fixture(scope="module")
-def brokers(pytestconfig: pytest.Config) -> Iterator[dict[str, Ottla]]:
+def brokers(maven_jars: None) -> Iterator[dict[str, Ottla]]:
     """A broker of each release, by its name."""
-    if "kafka" not in pytestconfig.getoption("-m"):
-        pytest.skip("needs Maven's jars: -m kafka")
     with ExitStack() as stack:
         yield {name: stack.enter_context(Ottla(as_kafka=name)) for name in RELEASES}
 

@@ -22,9 +22,8 @@ from .recorded import read, recording
 @pytest.mark.clients
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_the_java_client_obeys_all_rules(pytestconfig: pytest.Config) -> None:
-    if "kafka" not in pytestconfig.getoption("-m"):
-        pytest.skip("needs Maven's jars: -m kafka")
+@pytest.mark.usefixtures("maven_jars")
+def test_the_java_client_obeys_all_rules() -> None:
     chosen = scenarios_named(["end-answer-lost", "trailing-marker", "rebalance"])
     plan = RunPlan(java())
     found = recording("java", [run_scenario(each, plan) for each in chosen])

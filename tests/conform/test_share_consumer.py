@@ -60,10 +60,9 @@ def test_the_share_consumer_of_franz_go_reads_all_records(mode: str) -> None:
 @pytest.mark.clients
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.usefixtures("maven_jars")
 @pytest.mark.parametrize("mode", EXPECTED)
-def test_javas_share_consumer_reads_all_records(pytestconfig: pytest.Config, mode: str) -> None:
-    if "kafka" not in pytestconfig.getoption("-m"):
-        pytest.skip("needs Maven's jars: -m kafka")
+def test_javas_share_consumer_reads_all_records(mode: str) -> None:
     with running_broker() as broker:
         assert printed(java_share_consumer, broker.bootstrap, mode) == EXPECTED[mode]
 
@@ -71,12 +70,11 @@ def test_javas_share_consumer_reads_all_records(pytestconfig: pytest.Config, mod
 @pytest.mark.clients
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.usefixtures("maven_jars")
 @pytest.mark.parametrize("build", [java_share_consumer, FRANZ_GO], ids=["java", "franz-go"])
 @pytest.mark.parametrize("mode", EXPECTED)
 def test_a_share_consumer_does_the_same_on_a_kafka(
-    pytestconfig: pytest.Config, request: pytest.FixtureRequest, build: Build, mode: str
+    request: pytest.FixtureRequest, build: Build, mode: str
 ) -> None:
-    if "kafka" not in pytestconfig.getoption("-m"):
-        pytest.skip("needs Maven's jars: -m kafka")
     kafka: str = request.getfixturevalue("kafka")
     assert printed(build, kafka, mode) == EXPECTED[mode]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from ..wire.batches import batch
 from ..wire.broker import Broker
@@ -102,8 +103,9 @@ class Story:
         created = broker.create_raw(name, partitions=partitions, configs=configs)
         assert error_name(created["error_code"]) == OK, created
         for index in range(partitions):
-            asked = lambda at=index: broker.list_offset(name, partition=at)[0]  # noqa: E731
-            assert retrying(asked, transient=COMING) == OK
+            listed = partial(broker.list_offset, name, partition=index)
+            error, *_ = retrying(listed, lambda answer: [answer[0]], transient=COMING)
+            assert error == OK
 
     def _grow(self, broker: Broker, name: str, count: int) -> None:
         topic = {"name": name, "count": count, "assignments": None}

@@ -42,9 +42,7 @@ def aiokafka_program() -> Iterator[Aiokafka]:
 
 
 @pytest.fixture(scope="module")
-def java_program(request: pytest.FixtureRequest) -> Iterator[Java]:
-    if "kafka" not in request.config.getoption("-m"):
-        pytest.skip("needs Maven's jars: -m kafka")
+def java_program(maven_jars: None) -> Iterator[Java]:
     made = Java()
     yield made
     made.end()

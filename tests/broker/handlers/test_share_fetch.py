@@ -341,7 +341,7 @@ async def test_rejected_records_are_copied_to_the_dead_letter_queue(it: OneNode)
     assert await member.acknowledge((0, 0, ACCEPT), (1, 2, REJECT)) == Code.NONE
     led = next(iter(it.node.share_partitions))
     async with asyncio.timeout(10):
-        while led.machine.start_offset < 3:  # noqa: ASYNC110 - nothing tells
+        while led.machine.start_offset < 3:  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.01)
     assert it.log("dlq.orders").log_end_offset == 2
     stored = await state(it, topic_id)

@@ -109,7 +109,7 @@ def shake_hands(address: tuple[str, int], how: ssl.SSLContext, host: str = "loca
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110  # nothing tells when
+        while not holds():  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.001)
 
 

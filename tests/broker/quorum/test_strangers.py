@@ -136,7 +136,7 @@ async def test_the_node_of_a_silent_process_is_fenced(tmp_path: Path) -> None:
         assert read_line(said).text("kind") == "joined"
         brokers = members.cluster.catalog.brokers
         async with asyncio.timeout(PATIENCE_S):
-            while not brokers[2].is_fenced:  # noqa: ASYNC110 - nothing tells
+            while not brokers[2].is_fenced:  # noqa: ASYNC110 - no event tells it
                 await asyncio.sleep(0.001)
 
 
@@ -170,7 +170,7 @@ async def test_a_node_that_the_control_has_started_ends_when_its_process_joins_w
         await answer_to(port, joining(2))
         before = members.cluster.nodes[2]
         async with asyncio.timeout(PATIENCE_S):
-            while before.runs:  # noqa: ASYNC110 - nothing tells
+            while before.runs:  # noqa: ASYNC110 - no event tells it
                 await asyncio.sleep(0.001)
         await members._orders.start(2)
         settings = {"node.id": "2", "listeners": "PLAINTEXT://:19093"}

@@ -490,7 +490,7 @@ async def test_a_topic_is_on_disk_when_its_maker_is_answered(tmp_path: Path) -> 
         files.hold()
         topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
         asking = asyncio.ensure_future(one.ask(ApiKey.CREATE_TOPICS, 7, topics=[topic]))
-        while one.node.open_log_of("orders", 0) is None:  # noqa: ASYNC110 - nothing tells
+        while one.node.open_log_of("orders", 0) is None:  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0)
         metadata = one.log("__cluster_metadata")
         assert metadata.recovery_point < metadata.log_end_offset
