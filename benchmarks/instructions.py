@@ -66,6 +66,12 @@ def is_there() -> bool:
     return shutil.which("valgrind") is not None
 
 
+def ratios_with_lab() -> dict[str, float]:
+    """The instructions of each row with a lab that is not used, beside those without a lab."""
+    plain, lab = (_run("pymalloc", _WARM_UP, with_lab=each) for each in (False, True))
+    return {name: lab[name][0] / plain[name][0] for name in plain}
+
+
 def costs() -> dict[str, Cost]:
     """The cost of each row, by its name: of one run after the warm-up."""
     instructions, allocations = _run("pymalloc", _WARM_UP), _run("malloc", WARM_UP)
@@ -84,13 +90,14 @@ def text(found: Mapping[str, Cost]) -> str:
     )
 
 
-def _run(allocator: str, warm_up: int) -> dict[str, tuple[int, int]]:
+def _run(allocator: str, warm_up: int, *, with_lab: bool = False) -> dict[str, tuple[int, int]]:
     """Instructions and calls of the system's allocator of each row, with an allocator of Python."""
     with TemporaryDirectory() as directory:
         out = f"{directory}/dump"
         command = [
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}",
             "--dump-before=getppid", sys.executable, str(Path(__file__)), str(warm_up),
+            *(["with-lab"] if with_lab else []),
         ]  # fmt: skip
         chosen = {"PYTHONMALLOC": allocator, "PYTHONHASHSEED": "0"}
         ran = subprocess.run(
@@ -122,11 +129,11 @@ def _sum(dumps: Iterable[Path]) -> tuple[int, int]:
 
 def main() -> None:
     """Run each scene once, after so many runs as the argument says, and print its marks."""
-    warm_up = int(sys.argv[1])
+    warm_up, with_lab = int(sys.argv[1]), sys.argv[2:] == ["with-lab"]
     gc.disable()
     marks = Marks()
     found: dict[str, tuple[int, int]] = {}
-    with prepared() as run:
+    with prepared(with_lab=with_lab) as run:
         for row in ROWS:
             for _ in range(warm_up):
                 run(row, None)

@@ -7,7 +7,7 @@ neither the load of the machine nor a timer of the broker changes the calls of a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,7 @@ from ottla.broker.net.connection import Connection, Shared
 from ottla.broker.net.fair_turns import FairTurns
 from ottla.broker.net.held_memory import AnswerMemory, RequestMemory
 from ottla.broker.node import Node
-from ottla.broker.requests.dispatch import Dispatch
+from ottla.broker.requests.dispatch import Dispatch, Layer
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.protocol.api_keys import ApiKey
@@ -59,6 +59,7 @@ class InProcess:
             FairTurns(clock.monotonic_s), ReceiveBuffers(), *memory, Complaints(clock), clock
         )
         self._numbers = count()
+        self._connections: list[Connection] = []
 
     def client(self) -> Client:
         """A new connection."""
@@ -70,7 +71,14 @@ class InProcess:
             listener=LISTENER,
             on_closed=lambda _: None,
         )
+        self._connections.append(connection)
         return Client(self, connection)
+
+    def surround_requests(self, node: Node, layers: Sequence[Layer]) -> None:
+        """Put these layers around all requests, as `NodeSockets` does."""
+        self._dispatch = Dispatch(node, layers)
+        for connection in self._connections:
+            connection.serve_by(self._dispatch)
 
 
 class Client:

@@ -7,13 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median_low
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from ottla.broker.node_orders import NodeOrders
+from ottla.lab.lab import Lab
 
 from ..log_lines import quiet_log
-from .broker_in_process import in_process
+from .broker_in_process import InProcess, in_process
 from .counting import Calls, Measure
 from .scenes import ROWS, Row
 from .world import World
+
+if TYPE_CHECKING:
+    from ottla.broker.net.sockets import NodeSockets
 
 WARM_UP: Final = 4
 RUNS: Final = 3  # now and then an append makes an entry of an index; the median has none
@@ -30,8 +36,12 @@ Run = Callable[[Row, Measure | None], None]
 
 
 @contextmanager
-def prepared() -> Iterator[Run]:
-    """Yields a function that runs a scene, with its requests measured or not."""
+def prepared(*, with_lab: bool = False) -> Iterator[Run]:
+    """Yields a function that runs a scene, with its requests measured or not.
+
+    Args:
+        with_lab: the node has a lab whose trace was on and is off.
+    """
     with (
         TemporaryDirectory() as directory,
         quiet_log(),
@@ -39,6 +49,8 @@ def prepared() -> Iterator[Run]:
     ):
 
         async def begin() -> World:
+            if with_lab:
+                use_and_leave_lab(broker)
             return World(broker)
 
         world = runner.run(begin())
@@ -50,9 +62,19 @@ def prepared() -> Iterator[Run]:
         yield run
 
 
-def counted() -> dict[str, Counted]:
+def use_and_leave_lab(broker: InProcess) -> None:
+    """Open a lab on the node, trace it, add a rule, and end both."""
+    served = {broker.node: cast("NodeSockets", broker)}
+    lab = Lab(served, NodeOrders(served))
+    lab.set_trace({"on": True})
+    lab.add_fault({"match": {"api": "Produce"}, "action": {"kind": "delay", "ms": 1}})
+    lab.set_trace({"on": False})
+    lab.clear_faults()
+
+
+def counted(*, with_lab: bool = False) -> dict[str, Counted]:
     """The calls and files of each row, by its name; the same in each process."""
-    return {name: _middle(runs) for name, runs in _all_runs().items()}
+    return {name: _middle(runs) for name, runs in _all_runs(with_lab=with_lab).items()}
 
 
 def functions(name: str) -> dict[tuple[str, str], int]:
@@ -60,9 +82,9 @@ def functions(name: str) -> dict[tuple[str, str], int]:
     return _all_runs()[name][-1].by_function()
 
 
-def _all_runs() -> dict[str, list[Calls]]:
+def _all_runs(*, with_lab: bool = False) -> dict[str, list[Calls]]:
     found: dict[str, list[Calls]] = {}
-    with prepared() as run:
+    with prepared(with_lab=with_lab) as run:
         for row in ROWS:
             for _ in range(WARM_UP):
                 run(row, None)

@@ -22,6 +22,10 @@ def test_no_request_has_grown_by_calls() -> None:
     assert not grown(records, counts)
 
 
+def test_a_lab_without_a_rule_and_a_trace_adds_no_call_to_any_request() -> None:
+    assert counted(with_lab=True) == counted()
+
+
 def test_the_record_is_as_it_is_written() -> None:
     assert text(read(PATH.read_text())) == PATH.read_text()
 
