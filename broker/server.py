@@ -110,12 +110,14 @@ class Stage(NamedTuple):
         variants: parts of the broker.
         place: alone, or with processes that join (broker/quorum).
         health_name: the name of a socket for the health check of a container (health_socket.py).
+        begun: called with the cluster when its nodes run, before the broker is announced.
     """
 
     clock: Clock | None = None
     variants: Variants = USUAL
     place: Place = ALONE
     health_name: str | None = None
+    begun: Callable[[Cluster], None] | None = None
 
 
 _USUAL_STAGE: Final = Stage()
@@ -257,6 +259,7 @@ class _Server:
         self._quorum: QuorumListener | None = None
         self._health: HealthSocket | None = None
         self._health_name = stage.health_name
+        self._begun = stage.begun
         self._config = config
         self._cluster_id = cluster_id
         self._directory = directory
@@ -312,6 +315,8 @@ class _Server:
             if joins is not None:
                 on_added = [each.add for each in (page, control) if each is not None]
                 await self._let_others_join(first, served, joins, on_added)
+            if self._begun is not None:
+                self._begun(cluster)
             garbage.start()
             self._say_what_does_nothing(first)
             self._announce(served, ready_file, control)

@@ -104,6 +104,7 @@ SERVE_OPTIONS = (
     Option("--log-format", "console or json (default: json unless on a terminal)", "FORMAT"),
     Option("--until-stdin-ends", ""),
     Option("--answer-health", "", "NAME"),
+    Option("--create-topics", "", "LINES"),
 )  # fmt: skip
 TEMPLATE_OPTIONS = (
     Option("--socket", "in a directory of your own", "PATH", is_required=True),

@@ -33,7 +33,14 @@ from ..console.standard_streams import fill_closed_streams
 from .container_images import OWN_ZOOKEEPER, WrongImageVariable, settings_of_images
 from .container_images import VARIABLES as IMAGE_VARIABLES
 from .container_options import WrongVariable, options_from_variables
-from .container_topics import SEPARATOR, WantedTopic, WrongTopics, create_topics, topics_of
+from .container_topics import (
+    SEPARATOR,
+    WantedTopic,
+    WrongTopics,
+    create_topics,
+    lines_of,
+    topics_of,
+)
 from .container_topics import VARIABLES as TOPICS
 from .container_users import VARIABLES as USER_VARIABLES
 from .container_users import WrongUsers, users_of
@@ -171,6 +178,8 @@ def plan(
         arguments += ["--data-dir", directory]
     _check_writable(directory)
     arguments += ["--answer-health", name_here()]
+    if topics:
+        arguments += ["--create-topics", lines_of(topics)]
     cluster_id, notes = _cluster_id(environ, directory, is_formatted=is_formatted)
     notes += _unused_volumes(directory, directories) + _notes(settings, secrets)
     node_id = settings.get("node.id") or settings.get("broker.id") or "1"
@@ -233,12 +242,14 @@ def _format(planned: StartPlan) -> None:
 
 def _announce(topics: Sequence[WantedTopic], ready: Mapping[str, object]) -> None:
     _print_log_lines(ready)
-    if topics:
+    if topics and "joined" in ready:  # else they are there
         import threading
 
         nodes = ready["nodes"]
         assert isinstance(nodes, list)
-        place = (nodes[0]["host"], nodes[0]["port"]) if nodes else ("127.0.0.1", 9092)
+        if not nodes:
+            return  # a controller
+        place = nodes[0]["host"], nodes[0]["port"]
         # The broker answers in this thread.
         threading.Thread(target=create_topics, args=(*place, topics), daemon=True).start()
 

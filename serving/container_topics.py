@@ -2,7 +2,9 @@
 
     CREATE_TOPICS=orders:3:1,users:1:1:compact
 
-Each topic has a name, partitions, replicas, and perhaps a cleanup.policy.
+Each topic has a name, partitions, replicas, and perhaps a cleanup.policy. The process that runs the
+cluster creates them itself, before it is announced: no listener is asked, so that no login is
+needed. One that joins asks by its first listener.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..broker.cluster import Cluster
 
 VARIABLES: Final = ("CREATE_TOPICS", "KAFKA_CREATE_TOPICS")
 SEPARATOR: Final = "KAFKA_CREATE_TOPICS_SEPARATOR"
@@ -37,9 +41,23 @@ def topics_of(environ: Mapping[str, str]) -> list[WantedTopic]:
     for variable in VARIABLES:
         text = environ.get(variable, "")
         separator = environ.get(SEPARATOR, "").replace("$'\\n'", "\n") or ","
-        parts = (each.strip() for each in text.split(separator))
-        found += [_topic(variable, part) for part in parts if part]
+        found += topics_in(variable, text.split(separator))
     return found
+
+
+def topics_in(variable: str, texts: Iterable[str]) -> list[WantedTopic]:
+    """The topics that texts describe, one each; empty ones are passed over.
+
+    Raises:
+        WrongTopics: a text describes no topic; the error names the variable.
+    """
+    parts = (each.strip() for each in texts)
+    return [_topic(variable, part) for part in parts if part]
+
+
+def lines_of(topics: Iterable[WantedTopic]) -> str:
+    """The topics as the lines that `topics_in` reads."""
+    return "\n".join(":".join(map(str, each)).rstrip(":") for each in topics)
 
 
 def _topic(variable: str, text: str) -> WantedTopic:
@@ -49,8 +67,28 @@ def _topic(variable: str, text: str) -> WantedTopic:
     return WantedTopic(name, int(rest[0]), int(rest[1]), *rest[2:])
 
 
-def create_topics(host: str, port: int, topics: Sequence[WantedTopic]) -> None:
+def create_in(cluster: Cluster, topics: Sequence[WantedTopic]) -> None:
     """Create the topics that do not exist; what fails is a line on standard error."""
+    from ..broker.log_output import write_error
+    from ..protocol.errors import Code, Refused
+
+    for topic in topics:
+        try:
+            cluster.controller.create_topic(
+                topic.name, partitions=topic.partitions, replication_factor=topic.replicas,
+                configs=_settings(topic),
+            )  # fmt: skip
+        except Refused as refused:
+            if refused.code is not Code.TOPIC_ALREADY_EXISTS:
+                write_error(f"ottla: cannot create {topic.name}: {refused}\n")
+
+
+def _settings(topic: WantedTopic) -> dict[str, str]:
+    return {"cleanup.policy": topic.cleanup_policy} if topic.cleanup_policy else {}
+
+
+def create_topics(host: str, port: int, topics: Sequence[WantedTopic]) -> None:
+    """The same by a listener, as a client that does not log in."""
     from ..client.admin.topics import create_topic
     from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
     from ..protocol.errors import Code
@@ -58,12 +96,10 @@ def create_topics(host: str, port: int, topics: Sequence[WantedTopic]) -> None:
     try:
         with Client(host, port, client_id="ottla") as client:
             for topic in topics:
-                policy = topic.cleanup_policy
-                settings = {"cleanup.policy": policy} if policy else {}
                 try:
                     create_topic(
                         client, topic.name, partitions=topic.partitions,
-                        replication_factor=topic.replicas, settings=settings,
+                        replication_factor=topic.replicas, settings=_settings(topic),
                     )  # fmt: skip
                 except ErrorAnswer as refused:
                     if refused.code != Code.TOPIC_ALREADY_EXISTS:

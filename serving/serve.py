@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..broker.clock import Clock
+    from ..broker.cluster import Cluster
     from ..broker.releases.release import Release
     from ..broker.server import Ready
     from ..broker.settings.config import BrokerConfig, LoginSections
@@ -236,11 +237,28 @@ def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
             control=control,
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
-            stage=Stage(clock, _variants(given.emulate, release), place, given.answer_health),
+            stage=Stage(
+                clock, _variants(given.emulate, release), place, given.answer_health,
+                _begun(given.create_topics),
+            ),
             on_ready=announce,
-        )
+        )  # fmt: skip
     except BadSetting as error:
         raise CannotRun(str(error)) from None
+
+
+def _begun(topics: str | None) -> Callable[[Cluster], None] | None:
+    """What is done when the nodes run: topics are created. Raises CannotRun."""
+    if not topics:
+        return None
+    from functools import partial
+
+    from .container_topics import WrongTopics, create_in, topics_in
+
+    try:
+        return partial(create_in, topics=topics_in("--create-topics", topics.splitlines()))
+    except WrongTopics as wrong:
+        raise CannotRun(str(wrong)) from None
 
 
 def _place(config: BrokerConfig, nodes: int, given_control: str | None) -> Place:

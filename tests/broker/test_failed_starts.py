@@ -68,6 +68,7 @@ MISTAKES = {
     "a missing key store": (*TLS, "ssl.keystore.location=PLACE/missing.pem"),
     "a key store without a key": (*TLS, "ssl.keystore.location=PLACE/thesis.txt"),
     "another node": ("--set", "node.id=7"),
+    "a text that is no topic": ("--create-topics", "orders"),
     "a wrong setting": ("--set", "num.partitions=none"),
 }
 

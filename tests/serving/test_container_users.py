@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +16,13 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.client.admin.topics import describe_topics
 from ottla.client.cluster_client import Client
 from ottla.serving.container import CannotStart, plan
-from ottla.serving.container_topics import WantedTopic, WrongTopics, create_topics, topics_of
+from ottla.serving.container_topics import (
+    WantedTopic,
+    WrongTopics,
+    create_topics,
+    topics_in,
+    topics_of,
+)
 from ottla.serving.container_users import Users, WrongUsers, users_of
 from ottla.testing import Ottla
 from tests.held_ports import HeldPorts
@@ -105,6 +112,15 @@ def test_a_container_logs_these_users_in(
     assert [*brokers] == [node_id]
 
 
+def test_topics_are_created_although_every_listener_needs_a_login(
+    containers: tuple[AdminClientOf, int],
+) -> None:
+    """They are there when the broker says that it listens."""
+    admin_of, _ = containers
+    topics = admin_of("PLAIN", "alice").list_topics(timeout=PATIENCE_S).topics
+    assert {name: len(each.partitions) for name, each in topics.items()} == {"orders": 3}
+
+
 @pytest.fixture(scope="module")
 def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AdminClientOf, int]]:
     """A container with users, and what makes clients of it."""
@@ -114,6 +130,7 @@ def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Admin
         **VARIABLES,
         "KAFKA_CLIENT_PASSWORDS": "alice-secret,bob-secret",
         "KAFKA_CFG_NODE_ID": "7",
+        "CREATE_TOPICS": "orders:3:1:compact",
         "KAFKA_CFG_LISTENERS": f"CLIENT://127.0.0.1:{port}",
         "KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP": "CLIENT:SASL_PLAINTEXT",
         "KAFKA_CFG_INTER_BROKER_LISTENER_NAME": "CLIENT",
@@ -169,7 +186,41 @@ def test_a_text_that_is_no_topic_stops_the_start(text: str, tmp_path: Path) -> N
         plan([], {"CREATE_TOPICS": text}, file=tmp_path / "nothing", secrets=tmp_path)
 
 
-def test_topics_are_created_once(ottla: Ottla, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_start_passes_topics_on_as_lines(tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing"
+    environ = {
+        "CREATE_TOPICS": "orders:0:1; users:1:1:compact,delete",
+        "KAFKA_CREATE_TOPICS_SEPARATOR": ";",
+    }
+    found = plan([], environ, file=nothing, secrets=nothing, directories=[(tmp_path,)])
+    lines = found.arguments[found.arguments.index("--create-topics") + 1]
+    assert topics_in("lines", lines.splitlines()) == found.topics
+    assert found.topics == [
+        WantedTopic("orders", 0, 1),
+        WantedTopic("users", 1, 1, "compact,delete"),
+    ]
+
+
+def test_topics_have_replicas_on_all_nodes_of_the_process(tmp_path: Path) -> None:
+    words = ["--nodes", "3", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "data")]
+    topics = "made:2:3:compact\nbad:1:9"
+    command = [sys.executable, "-P", "-m", "ottla", "serve", *words, "--create-topics", topics]
+    with subprocess.Popen(
+        [*command, "--ready-json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as broker:
+        assert broker.stdout is not None
+        place = json.loads(broker.stdout.readline())["nodes"][0]
+        with Client(place["host"], place["port"]) as client:
+            (made,) = describe_topics(client, ["made"])
+        broker.terminate()
+        _, errors = broker.communicate(timeout=PATIENCE_S)
+    assert [sorted(each.replicas) for each in made.partitions] == [[1, 2, 3]] * 2
+    assert errors.count("ottla: cannot create bad: INVALID_REPLICATION_FACTOR: ") == 1
+
+
+def test_topics_are_created_once_by_a_listener(
+    ottla: Ottla, capsys: pytest.CaptureFixture[str]
+) -> None:
     host, _, port = ottla.bootstrap_servers.partition(":")
     wanted = [WantedTopic("made", 2, 1, "compact"), WantedTopic("bad", 1, 9)]
     for _ in range(2):
