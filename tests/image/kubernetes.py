@@ -46,9 +46,11 @@ def check() -> None:
         try:
             started = call("play", "kube", "--network=none", path)
             _use(started.split("Container:")[1].split()[0])
-        finally:
-            call("play", "kube", "--down", path)
+        finally:  # what fails above is the news, not a pod that cannot go because it never came
+            status, said = try_call("play", "kube", "--down", path)
             try_call("volume", "rm", "-f", "data")
+        if status:
+            raise Failed(f"the pod does not go: {said}")
 
 
 def _use(container: str) -> None:
