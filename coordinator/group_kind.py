@@ -8,12 +8,13 @@ method of that kind's class; `Groups.kind` returns it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
 from ..protocol.lazy_dataclass import dataclass
+from .deadlines import Deadlines
 from .moment import Moment
 from .outcome import Outcome, Parked
 
@@ -68,6 +69,8 @@ class GroupKind(ABC):
     Attributes:
         name: the kind's name in `GROUP_KINDS`.
         groups: the groups that exist, by id; a live view.
+        deadlines: the timers of groups and members, by keys of the kind's own.
+        loaded: the ids of groups whose sessions begin with the next `tick`: they were replayed.
         is_removed_when_empty: whether a group without members and offsets is removed after some
             time.
     """
@@ -75,6 +78,8 @@ class GroupKind(ABC):
     name: ClassVar[str]
     is_removed_when_empty: ClassVar[bool] = True
     groups: Mapping[str, object]
+    deadlines: Deadlines[Any]  # Any: the keys of each kind
+    loaded: Collection[str]
 
     # ---- requests of the classic protocol
 
@@ -205,10 +210,6 @@ class GroupKind(ABC):
     @abstractmethod
     def forget(self, group_id: str) -> None:
         """Drop a group: a record says that it is of another kind."""
-
-    @abstractmethod
-    def next_deadline(self) -> int | None:
-        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
 
     @abstractmethod
     def tick(self, now: Moment) -> Generator[Outcome[None]]:

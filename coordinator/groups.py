@@ -23,13 +23,7 @@ from .classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from .group_kind import (
-    ClaimedMember,
-    GroupKind,
-    ListedGroup,
-    PartitionCheck,
-    check_group_id,
-)
+from .group_kind import ClaimedMember, GroupKind, ListedGroup, PartitionCheck
 from .group_kinds import GROUP_KINDS
 from .group_records import GroupRecord, GroupRemoved, GroupStored, OffsetCommitted, OffsetRemoved
 from .loaded_kinds import LoadedKinds, Setups
@@ -118,27 +112,23 @@ class Groups:
         self, request: JoinRequest, *, ticket: int, now: Moment
     ) -> Outcome[JoinReply | Parked]:
         """JoinGroup (11); see `ClassicGroups.join` and `ClassicMembers.join`."""
-        check_group_id(request.group_id)
-        return self.kinds.of(request.group_id).join(request, ticket=ticket, now=now)
+        return self.kinds.named(request.group_id).join(request, ticket=ticket, now=now)
 
     def sync(
         self, request: SyncRequest, *, ticket: int, now: Moment
     ) -> Outcome[SyncReply | Parked]:
         """SyncGroup (14); see `ClassicGroups.sync` and `ClassicMembers.sync`."""
-        check_group_id(request.group_id)
-        return self.kinds.of(request.group_id).sync(request, ticket=ticket, now=now)
+        return self.kinds.named(request.group_id).sync(request, ticket=ticket, now=now)
 
     def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
         """Heartbeat (12); see `ClassicGroups.heartbeat` and `ClassicMembers.heartbeat`."""
-        check_group_id(group_id)
-        return self.kinds.of(group_id).heartbeat(group_id, member, now=now)
+        return self.kinds.named(group_id).heartbeat(group_id, member, now=now)
 
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
     ) -> Outcome[tuple[Code, ...]]:
         """LeaveGroup (13); see `ClassicGroups.leave` and `ClassicMembers.leave`."""
-        check_group_id(group_id)
-        return self.kinds.of(group_id).leave(group_id, leaving, now=now)
+        return self.kinds.named(group_id).leave(group_id, leaving, now=now)
 
     # ---- offsets
 
@@ -211,8 +201,7 @@ class Groups:
             Refused: INVALID_GROUP_ID, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION;
                 GROUP_ID_NOT_FOUND for a generation of an unknown group, STALE_MEMBER_EPOCH.
         """
-        check_group_id(group_id)
-        check = self.kinds.of(group_id).check_commit(group_id, committer, transactional=True)
+        check = self.kinds.named(group_id).check_commit(group_id, committer, transactional=True)
         if check is not None:
             _check_each(check, offsets)
         decided = self._offsets.commit(group_id, offsets, retention_ms=None, now_ms=now.wall_ms)
@@ -255,8 +244,7 @@ class Groups:
             Refused: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (its members are no
                 consumers, so the coordinator does not know their topics).
         """
-        check_group_id(group_id)
-        is_subscribed_to = self.kinds.of(group_id).subscriptions(group_id)
+        is_subscribed_to = self.kinds.named(group_id).subscriptions(group_id)
         codes, free = [], []
         for partition in partitions:
             if is_subscribed_to(partition[0]):
@@ -393,15 +381,11 @@ class Groups:
 
         It does not depend on `now`: deadlines in wall time are checked at intervals.
         """
-        due_ms: int | None = None
-        for kind in self.kinds.all:
-            if kind.groups:
-                due_ms = self._cleaning.next_deadline()
-                break
-        if due_ms is None:
+        if not any(kind.groups for kind in self.kinds.all):
             return None
+        due_ms = self._cleaning.due_ms
         for kind in self.kinds.all:
-            deadline_ms = kind.next_deadline()
+            deadline_ms = 0 if kind.loaded else kind.deadlines.next()
             if deadline_ms is not None and deadline_ms < due_ms:
                 due_ms = deadline_ms
         return due_ms

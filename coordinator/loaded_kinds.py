@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TypeVar
 
+from ..protocol.errors import Code, Refused
 from .classic.groups import ClassicGroups
 from .classic.requests import GroupSettings
 from .group_kind import GroupKind
@@ -42,6 +43,16 @@ class LoadedKinds:
             if group_id in kind.groups:
                 return kind
         return self.classic
+
+    def named(self, group_id: str) -> GroupKind:
+        """`of`, for a request that has to name a group.
+
+        Raises:
+            Refused: INVALID_GROUP_ID: the id is empty.
+        """
+        if not group_id:
+            raise Refused(Code.INVALID_GROUP_ID)
+        return self.of(group_id)
 
     def find(self, group_id: str) -> GroupKind | None:
         """The kind of a group; None for an unknown group."""

@@ -6,10 +6,11 @@ assigns. Requests of the classic protocol are refused unless a kind serves them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from ..protocol.errors import Code, Refused
+from .deadlines import Deadlines
 from .group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from .moment import Moment
 from .outcome import Outcome, Parked
@@ -45,9 +46,12 @@ class ModernGroups(Protocol[Group, Record]):
 
     @property
     def groups(self) -> Mapping[str, Group]: ...
+    @property
+    def deadlines(self) -> Deadlines[Any]: ...  # Any: as in `GroupKind`
+    @property
+    def loaded(self) -> Collection[str]: ...
     def replay(self, record: Record) -> None: ...
     def forget(self, group_id: str) -> None: ...
-    def next_deadline(self) -> int | None: ...
     def tick(self, now: Moment) -> Generator[Outcome[None]]: ...
     def waits_of(self, group: Group) -> GroupWaits: ...
 
@@ -60,10 +64,13 @@ class ModernKind(GroupKind, Generic[Group, Record]):
         classic: the classic groups of the same partition.
     """
 
+    VOLATILE: ClassVar = frozenset({"loaded"})
     groups: Mapping[str, Group]
 
     def __init__(self, groups: ModernGroups[Group, Record], classic: ClassicGroups) -> None:
         self.groups = groups.groups
+        self.deadlines = groups.deadlines
+        self.loaded = groups.loaded
         self._machine = groups
         self._classic = classic
 
@@ -129,9 +136,6 @@ class ModernKind(GroupKind, Generic[Group, Record]):
 
     def forget(self, group_id: str) -> None:
         self._machine.forget(group_id)
-
-    def next_deadline(self) -> int | None:
-        return self._machine.next_deadline()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         return self._machine.tick(now)

@@ -37,27 +37,27 @@ class _Portion(NamedTuple):
 
 
 class OffsetCleaning(Volatile):
-    """Removes offsets by time, and after topics were deleted."""
+    """Removes offsets by time, and after topics were deleted.
+
+    Attributes:
+        due_ms: when `tick` is next due, by the monotonic time; 0 for now: while a round is under
+            way, and before the first `tick`.
+    """
 
     def __init__(self, offsets: Offsets, settings: GroupSettings, kinds: LoadedKinds) -> None:
         self._offsets = offsets
         self._settings = settings
         self._kinds = kinds
+        self.due_ms = 0
         self._expiry_due_ms: int | None = None
         self._round: Iterator[_Portion] | None = None
         self._portion: _Portion | None = None
         self._is_another_wanted = False
 
-    def next_deadline(self) -> int:
-        """When `tick` is next due, by the monotonic time in ms; 0 for now."""
-        if self._expiry_due_ms is None or self._round is not None:
-            return 0
-        return self._expiry_due_ms
-
     def begin(self) -> None:
         """Start a round that removes offsets of deleted topics, at the next `tick`."""
         if self._round is None:
-            self._round = self._portions(expires=False)
+            self._round, self.due_ms = self._portions(expires=False), 0
         else:
             self._is_another_wanted = True
 
@@ -68,6 +68,7 @@ class OffsetCleaning(Volatile):
         """
         if self._round is None:
             self._round = self._portions(expires=True, are_groups_looked_for=False)
+            self.due_ms = 0
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Remove what is due, see `Machine.tick`."""
@@ -78,12 +79,13 @@ class OffsetCleaning(Volatile):
         elif now.monotonic_ms >= self._expiry_due_ms:
             self._expiry_due_ms = now.monotonic_ms + interval_ms
             self._round, self._portion = self._portions(expires=True), None
+            self.due_ms = 0
         removed: tuple[GroupRecord, ...] = ()
         while self._round is not None:
             if self._portion is None:
                 self._portion = next(self._round, None)
                 if self._portion is None:
-                    self._end_round()
+                    self._end_round(self._expiry_due_ms)
                     continue
             records = self._removal(self._portion, now.wall_ms)
             if not records or records == removed:
@@ -94,8 +96,8 @@ class OffsetCleaning(Volatile):
             removed = records
             yield Outcome(None, records, is_atomic=False)
 
-    def _end_round(self) -> None:
-        self._round = None
+    def _end_round(self, next_due_ms: int) -> None:
+        self._round, self.due_ms = None, next_due_ms
         if self._is_another_wanted:
             self._is_another_wanted = False
             self.begin()

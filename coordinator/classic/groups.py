@@ -18,7 +18,7 @@ from ..group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .group import ClassicGroup, Member, OnTransition, State
-from .rebalance import Rebalances, Turn, joined
+from .rebalance import Rebalances, Timer, TimerKey, Turn, joined
 from .requests import GroupSettings, JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
 
 if TYPE_CHECKING:
@@ -38,14 +38,15 @@ class ClassicGroups(GroupKind):
     """The classic groups of one partition of `__consumer_offsets`."""
 
     name = CLASSIC
-    VOLATILE: ClassVar = frozenset({"groups", "_loaded", "_adopted"})  # see `ClassicGroup`
+    VOLATILE: ClassVar = frozenset({"groups", "loaded", "_adopted"})  # see `ClassicGroup`
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
         self.on_transition: OnTransition | None = None  # of groups created from now on
         self.groups: dict[str, ClassicGroup] = {}
         self._rebalances = Rebalances(settings)
-        self._loaded: dict[str, None] = {}  # replayed; their sessions have not begun yet
+        self.deadlines = self._rebalances.deadlines
+        self.loaded: dict[str, None] = {}
         self._adopted: dict[
             str, _Adopted
         ] = {}  # consumer groups whose record as classic groups is not in the log yet
@@ -312,7 +313,8 @@ class ClassicGroups(GroupKind):
         known = group.check_member(member.member_id, member.group_instance_id)
         if member.generation_id != group.generation_id:
             raise Refused(Code.ILLEGAL_GENERATION)
-        self._rebalances.extend_session(group, known, now.monotonic_ms)
+        session = TimerKey(Timer.SESSION, group_id, known.member_id)
+        self.deadlines.set(session, now.monotonic_ms + known.session_timeout_ms)
         if group.state is State.PREPARING_REBALANCE:
             return Outcome(Code.REBALANCE_IN_PROGRESS)
         return Outcome(Code.NONE)
@@ -443,7 +445,7 @@ class ClassicGroups(GroupKind):
             if group is not None:
                 self._drop(group)
             self._add(ClassicGroup.from_stored(record))
-            self._loaded[record.group_id] = None
+            self.loaded[record.group_id] = None
 
     def replay_offset(self, group_id: str) -> None:
         """Create an empty group for offsets whose group has no record."""
@@ -484,22 +486,18 @@ class ClassicGroups(GroupKind):
     def _drop(self, group: ClassicGroup) -> None:
         self._rebalances.cancel(group)
         del self.groups[group.group_id]
-        self._loaded.pop(group.group_id, None)
+        self.loaded.pop(group.group_id, None)
 
     # ---- time
-
-    def next_deadline(self) -> int | None:
-        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
-        return 0 if self._loaded else self._rebalances.deadlines.next()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Begin the sessions of loaded members; expire timers.
 
         One decision for each that is due, see `Machine.tick`.
         """
-        while self._loaded:
-            group_id = next(iter(self._loaded))
-            del self._loaded[group_id]
+        while self.loaded:
+            group_id = next(iter(self.loaded))
+            del self.loaded[group_id]
             turn = Turn(now)
             self._rebalances.begin_sessions(self.groups[group_id], turn)
             yield turn.outcome(None)

@@ -95,7 +95,7 @@ class ConsumerGroups:
         max_classic_size: group.max.size: a larger group does not become a classic one.
     """
 
-    VOLATILE: ClassVar = frozenset({"_loaded"})
+    VOLATILE: ClassVar = frozenset({"loaded"})
 
     def __init__(self, setup: ConsumerSetup, *, adopt: Adopt, max_classic_size: int) -> None:
         self._settings = setup.settings
@@ -106,7 +106,8 @@ class ConsumerGroups:
         self._max_classic_size = max_classic_size
         self.groups: dict[str, ConsumerGroup] = {}
         self.steps = Steps(setup.settings, setup.topics, self._limits_of)
-        self._loaded: dict[str, None] = {}  # replayed; their sessions have not begun yet
+        self.deadlines = self.steps.deadlines
+        self.loaded: dict[str, None] = {}
 
     def get(self, group_id: str) -> ConsumerGroup | None:
         return self.groups.get(group_id)
@@ -307,7 +308,7 @@ class ConsumerGroups:
                 self.steps.cancel_timers(group_id, record.name)
         elif group is None:
             group = self.groups[group_id] = ConsumerGroup(group_id)
-            self._loaded[group_id] = None
+            self.loaded[group_id] = None
         group.replay(record)
 
     def forget(self, group_id: str) -> None:
@@ -319,28 +320,24 @@ class ConsumerGroups:
     def _drop(self, group: ConsumerGroup) -> None:
         for member_id in group.members:
             self.steps.cancel_timers(group.group_id, member_id)
-        self.steps.deadlines.cancel(TimerKey(Timer.REGEX, group.group_id))
+        self.deadlines.cancel(TimerKey(Timer.REGEX, group.group_id))
         self.steps.may_see.pop(group.group_id, None)
         del self.groups[group.group_id]
-        self._loaded.pop(group.group_id, None)
+        self.loaded.pop(group.group_id, None)
 
     # ---- time
-
-    def next_deadline(self) -> int | None:
-        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
-        return 0 if self._loaded else self.steps.deadlines.next()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Begin the sessions of loaded members; expire timers.
 
         One decision for each that is due, see `Machine.tick`.
         """
-        while self._loaded:
-            group_id = next(iter(self._loaded))
-            del self._loaded[group_id]
+        while self.loaded:
+            group_id = next(iter(self.loaded))
+            del self.loaded[group_id]
             self._begin_sessions(self.groups[group_id], now.monotonic_ms)
             yield Outcome(None)
-        deadlines = self.steps.deadlines
+        deadlines = self.deadlines
         for key in deadlines.take_due(now.monotonic_ms):
             group = self.groups.get(key.group_id)
             if group is None:
@@ -357,7 +354,7 @@ class ConsumerGroups:
         from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
 
         session_ms = self._limits_of(group.group_id).session_timeout_ms
-        due_ms, name = self.steps.deadlines.due_ms, group.group_id
+        due_ms, name = self.deadlines.due_ms, group.group_id
         members = tuple(
             MemberWaits(
                 each.member_id,
@@ -373,7 +370,7 @@ class ConsumerGroups:
     def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
         """Begin the sessions of members without one: those of a group loaded from the log."""
         session_ms = self._limits_of(group.group_id).session_timeout_ms
-        deadlines = self.steps.deadlines
+        deadlines = self.deadlines
         for member_id, member in group.members.items():
             session = TimerKey(Timer.SESSION, group.group_id, member_id)
             if deadlines.is_set(session):

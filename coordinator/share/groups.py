@@ -73,7 +73,7 @@ class SessionKey(NamedTuple):
 class ShareGroups:
     """The share groups of one partition of `__consumer_offsets`."""
 
-    VOLATILE: ClassVar = frozenset({"_loaded"})
+    VOLATILE: ClassVar = frozenset({"loaded"})
 
     def __init__(self, setup: ShareSetup) -> None:
         self.topics = setup.topics
@@ -83,7 +83,7 @@ class ShareGroups:
         self._max_size = setup.max_size
         self.groups: dict[str, ShareGroup] = {}
         self.deadlines: Deadlines[SessionKey] = Deadlines()
-        self._loaded: dict[str, None] = {}  # replayed; their sessions have not begun yet
+        self.loaded: dict[str, None] = {}
 
     # ---- ShareGroupHeartbeat
 
@@ -227,7 +227,7 @@ class ShareGroups:
                 self.deadlines.cancel(SessionKey(group_id, record.member_id))
         elif group is None:
             group = self.groups[group_id] = ShareGroup(group_id)
-            self._loaded[group_id] = None
+            self.loaded[group_id] = None
         group.replay(record)
 
     def forget(self, group_id: str) -> None:
@@ -241,7 +241,7 @@ class ShareGroups:
             self.deadlines.cancel(SessionKey(group.group_id, member_id))
         del self.groups[group.group_id]
         self._steps.began_ms.pop(group.group_id, None)
-        self._loaded.pop(group.group_id, None)
+        self.loaded.pop(group.group_id, None)
 
     def removal_of_topic(self, name: str) -> list[StateTopics]:
         """Records of groups that knew a topic of this name which exists no more."""
@@ -253,10 +253,6 @@ class ShareGroups:
         ]
 
     # ---- time
-
-    def next_deadline(self) -> int | None:
-        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
-        return 0 if self._loaded else self.deadlines.next()
 
     def waits_of(self, group: ShareGroup) -> GroupWaits:
         """The timers of the members."""
@@ -276,9 +272,9 @@ class ShareGroups:
 
         One decision for each that is due, see `Machine.tick`.
         """
-        while self._loaded:
-            group_id = next(iter(self._loaded))
-            del self._loaded[group_id]
+        while self.loaded:
+            group_id = next(iter(self.loaded))
+            del self.loaded[group_id]
             session_ms = self._limits_of(group_id).session_timeout_ms
             for member_id in self.groups[group_id].members:
                 key = SessionKey(group_id, member_id)

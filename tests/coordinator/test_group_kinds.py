@@ -15,6 +15,7 @@ from ottla.coordinator.classic.groups import ClassicGroups
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.records import ConsumerRemoved, GroupEpoch, Kind
+from ottla.coordinator.deadlines import Deadlines
 from ottla.coordinator.group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from ottla.coordinator.group_kinds import GROUP_KINDS, GroupKindEntry, KindRecord
 from ottla.coordinator.group_records import GroupStored, decode, encode
@@ -84,6 +85,8 @@ class Queues(GroupKind):
 
     def __init__(self) -> None:
         self.groups: dict[str, str] = {}
+        self.deadlines: Deadlines[str] = Deadlines()
+        self.loaded: tuple[str, ...] = ()
 
     def _refuse(self, *arguments: Any, **named: Any) -> Any:
         raise Refused(Code.GROUP_ID_NOT_FOUND)
@@ -117,9 +120,6 @@ class Queues(GroupKind):
 
     def forget(self, group_id: str) -> None:
         self.groups.pop(group_id, None)
-
-    def next_deadline(self) -> int | None:
-        return None
 
     def tick(self, now: Any) -> Any:
         return iter(())

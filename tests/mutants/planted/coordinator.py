@@ -363,7 +363,8 @@ MUTANTS: Final = (
         "heartbeats-do-not-count",
         "coordinator/classic/groups.py",
         "raise Refused(Code.ILLEGAL_GENERATION)\n"
-        "        self._rebalances.extend_session(group, known, now.monotonic_ms)",
+        "        session = TimerKey(Timer.SESSION, group_id, known.member_id)\n"
+        "        self.deadlines.set(session, now.monotonic_ms + known.session_timeout_ms)",
         "raise Refused(Code.ILLEGAL_GENERATION)",
         "living members are dropped",
         (

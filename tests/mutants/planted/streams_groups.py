@@ -87,7 +87,7 @@ MUTANTS: Final = (
     Mutant(
         "sessions-do-not-begin-after-a-restart",
         "coordinator/streams/groups.py",
-        "            self._loaded[group_id] = None",
+        "            self.loaded[group_id] = None",
         "            pass",
         "tasks of instances that died with the coordinator are never given to others",
         _GROUPS,
