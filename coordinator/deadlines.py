@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from .volatile import Volatile
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+class Timers(Protocol):
+    """`Deadlines`, whatever their keys are."""
+
+    def next(self) -> int | None:
+        """The earliest deadline; None when there is none."""
 
 
 class Deadlines(Volatile, Generic[Key]):

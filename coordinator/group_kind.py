@@ -14,7 +14,7 @@ from uuid import UUID
 
 from ..protocol.errors import Code, Refused
 from ..protocol.lazy_dataclass import dataclass
-from .deadlines import Deadlines
+from .deadlines import Timers
 from .moment import Moment
 from .outcome import Outcome, Parked
 
@@ -69,7 +69,7 @@ class GroupKind(ABC):
     Attributes:
         name: the kind's name in `GROUP_KINDS`.
         groups: the groups that exist, by id; a live view.
-        deadlines: the timers of groups and members, by keys of the kind's own.
+        deadlines: the timers of the groups and of their members.
         loaded: the ids of groups whose sessions begin with the next `tick`: they were replayed.
         is_removed_when_empty: whether a group without members and offsets is removed after some
             time.
@@ -78,7 +78,7 @@ class GroupKind(ABC):
     name: ClassVar[str]
     is_removed_when_empty: ClassVar[bool] = True
     groups: Mapping[str, object]
-    deadlines: Deadlines[Any]  # Any: the keys of each kind
+    deadlines: Timers
     loaded: Collection[str]
 
     # ---- requests of the classic protocol

@@ -7,10 +7,10 @@ assigns. Requests of the classic protocol are refused unless a kind serves them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from ..protocol.errors import Code, Refused
-from .deadlines import Deadlines
+from .deadlines import Timers
 from .group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from .moment import Moment
 from .outcome import Outcome, Parked
@@ -47,7 +47,7 @@ class ModernGroups(Protocol[Group, Record]):
     @property
     def groups(self) -> Mapping[str, Group]: ...
     @property
-    def deadlines(self) -> Deadlines[Any]: ...  # Any: as in `GroupKind`
+    def deadlines(self) -> Timers: ...
     @property
     def loaded(self) -> Collection[str]: ...
     def replay(self, record: Record) -> None: ...

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
+from ..deadlines import Deadlines
 from ..group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from ..group_kinds import CLASSIC
 from ..group_records import GroupRemoved, GroupStored, OffsetCommitted
@@ -45,7 +46,7 @@ class ClassicGroups(GroupKind):
         self.on_transition: OnTransition | None = None  # of groups created from now on
         self.groups: dict[str, ClassicGroup] = {}
         self._rebalances = Rebalances(settings)
-        self.deadlines = self._rebalances.deadlines
+        self.deadlines: Deadlines[TimerKey] = self._rebalances.deadlines
         self.loaded: dict[str, None] = {}
         self._adopted: dict[
             str, _Adopted

@@ -119,7 +119,8 @@ class ClassicMembers:
         deadlines = self._steps.deadlines
         group_id, member_id = group.group_id, member.member_id
         deadlines.cancel(TimerKey(Timer.JOIN, group_id, member_id))
-        self._steps.begin_session(group_id, member_id, now_ms + request.session_timeout_ms)
+        session = TimerKey(Timer.SESSION, group_id, member_id)
+        deadlines.set(session, now_ms + request.session_timeout_ms)
         sync = TimerKey(Timer.SYNC, group_id, member_id)
         deadlines.set(sync, now_ms + request.rebalance_timeout_ms)
 
@@ -145,8 +146,8 @@ class ClassicMembers:
             self._await_join(group, member, now.monotonic_ms)
             raise Refused(Code.REBALANCE_IN_PROGRESS)
         self._steps.deadlines.cancel(TimerKey(Timer.SYNC, group.group_id, member.member_id))
-        due_ms = now.monotonic_ms + classic.session_timeout_ms
-        self._steps.begin_session(group.group_id, member.member_id, due_ms)
+        session = TimerKey(Timer.SESSION, group.group_id, member.member_id)
+        self._steps.deadlines.set(session, now.monotonic_ms + classic.session_timeout_ms)
         assignment = write_assignment(member.assigned, self._topics, version=version_of(metadata))
         return Outcome(SyncReply(Code.NONE, request.protocol_type, request.protocol, assignment))
 
@@ -169,8 +170,8 @@ class ClassicMembers:
         member, classic = _checked(
             group, claimed.member_id, claimed.group_instance_id, claimed.generation_id
         )
-        due_ms = now.monotonic_ms + classic.session_timeout_ms
-        self._steps.begin_session(group.group_id, member.member_id, due_ms)
+        session = TimerKey(Timer.SESSION, group.group_id, member.member_id)
+        self._steps.deadlines.set(session, now.monotonic_ms + classic.session_timeout_ms)
         must_rejoin = (
             member.member_epoch < group.target_epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..java_order import in_timeline_table
-from .member import LEAVING_EPOCH, NO_EPOCHS, NOTHING, Assignment, ConsumerMember
+from .member import LEAVING_EPOCH, NO_EPOCHS, NOTHING, Assignment, ConsumerMember, MemberState
 from .records import (
     ConsumerRecord,
     ConsumerRemoved,
@@ -166,8 +166,8 @@ class ConsumerGroup:
         has all of it, and no regular expression or assignor makes the group look again.
         """
         return (
-            self.epoch <= self.target_epoch
-            and member.is_reconciled_to(self.target_epoch)
+            self.epoch <= self.target_epoch == member.member_epoch
+            and member.state is MemberState.STABLE
             and not self.regexes
             and len(self._assignors) <= 1
             and not self.is_stale(topics_version)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
-from ..classic.group import ClassicGroup
-from ..group_records import GroupRemoved, GroupStored
+from ..group_records import GroupRemoved
 from ..moment import Moment
 from ..outcome import Outcome
 from .group import ConsumerGroup
@@ -47,11 +46,8 @@ from .steps import ConsumerTurn, Steps, Timer, TimerKey, check_epoch, check_rele
 from .topics import NoTopics, Topics, metadata_hash
 
 if TYPE_CHECKING:
+    from ..classic.groups import ClassicGroups
     from ..group_waits import GroupWaits
-
-Adopt = Callable[[ClassicGroup, GroupStored, Moment, bool], None]
-"""Takes a classic group that a consumer group becomes, its record, the time, and whether its
-members have to rejoin."""
 
 _RETRY_MS = 500
 """The pause before the next try, after the log refused the records of a timer."""
@@ -91,18 +87,20 @@ class ConsumerGroups:
 
     Args:
         setup: services and settings of the broker.
-        adopt: takes a group that becomes a classic one.
+        classic: the classic groups of the same partition; a group may change its kind.
         max_classic_size: group.max.size: a larger group does not become a classic one.
     """
 
     VOLATILE: ClassVar = frozenset({"loaded"})
 
-    def __init__(self, setup: ConsumerSetup, *, adopt: Adopt, max_classic_size: int) -> None:
+    def __init__(
+        self, setup: ConsumerSetup, *, classic: ClassicGroups, max_classic_size: int
+    ) -> None:
         self._settings = setup.settings
         self._topics = setup.topics
         self._limits_of = setup.limits_of
         self._first_epoch = setup.first_epoch
-        self._adopt = adopt
+        self._classic = classic
         self._max_classic_size = max_classic_size
         self.groups: dict[str, ConsumerGroup] = {}
         self.steps = Steps(setup.settings, setup.topics, self._limits_of)
@@ -114,14 +112,8 @@ class ConsumerGroups:
 
     # ---- ConsumerGroupHeartbeat
 
-    def heartbeat(
-        self, request: HeartbeatRequest, *, classic: ClassicGroup | None, now: Moment
-    ) -> Outcome[HeartbeatReply]:
+    def heartbeat(self, request: HeartbeatRequest, *, now: Moment) -> Outcome[HeartbeatReply]:
         """ConsumerGroupHeartbeat (68): join, take the next step, or leave.
-
-        Args:
-            classic: the classic group of that id; a member that joins converts it.
-            now: the time on both clocks.
 
         Raises:
             Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID,
@@ -129,29 +121,69 @@ class ConsumerGroups:
                 GROUP_MAX_SIZE_REACHED, INVALID_REGULAR_EXPRESSION.
         """
         check_request(request, self._settings.assignors)
-        turn = ConsumerTurn(now)
         if request.member_epoch < JOINING_EPOCH:
-            return self._leave(request, turn, is_classic=classic is not None)
-        group = self.groups.get(request.group_id) or self._new_group(request, classic, turn)
+            return self._leave(request, ConsumerTurn(now))
+        group = self.groups.get(request.group_id)
+        if group is None or request.member_epoch == JOINING_EPOCH:
+            return self._join(group, request, ConsumerTurn(now))
         if request.member_id not in group.members:
             self.steps.check_room(group)
-        if request.member_epoch == JOINING_EPOCH:
-            old = self._joining_member(group, request, turn)
-        else:
-            old = group.check_member(request.member_id, request.instance_id)
+        old = group.check_member(request.member_id, request.instance_id)
+        if request.member_epoch != old.member_epoch:
             check_epoch(old, request.member_epoch, request.owned)
+        new = _updated(old, request)
+        if new is old and group.is_settled(old, self._topics.version):
+            return Outcome(self._keep_alive(group, old, new, request, now))
+        turn = ConsumerTurn(now)
+        new = self._advance(group, old, new, request, turn)
+        return turn.outcome(self._keep_alive(group, old, new, request, now))
+
+    def _join(
+        self, known: ConsumerGroup | None, request: HeartbeatRequest, turn: ConsumerTurn
+    ) -> Outcome[HeartbeatReply]:
+        """A member joins, again or for the first time.
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND: it does not join, and there is no such group.
+        """
+        group = known or self._new_group(request, turn)
+        if request.member_id not in group.members:
+            self.steps.check_room(group)
+        old = self._joining_member(group, request, turn)
         new = _updated(old, request)
         if new is not old or not group.is_settled(old, self._topics.version):
             new = self._advance(group, old, new, request, turn)
+        return turn.outcome(self._keep_alive(group, old, new, request, turn.now))
+
+    def _keep_alive(
+        self,
+        group: ConsumerGroup,
+        old: ConsumerMember,
+        new: ConsumerMember,
+        request: HeartbeatRequest,
+        now: Moment,
+    ) -> HeartbeatReply:
+        """Begin the member's session again; the reply to its heartbeat.
+
+        It has the assignment if that has changed, for a member that joins, and for one that sent
+        all fields, as after an error.
+        """
         limits = self._limits_of(group.group_id)
-        due_ms = turn.now_ms + limits.session_timeout_ms
-        self.steps.begin_session(group.group_id, new.member_id, due_ms)
-        is_wanted = request.member_epoch == JOINING_EPOCH or request.is_full
-        assignment = new.assigned if is_wanted or new.assigned != old.assigned else None
-        return turn.outcome(
-            HeartbeatReply(
-                new.member_id, new.member_epoch, limits.heartbeat_interval_ms, assignment
-            )
+        due_ms = now.monotonic_ms + limits.session_timeout_ms
+        self.deadlines.set(TimerKey(Timer.SESSION, group.group_id, new.member_id), due_ms)
+        subscribes = (
+            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        )
+        is_wanted = (
+            new.assigned != old.assigned
+            or request.member_epoch == JOINING_EPOCH
+            or (subscribes and request.owned is not None and request.rebalance_timeout_ms != -1)
+        )
+        return HeartbeatReply(
+            new.member_id,
+            new.member_epoch,
+            limits.heartbeat_interval_ms,
+            new.assigned if is_wanted else None,
         )
 
     def _advance(
@@ -172,15 +204,14 @@ class ConsumerGroups:
             group, new, target, request.owned, turn, has_changed=has_changed
         )
 
-    def _new_group(
-        self, request: HeartbeatRequest, classic: ClassicGroup | None, turn: ConsumerTurn
-    ) -> ConsumerGroup:
+    def _new_group(self, request: HeartbeatRequest, turn: ConsumerTurn) -> ConsumerGroup:
         """A new group for a member that joins, or the converted classic group."""
+        classic = self._classic.groups.get(request.group_id)
         if request.member_epoch != JOINING_EPOCH:
             if classic is None:
                 why = f"Consumer group {request.group_id} not found."
                 raise Refused(Code.GROUP_ID_NOT_FOUND, why)
-            raise _not_found(request.group_id, is_classic=True)
+            raise self._not_found(request.group_id)
         group = ConsumerGroup(request.group_id, self._first_epoch)
         if classic is None:
             return group
@@ -195,7 +226,8 @@ class ConsumerGroups:
         for member in group.members.values():
             assert member.classic is not None, member
             due_ms = turn.now_ms + member.classic.session_timeout_ms
-            self.steps.begin_session(group.group_id, member.member_id, due_ms)
+            session = TimerKey(Timer.SESSION, group.group_id, member.member_id)
+            self.deadlines.set(session, due_ms)
         return group
 
     def _joining_member(
@@ -215,12 +247,10 @@ class ConsumerGroups:
 
     # ---- leaving
 
-    def _leave(
-        self, request: HeartbeatRequest, turn: ConsumerTurn, *, is_classic: bool
-    ) -> Outcome[HeartbeatReply]:
+    def _leave(self, request: HeartbeatRequest, turn: ConsumerTurn) -> Outcome[HeartbeatReply]:
         group = self.groups.get(request.group_id)
         if group is None:
-            raise _not_found(request.group_id, is_classic=is_classic)
+            raise self._not_found(request.group_id)
         member = group.check_member(request.member_id, request.instance_id)
         reply = HeartbeatReply(request.member_id, request.member_epoch)
         is_back_soon = request.member_epoch == STATIC_LEAVING_EPOCH
@@ -290,7 +320,7 @@ class ConsumerGroups:
         classic = make_classic_group(group, gone, joining, self._topics, now_ms=turn.now.wall_ms)
         record = classic.stored({m.member_id: m.assignment for m in classic.members.values()})
         turn.records.append(record)
-        self._adopt(classic, record, turn.now, rebalance)
+        self._classic.adopt(classic, record, turn.now, rebalance)
 
     # ---- replay
 
@@ -437,15 +467,11 @@ class ConsumerGroups:
 
     # ---- views
 
-    def describe(self, group_id: str, *, is_classic: bool) -> DescribedConsumerGroup:
-        """ConsumerGroupDescribe (69). Raises Refused(GROUP_ID_NOT_FOUND).
-
-        Args:
-            is_classic: whether there is a classic group of that id.
-        """
+    def describe(self, group_id: str) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe (69). Raises Refused(GROUP_ID_NOT_FOUND)."""
         group = self.groups.get(group_id)
         if group is None:
-            raise _not_found(group_id, is_classic=is_classic)
+            raise self._not_found(group_id)
         return DescribedConsumerGroup(
             group_id,
             group.state.value,
@@ -456,10 +482,9 @@ class ConsumerGroups:
             dict(group.targets),
         )
 
-
-def _not_found(group_id: str, *, is_classic: bool) -> Refused:
-    what = "is not a consumer group" if is_classic else "not found"
-    return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
+    def _not_found(self, group_id: str) -> Refused:
+        what = "is not a consumer group" if group_id in self._classic.groups else "not found"
+        return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
 
 
 def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from .group import ConsumerGroup
 from .groups import ConsumerGroups, ConsumerSetup
 from .member import ConsumerMember
 from .records import ConsumerRecord
-from .requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
+from .requests import DescribedConsumerGroup
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -43,7 +43,7 @@ def make_kind(
 ) -> ConsumerKind:
     """The consumer groups of a partition, none so far. `GROUP_KINDS` names this function."""
     groups = ConsumerGroups(
-        setup or ConsumerSetup(), adopt=classic.adopt, max_classic_size=settings.max_size
+        setup or ConsumerSetup(), classic=classic, max_classic_size=settings.max_size
     )
     return ConsumerKind(groups, classic)
 
@@ -54,6 +54,9 @@ class ConsumerKind(ModernKind[ConsumerGroup, ConsumerRecord]):
     Args:
         groups: decides for them.
         classic: the classic groups of the same partition; a group may change its kind.
+
+    Attributes:
+        consumer_heartbeat: decides on ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`.
     """
 
     name = CONSUMER
@@ -61,16 +64,10 @@ class ConsumerKind(ModernKind[ConsumerGroup, ConsumerRecord]):
     def __init__(self, groups: ConsumerGroups, classic: ClassicGroups) -> None:
         super().__init__(groups, classic)
         self.consumer_groups = groups
+        self.consumer_heartbeat = groups.heartbeat
         self._classic_members = ClassicMembers(groups)
 
     # ---- requests of the consumer protocol
-
-    def consumer_heartbeat(
-        self, request: HeartbeatRequest, *, now: Moment
-    ) -> Outcome[HeartbeatReply]:
-        """ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`."""
-        classic = self._classic.groups.get(request.group_id)
-        return self.consumer_groups.heartbeat(request, classic=classic, now=now)
 
     def matched(self, order: MatchTopics, found: Found, *, now: Moment) -> Outcome[None]:
         """Regular expressions were matched; see `ConsumerGroups.matched`."""
@@ -79,8 +76,7 @@ class ConsumerKind(ModernKind[ConsumerGroup, ConsumerRecord]):
     def describe(self, group_id: str) -> DescribedConsumerGroup:
         """ConsumerGroupDescribe (69). Raises Refused INVALID_GROUP_ID, GROUP_ID_NOT_FOUND."""
         check_group_id(group_id)
-        is_classic = self._classic.get(group_id) is not None
-        return self.consumer_groups.describe(group_id, is_classic=is_classic)
+        return self.consumer_groups.describe(group_id)
 
     # ---- requests of the classic protocol
 

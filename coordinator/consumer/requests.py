@@ -66,15 +66,6 @@ class HeartbeatRequest:
     may_see: Callable[[str], bool] | None = field(default=None, compare=False)
     requires_member_id: bool = True
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the member sent all fields, as after an error: it gets its assignment again."""
-        return (
-            self.rebalance_timeout_ms != -1
-            and (self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None)
-            and self.owned is not None
-        )
-
 
 class HeartbeatReply(NamedTuple):
     """The answer; `assignment` is None if it has not changed."""

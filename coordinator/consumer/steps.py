@@ -350,10 +350,6 @@ class Steps:
 
     # ---- timers
 
-    def begin_session(self, group_id: str, member_id: str, due_ms: int) -> None:
-        """Set when the member's session expires."""
-        self.deadlines.set(TimerKey(Timer.SESSION, group_id, member_id), due_ms)
-
     def cancel_timers(self, group_id: str, member_id: str) -> None:
         """Cancel all timers of a member that was removed."""
         for timer in (Timer.SESSION, Timer.REBALANCE, Timer.JOIN, Timer.SYNC):

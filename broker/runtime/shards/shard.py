@@ -170,7 +170,8 @@ class Shard(Generic[M]):
             reply = self.run_now(decide)
         except Refused as refused:
             raise self._for_clients(refused) from refused.__cause__
-        if self.log.awaits_flush:
+        log = self.log
+        if log.recovery_point < log.flush_due_offset:  # `awaits_flush`
             await self._flushed()
         return reply
 

@@ -18,6 +18,7 @@ from ottla.coordinator.consumer.records import (
     SubscriptionMetadata,
     TargetMember,
 )
+from ottla.coordinator.consumer.steps import Timer, TimerKey
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
@@ -120,8 +121,9 @@ def test_a_member_may_take_an_instance_id_later(talk: ConsumerTalk, a: Consumer)
 def test_timers_of_removed_members_do_nothing(talk: ConsumerTalk, a: Consumer, b: Consumer) -> None:
     stable(a, b)
     consumer = talk.machine.kind(ConsumerKind).consumer_groups
-    consumer.steps.begin_session(GROUP, "nobody", talk.now_ms + 1)
-    consumer.steps.begin_session("no group", "nobody", talk.now_ms + 1)
+    for group_id in (GROUP, "no group"):
+        session = TimerKey(Timer.SESSION, group_id, "nobody")
+        consumer.deadlines.set(session, talk.now_ms + 1)
     talk.pass_time(2)
     assert sorted(talk.consumers.members) == ["a", "b"]
 

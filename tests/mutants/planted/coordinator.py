@@ -531,7 +531,7 @@ MUTANTS: Final = (
     Mutant(
         "sessions-of-consumers-go-by-the-wall",
         "coordinator/consumer/groups.py",
-        "        due_ms = turn.now_ms + limits.session_timeout_ms\n",
+        "        due_ms = now.monotonic_ms + limits.session_timeout_ms\n",
         "        due_ms = now.wall_ms + limits.session_timeout_ms\n",
         "a step of the wall clock fences every member, or keeps the dead",
         ("tests/broker/test_clock_steps.py",),

@@ -22,7 +22,7 @@ from ottla.coordinator.consumer.groups import ConsumerGroups
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import NOTHING, ConsumerMember
 from ottla.coordinator.consumer.records import CurrentMember, GroupEpoch, Kind
-from ottla.coordinator.consumer.steps import ConsumerTurn, Steps, Timer
+from ottla.coordinator.consumer.steps import ConsumerTurn, Timer
 from ottla.coordinator.group_kind import ClaimedMember, GroupKind
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
@@ -155,7 +155,13 @@ def _members_are_not_asked_to_revoke_partitions() -> list[Patch]:
 
 @_bug(within=50)
 def _consumers_sessions_never_end() -> list[Patch]:
-    return [(Steps, "begin_session", _nothing)]
+    right = ConsumerGroups._expired
+
+    def expired(self: ConsumerGroups, group: ConsumerGroup, key: Any, turn: ConsumerTurn) -> None:
+        if key.timer is not Timer.SESSION:
+            right(self, group, key, turn)
+
+    return [(ConsumerGroups, "_expired", expired)]
 
 
 @_bug(within=100)
