@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
@@ -26,6 +26,9 @@ _RETRY_S: Final = 0.02
 _CREATION_S: Final = 2.0
 _LOST_ANSWER_S: Final = 30.0
 _ALL: Final = -1  # acks
+_BATCH_BYTES: Final = 512 << 10
+"""A batch of several records is not larger: brokers and topics allow 1 MiB by default."""
+_RECORD_BYTES: Final = 32  # lengths, deltas and attributes of a record; they take less
 _BUSY: Final = (
     COORDINATOR_MOVES | LEADER_MOVES | {Code.CONCURRENT_TRANSACTIONS, Code.NOT_ENOUGH_REPLICAS}
 )
@@ -57,7 +60,9 @@ def produce(
     acks: int = _ALL,
     compression: Compression = Compression.NONE,
 ) -> list[Stored]:
-    """Produce records, one batch a partition; return their places in the order of `records`.
+    """Produce records; return their places in the order of `records`.
+
+    The records of a partition are one batch, or as many as their sizes need.
 
     Args:
         acks: -1, 0 or 1. With 0 no answer comes and all offsets are -1.
@@ -69,12 +74,13 @@ def produce(
     """
     places: list[Stored | None] = [None] * len(records)
     for partition, indexes in _by_partition(client, topic, records).items():
-        batch = encoded(
-            [records[index] for index in indexes], now_ms=_now_ms(), compression=compression
-        )
-        first = _sent(client, topic, partition, batch, acks=acks)
-        for delta, index in enumerate(indexes):
-            offset = first + delta if first >= 0 else -1
+
+        def send(part: Sequence[OutgoingRecord], partition: int = partition) -> int:
+            batch = encoded(part, now_ms=_now_ms(), compression=compression)
+            return _sent(client, topic, partition, batch, acks=acks)
+
+        offsets = _in_batches([records[index] for index in indexes], send)
+        for index, offset in zip(indexes, offsets, strict=True):
             places[index] = Stored(topic, partition, offset)
     return [place for place in places if place is not None]
 
@@ -125,20 +131,25 @@ class OpenTransaction:
         known = self._sequences
         for partition, indexes in _by_partition(self._client, topic, records).items():
             self._add(topic, partition)
-            sequence = known.next_of.get((topic, partition), 0)
-            batch = encoded(
-                [records[index] for index in indexes],
-                now_ms=_now_ms(),
-                producer=(known.producer_id, known.producer_epoch, sequence),
-                transactional=True,
-                compression=compression,
-            )
-            first = _sent(
-                self._client, topic, partition, batch, transactional_id=self.transactional_id
-            )
-            known.next_of[topic, partition] = sequence + len(indexes)
-            for delta, index in enumerate(indexes):
-                places[index] = Stored(topic, partition, first + delta)
+
+            def send(part: Sequence[OutgoingRecord], partition: int = partition) -> int:
+                sequence = known.next_of.get((topic, partition), 0)
+                batch = encoded(
+                    part,
+                    now_ms=_now_ms(),
+                    producer=(known.producer_id, known.producer_epoch, sequence),
+                    transactional=True,
+                    compression=compression,
+                )
+                first = _sent(
+                    self._client, topic, partition, batch, transactional_id=self.transactional_id
+                )
+                known.next_of[topic, partition] = sequence + len(part)
+                return first
+
+            offsets = _in_batches([records[index] for index in indexes], send)
+            for index, offset in zip(indexes, offsets, strict=True):
+                places[index] = Stored(topic, partition, offset)
         return [place for place in places if place is not None]
 
     def end(self, *, commit: bool) -> None:
@@ -222,6 +233,47 @@ def _by_partition(
             raise ErrorAnswer(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{partition}")
         chosen.setdefault(partition, []).append(index)
     return chosen
+
+
+def _in_batches(
+    records: Sequence[OutgoingRecord], send: Callable[[Sequence[OutgoingRecord]], int]
+) -> Iterator[int]:
+    """Send the records of a partition; their offsets, -1 without an answer.
+
+    A batch that is too large for its topic is halved, as Java's producer does (Sender,
+    `splitAndReenqueue`).
+
+    Args:
+        send: sends one batch, and returns its first offset.
+
+    Raises:
+        ErrorAnswer: as `send`; MESSAGE_TOO_LARGE for a single record.
+    """
+    for part in _parts(records):
+        try:
+            first = send(part)
+        except ErrorAnswer as refused:
+            if refused.code != Code.MESSAGE_TOO_LARGE or len(part) == 1:
+                raise
+            half = len(part) // 2
+            yield from _in_batches(part[:half], send)
+            yield from _in_batches(part[half:], send)
+        else:
+            yield from (first + delta if first >= 0 else -1 for delta in range(len(part)))
+
+
+def _parts(records: Sequence[OutgoingRecord]) -> Iterator[Sequence[OutgoingRecord]]:
+    """The records of one batch each."""
+    begin, size = 0, 0
+    for at, record in enumerate(records):
+        needed = _RECORD_BYTES + len(record.key or b"") + len(record.value or b"")
+        needed += sum(len(name) + len(content or b"") for name, content in record.headers)
+        if at > begin and size + needed > _BATCH_BYTES:
+            yield records[begin:at]
+            begin, size = at, 0
+        size += needed
+    if begin < len(records):
+        yield records[begin:]
 
 
 @retried(_BUSY)

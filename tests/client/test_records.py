@@ -181,3 +181,42 @@ def test_the_first_broker_that_answers_is_used(bootstrap: str) -> None:
 def test_an_address_without_a_port_is_an_error(wrong: str) -> None:
     with pytest.raises(ValueError, match="HOST:PORT was expected"):
         read_addresses(wrong)
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_more_than_a_batch_may_have_is_sent_in_several(
+    client: Client, topic: str, transactional: bool
+) -> None:
+    """Brokers take batches of 1 MiB; each of the records is far smaller."""
+    records = [OutgoingRecord(b"v" * 1000, b"%d" % at, partition=0) for at in range(3000)]
+    if transactional:
+        transaction = OpenTransaction.begin(client, topic)
+        stored = transaction.produce(topic, records)
+        transaction.end(commit=True)
+    else:
+        stored = produce(client, topic, records)
+    assert stored == [Stored(topic, 0, at) for at in range(3000)]
+    read = everything(client, topic, Isolation.READ_COMMITTED)
+    assert [each.key for each in read] == [each.key for each in records]
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_a_batch_that_its_topic_does_not_take_is_halved(
+    bootstrap: str, client: Client, topic: str, transactional: bool
+) -> None:
+    small = f"small-{topic}"
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    made = NewTopic(small, 1, config={"max.message.bytes": "300"})
+    admin.create_topics([made])[small].result(TIMEOUT_S)
+    records = [OutgoingRecord(b"v" * 50, b"%d" % at) for at in range(20)]
+    if transactional:
+        transaction = OpenTransaction.begin(client, small)
+        stored = transaction.produce(small, records)
+        transaction.end(commit=True)
+    else:
+        stored = produce(client, small, records)
+    assert stored == [Stored(small, 0, at) for at in range(20)]
+    read = everything(client, small, Isolation.READ_COMMITTED)
+    assert [each.key for each in read] == [each.key for each in records]
+    with pytest.raises(ErrorAnswer, match="MESSAGE_TOO_LARGE"):
+        produce(client, small, [OutgoingRecord(b"v" * 500)])
