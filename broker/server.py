@@ -279,6 +279,8 @@ class _Server:
     ) -> int:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
+        # A parent that blocks them for itself does not do so for its broker: as Java's machine.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
         for number in _ENDING_SIGNALS:
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue  # nohup

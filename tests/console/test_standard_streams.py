@@ -155,6 +155,18 @@ def test_a_broker_deletes_its_temporary_directory_at_sighup(tmp_path: Path) -> N
     assert not directory.exists()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_broker_whose_parent_blocks_signals_stops(tmp_path: Path, number: signal.Signals) -> None:
+    """As Kafka does, whose Java unblocks them (HotSpot, `signal_sets_init`)."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        with started(SERVE, tmp_path / "ready") as process:
+            process.send_signal(number)
+            assert process.wait(WAIT_S) == 0
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def test_a_broker_under_nohup_goes_on_at_sighup(tmp_path: Path) -> None:
     ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *SERVE]
     with started(ignoring, tmp_path / "ready", stdout=subprocess.DEVNULL) as process:
