@@ -416,7 +416,7 @@ def _check_one(name: str, text: str) -> None:
         return
     setting = setting_of(name) or BROKER_SETTINGS.row(name)
     if setting is None:
-        raise BadSetting(name, text, _unknown(name))
+        raise BadSetting(name, "(hidden)" if _may_be_secret(name) else text, _unknown(name))
     try:
         setting.parse(text)
     except Wrong:
@@ -428,6 +428,17 @@ def _check_one(name: str, text: str) -> None:
 
 def _shown(setting: Setting, text: str) -> str:
     return "(hidden)" if setting.sensitive else text
+
+
+def _may_be_secret(name: str) -> bool:
+    """Whether an unknown name may be that of a password, also one that is misspelt."""
+    from difflib import get_close_matches
+
+    words = name.lower().replace("_", ".").split(".")
+    return words[-1] == "key" or any(get_close_matches(each, _SECRET_WORDS) for each in words)
+
+
+_SECRET_WORDS = ("password", "passphrase", "secret", "jaas", "credentials")
 
 
 def _changes_nothing(name: str) -> bool:

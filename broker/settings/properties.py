@@ -50,13 +50,14 @@ def read_properties(text: str) -> dict[str, str]:
     end of a line continues it.
 
     Raises:
-        ValueError: \\u without four digits.
+        ValueError: \\u without four digits; the text has the name of the setting alone, because its
+            value may be a password.
     """
     settings = {}
     for line in _logical_lines(text):
         pair = PAIR.fullmatch(line)
         assert pair is not None, line
-        settings[_unescaped(pair[1])] = _unescaped(pair[2])
+        settings[_unescaped(pair[1], pair[1])] = _unescaped(pair[2], pair[1])
     return settings
 
 
@@ -80,11 +81,11 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield begun
 
 
-def _unescaped(text: str) -> str:
+def _unescaped(text: str, name: str) -> str:
     if "\\" not in text:
         return text
     if re.search(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})", text):
-        raise ValueError(f"\\u must be followed by four digits: {text}")
+        raise ValueError(f"{name}: \\u must be followed by four digits")
     return ESCAPE.sub(_character, text)
 
 

@@ -167,6 +167,20 @@ def test_a_password_that_is_wrong_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "ssl.keystore.pasword", "ssl_keystore_password", "ssl.key.passwd", "ssl.keystore.keys.key",
+        "listener.name.a.plain.sasl.jass.config", "sasl.jaas.conf", "my.secret", "ssl.key.pass",
+    ],
+)  # fmt: skip
+def test_the_value_of_a_misspelt_password_is_not_repeated(name: str) -> None:
+    with pytest.raises(BadSetting) as refused:
+        BrokerConfig.from_settings({name: "hush"})
+    assert "hush" not in str(refused.value)
+    assert str(refused.value).startswith(f"{name}=(hidden): is no broker setting of Kafka 4.4")
+
+
+@pytest.mark.parametrize(
     "given",
     [
         {"listener.name.internal.ssl.keystore.type": "JKS"},

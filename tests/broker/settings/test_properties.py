@@ -44,9 +44,11 @@ def test_a_file_is_read_as_java_reads_it(text: str, settings: dict[str, str]) ->
     assert read_properties(text) == settings
 
 
-def test_a_unicode_escape_without_its_digits_is_refused() -> None:
-    with pytest.raises(ValueError, match="four digits"):
-        read_properties("a=\\u12")
+def test_a_unicode_escape_without_its_digits_is_refused_without_its_text() -> None:
+    """It may be in a password, such as that of DOMAIN\\user."""
+    with pytest.raises(ValueError, match="four digits") as refused:
+        read_properties("a.password=\\users-secret")
+    assert str(refused.value) == "a.password: \\u must be followed by four digits"
 
 
 def escaped(text: str, special: str) -> str:
