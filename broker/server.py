@@ -242,6 +242,18 @@ def _without_end(path: str) -> str:
     return path.rstrip("/") or path or "."
 
 
+def _call_at_ending_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Call a function at SIGTERM, SIGINT and SIGHUP.
+
+    A parent that blocks them for itself does not do so for its broker: Java unblocks them, too.
+    """
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
+    for number in _ENDING_SIGNALS:
+        if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+            continue  # nohup
+        loop.add_signal_handler(number, call)
+
+
 class _Server:
     """The nodes and their sockets."""
 
@@ -279,12 +291,7 @@ class _Server:
     ) -> int:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
-        # A parent that blocks them for itself does not do so for its broker: as Java's machine.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
-        for number in _ENDING_SIGNALS:
-            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-                continue  # nohup
-            loop.add_signal_handler(number, stopped.set)
+        _call_at_ending_signals(loop, stopped.set)
         configs = [self._config]
         if nodes > 1:
             from .settings.node_configs import configs_of
