@@ -7,14 +7,15 @@ group's kind through the interface `GroupKind`. Offsets are the same for all kin
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, TypeVar, cast
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
-from ..protocol.lazy_dataclass import dataclass
-from .classic.group import Member, State
+from .classic.group import DescribedGroup
+from .classic.groups import ClassicGroups
 from .classic.requests import (
     GroupSettings,
     JoinReply,
@@ -26,40 +27,84 @@ from .classic.requests import (
 from .group_kind import ClaimedMember, GroupKind, ListedGroup, PartitionCheck
 from .group_kinds import GROUP_KINDS
 from .group_records import GroupRecord, GroupRemoved, GroupStored, OffsetCommitted, OffsetRemoved
-from .loaded_kinds import LoadedKinds, Setups
 from .moment import Moment
 from .offset_cleaning import OffsetCleaning
-from .offsets import DecidedOffsets, Offsets, OffsetToCommit, Partition
+from .offsets import DecidedOffsets, FetchedOffset, Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
 
 __all__ = ["ClaimedMember", "DescribedGroup", "FetchedOffset", "Groups", "ListedGroup"]
 
 K = TypeVar("K", bound=GroupKind)
+Setups = Mapping[str, Callable[[], object]]
+"""By the kind's name: returns the argument `setup` of `make_kind`, at the first group."""
 _group_of: Final = itemgetter(0)
 
 
-class FetchedOffset(NamedTuple):
-    """An offset in the answer to OffsetFetch; -1 for none."""
+class LoadedKinds:
+    """The kinds that one partition of `__consumer_offsets` uses, and the kind of each group.
 
-    offset: int = -1
-    leader_epoch: int = -1
-    metadata: str = ""
-    error: Code = Code.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedGroup:
-    """A group as DescribeGroups shows it.
+    Classic groups are always in use: a group that has only offsets is an empty classic group. The
+    other kinds are imported with their first group.
 
     Attributes:
-        protocol: empty unless the group is stable, as is the metadata.
-        members: each with its metadata.
+        classic: the classic groups.
+        all: every kind in use, in the order of `GROUP_KINDS`.
     """
 
-    state: str
-    protocol_type: str
-    protocol: str
-    members: tuple[tuple[Member, bytes], ...]
+    def __init__(self, settings: GroupSettings, setups: Setups) -> None:
+        self._setups = setups
+        self._settings = settings
+        self.classic = ClassicGroups(settings)
+        self.all: tuple[GroupKind, ...] = (self.classic,)
+        self._others: tuple[GroupKind, ...] = ()
+        self._by_name: dict[str, GroupKind] = {self.classic.name: self.classic}
+
+    def of(self, group_id: str) -> GroupKind:
+        """The kind of a group; the classic one for an unknown group."""
+        for kind in self._others:
+            if group_id in kind.groups:
+                return kind
+        return self.classic
+
+    def named(self, group_id: str) -> GroupKind:
+        """`of`, for a request that has to name a group.
+
+        Raises:
+            Refused: INVALID_GROUP_ID: the id is empty.
+        """
+        if not group_id:
+            raise Refused(Code.INVALID_GROUP_ID)
+        return self.of(group_id)
+
+    def find(self, group_id: str) -> GroupKind | None:
+        """The kind of a group; None for an unknown group."""
+        kind = self.of(group_id)
+        return kind if group_id in kind.groups else None
+
+    def get(self, kind_class: type[K]) -> K:
+        """The kind with this class; imported and made if it is not in use yet."""
+        kind = self._by_name.get(kind_class.name) or self.load(kind_class.name)
+        assert isinstance(kind, kind_class)
+        return kind
+
+    def load(self, name: str) -> GroupKind:
+        """The kind with this name in `GROUP_KINDS`; imported and made if it is not in use yet."""
+        known = self._by_name.get(name)
+        if known is not None:
+            return known
+        module = import_module(f".{GROUP_KINDS[name].module}", __package__)
+        setup = self._setups.get(name)
+        loaded: GroupKind = module.make_kind(
+            self._settings, self.classic, None if setup is None else setup()
+        )
+        self._by_name[name] = loaded
+        self._others = tuple(
+            self._by_name[each]
+            for each in GROUP_KINDS
+            if each in self._by_name and each != self.classic.name
+        )
+        self.all = (self.classic, *self._others)
+        return loaded
 
 
 class Groups:
@@ -296,18 +341,7 @@ class Groups:
     def describe(self, group_id: str) -> DescribedGroup | None:
         """DescribeGroups (15); None when there is no such classic group."""
         group = self.kinds.classic.get(group_id)
-        if group is None:
-            return None
-        protocol = group.protocol if group.state is State.STABLE else None
-        return DescribedGroup(
-            group.state.value,
-            group.protocol_type or "",
-            protocol or "",
-            tuple(
-                (member, b"" if protocol is None else member.metadata(protocol))
-                for member in group.members.values()
-            ),
-        )
+        return None if group is None else group.described()
 
     def delete(self, group_ids: Iterable[str]) -> Outcome[dict[str, Code]]:
         """DeleteGroups (42): empty groups and their offsets, as far as they can be deleted.

@@ -7,13 +7,12 @@ It checks a few offsets at a time, so that any number of them can expire while r
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from ..protocol.errors import Refused
 from .classic.requests import GroupSettings
-from .group_kind import never_expires
+from .group_kind import GroupKind, never_expires
 from .group_records import GroupRecord
-from .loaded_kinds import LoadedKinds
 from .moment import Moment
 from .offsets import Offsets, Partition
 from .outcome import Outcome
@@ -36,6 +35,14 @@ class _Portion(NamedTuple):
     expires: bool
 
 
+class KindsInUse(Protocol):
+    """The part of `LoadedKinds` that finds the groups to clean."""
+
+    @property
+    def all(self) -> tuple[GroupKind, ...]: ...
+    def of(self, group_id: str) -> GroupKind: ...
+
+
 class OffsetCleaning(Volatile):
     """Removes offsets by time, and after topics were deleted.
 
@@ -44,7 +51,7 @@ class OffsetCleaning(Volatile):
             way, and before the first `tick`.
     """
 
-    def __init__(self, offsets: Offsets, settings: GroupSettings, kinds: LoadedKinds) -> None:
+    def __init__(self, offsets: Offsets, settings: GroupSettings, kinds: KindsInUse) -> None:
         self._offsets = offsets
         self._settings = settings
         self._kinds = kinds

@@ -39,6 +39,15 @@ class OffsetToCommit(NamedTuple):
     topic_id: UUID | None = None
 
 
+class FetchedOffset(NamedTuple):
+    """An offset in the answer to OffsetFetch; -1 for none."""
+
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+    error: Code = Code.NONE
+
+
 class DecidedOffsets(NamedTuple):
     """The decision on the offsets of a commit.
 

@@ -124,6 +124,21 @@ class InitialDelay:
     member_added: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedGroup:
+    """A group as DescribeGroups shows it.
+
+    Attributes:
+        protocol: empty unless the group is stable, as is the metadata.
+        members: each with its metadata.
+    """
+
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[tuple[Member, bytes], ...]
+
+
 class ClassicGroup(Volatile):
     """The state of one group. Its methods are queries and single changes.
 
@@ -337,6 +352,19 @@ class ClassicGroup(Volatile):
         self.initial_delay = None
         self.pending_syncs = set(self.members)
         self.enter(State.COMPLETING_REBALANCE, now_ms)
+
+    def described(self) -> DescribedGroup:
+        """The group for DescribeGroups (15)."""
+        protocol = self.protocol if self.state is State.STABLE else None
+        return DescribedGroup(
+            self.state.value,
+            self.protocol_type or "",
+            protocol or "",
+            tuple(
+                (member, b"" if protocol is None else member.metadata(protocol))
+                for member in self.members.values()
+            ),
+        )
 
     # ---- subscriptions
 

@@ -18,7 +18,7 @@ from ...events import GroupConverted, GroupTransition
 
 if TYPE_CHECKING:
     from ....coordinator.group_records import GroupRecord
-    from ....coordinator.loaded_kinds import LoadedKinds
+    from ....coordinator.groups import LoadedKinds
     from ...event_stream import Events
     from .state_log import StateLog
 
