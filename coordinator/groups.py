@@ -395,7 +395,7 @@ class Groups:
                     self.replay(record)
 
     def _has_offsets(self, group_id: str) -> None:
-        if group_id not in self.kinds.of(group_id).groups:
+        if not any(group_id in kind.groups for kind in self.kinds.all):
             self.kinds.classic.replay_offset(group_id)
 
     def replay_pending(self, record: GroupRecord, producer: Producer) -> None:

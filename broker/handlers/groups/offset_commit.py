@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 Offsets: TypeAlias = Sequence[OffsetToCommit] | DecidedOffsets
 
+_RETENTION_UNTIL: Final = 4
 _EPOCHS_SINCE: Final = 9
 _IDS_SINCE: Final = 10
 _LEAST_BYTES: Final = 43  # of a record of a committed offset
@@ -71,7 +72,9 @@ async def offset_commit(
             request.group_instance_id,
             knows_epochs=context.version >= _EPOCHS_SINCE,
         )
-        retention_ms = None if request.retention_time_ms == -1 else request.retention_time_ms
+        retention_ms = None
+        if context.version <= _RETENTION_UNTIL and request.retention_time_ms != -1:
+            retention_ms = request.retention_time_ms
         try:
             shard = node.groups.shard_of(request.group_id)
             most = shard.log.config.max_message_bytes // _LEAST_BYTES
