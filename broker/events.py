@@ -205,6 +205,12 @@ class LeadersChanged(NamedTuple):
     leaders: tuple[tuple[int, int], ...]
 
 
+class ClockAdvanced(NamedTuple):
+    """A test lets time pass, with a clock that it moves; what becomes due follows."""
+
+    by_ms: int
+
+
 class ClockJumped(NamedTuple):
     """The wall clock was set forward or back."""
 
@@ -226,6 +232,7 @@ Event = (
     | MetadataDecisionAppended
     | OffsetsMaterialized
     | LeadersChanged
+    | ClockAdvanced
     | ClockJumped
 )
 Observer = Callable[["Event | FileEvent"], None]

@@ -258,6 +258,26 @@ class LeadersChanged(_Known, kw_only=True):
     leaders: list[list[int]]
 
 
+class ClockAdvanced(_Known, kw_only=True):
+    """A test lets time pass on a clock that it moves; what becomes due by it follows.
+
+    Attributes:
+        by_ms: how much. The event has the time before.
+    """
+
+    by_ms: int
+
+
+class ClockJumped(_Known, kw_only=True):
+    """The wall clock was set forward or back.
+
+    Attributes:
+        by_ms: how far; negative for back. The event has the time behind it.
+    """
+
+    by_ms: int
+
+
 class Other(Event, kw_only=True):
     """An event of any other kind, with all its own fields."""
 
@@ -282,6 +302,8 @@ KnownEvent: TypeAlias = (
     | OffsetsMaterialized
     | GroupTransition
     | LeadersChanged
+    | ClockAdvanced
+    | ClockJumped
 )
 KINDS: Final[dict[str, type[Event]]] = {
     kind_named(each.__name__): each for each in _Known.__subclasses__()

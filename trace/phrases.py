@@ -64,6 +64,14 @@ def in_bytes(number: int) -> str:
     return f"{number} B"
 
 
+def span(span_ms: int) -> str:
+    """A span of time in the largest unit of which it has one: `45 s`, `1.5 min`."""
+    for unit, of_unit in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if span_ms >= of_unit:
+            return f"{round(span_ms / of_unit, 1):g} {unit}"
+    return f"{span_ms} ms"
+
+
 def producer(fields: Fields) -> str:
     """The producer id and epoch of a message; empty for none."""
     producer_id = fields.get("producer_id")
@@ -73,8 +81,10 @@ def producer(fields: Fields) -> str:
 
 
 def member(fields: Fields) -> str:
-    """The member that a message names; empty for none."""
-    return short(fields.get("member_id") or "") or short(fields.get("group_instance_id") or "")
+    """The member that a message names, with its group.instance.id; empty for none."""
+    instance = fields.get("group_instance_id")
+    found = short(fields.get("member_id") or ""), f"instance {instance}" if instance else ""
+    return " ".join(each for each in found if each)
 
 
 def count(number: int, one: str) -> str:

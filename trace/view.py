@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from .events import (
+    NO_FIELDS,
     OF_ALL,
     Answer,
     AnswerWithoutRequest,
+    ClockAdvanced,
+    ClockJumped,
     ConnectionClosed,
     ConnectionOpened,
     Decision,
@@ -31,7 +34,7 @@ from .events import (
 from .exchanges import Exchange, exchanges_and_others
 from .expected_errors import are_expected
 from .messages import Names, errors_of, topic_names
-from .phrases import count
+from .phrases import count, span
 from .wildcards import fits
 from .words import asked, got
 
@@ -39,15 +42,15 @@ API_WIDTH: Final = 22
 _INDENT: Final = 45  # behind the API
 _NARROWEST: Final = 20
 _SHOWN_LEADERS: Final = 3
-_OF_RULES: Final = (RuleAdded, RuleRemoved)
+_OF_TESTS: Final = (RuleAdded, RuleRemoved, ClockAdvanced, ClockJumped)
 
 
 def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """The lines of a trace, each with its style: `fault`, `error`, `timer` or empty.
 
     Args:
-        apis: patterns; requests of other APIs, connections, and what tests do with rules, are left
-            out. None: all.
+        apis: patterns; requests of other APIs, connections, and what tests do with rules and with
+            the clock, are left out. None: all.
     """
     known = list(events)
     names = topic_names(known)
@@ -61,7 +64,7 @@ def lines_of(events: Iterable[Event], apis: Collection[str] = ()) -> Iterator[tu
             text = connections.changed(each)
             if not apis:
                 yield f"{start_of(each)}  {'':{API_WIDTH}} {text}", "timer"
-        elif isinstance(each, MetadataDecision) or (apis and isinstance(each, _OF_RULES)):
+        elif isinstance(each, MetadataDecision) or (apis and isinstance(each, _OF_TESTS)):
             continue
         else:
             yield f"{start_of(each)}  {'':{API_WIDTH}} {changed(each)}", "timer"
@@ -165,7 +168,8 @@ def answered(exchange: Exchange, names: Names) -> str:
         return f"({answer.undecoded}) {took}"
     if answer.response is None and answer.error is None:
         return "no answer is wanted (acks=0)" if exchange.api == "Produce" else f"ok {took}"
-    said = got(exchange.api, exchange.version, answer.response or {}, names)
+    response = answer.response or NO_FIELDS
+    said = got(exchange.api, exchange.version, response, names, request=exchange.fields)
     return f"{', '.join(errors_of(answer)) or 'ok'} {took}" + (f": {said}" if said else "")
 
 
@@ -212,6 +216,11 @@ def changed(event: Event) -> str:
             return f"refused: {event.code}"
         case LeadersChanged():
             return _leaders(event.topic, event.leaders)
+        case ClockAdvanced():
+            return f"the clock moves forward by {span(event.by_ms)}"
+        case ClockJumped():
+            where = "forward" if event.by_ms > 0 else "back"
+            return f"the wall clock is set {where} by {span(abs(event.by_ms))}"
         case _:
             return _any(event)
 

@@ -7,10 +7,12 @@ required.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from . import group_words, phrases
-from .events import Fields
+from .events import NO_FIELDS, Fields
+from .fetched import Place, fetched
 from .group_words import Words
 from .messages import Names, topic_name
 
@@ -18,6 +20,7 @@ _END_WITH_PRODUCER: Final = 5  # the version of EndTxn whose answer has the next
 _WHEN: Final = {
     -1: "latest", -2: "earliest", -3: "max timestamp", -4: "earliest local", -5: "latest tiered",
 }  # fmt: skip
+_ISOLATION: Final = {0: "read_uncommitted", 1: "read_committed"}
 _KEYS: Final = {0: "group", 1: "transaction", 2: "share"}
 _RESOURCES: Final = {2: "topic", 4: "broker", 8: "logger", 16: "client metrics", 32: "group"}
 
@@ -27,11 +30,18 @@ def asked(api: str, request: Fields, names: Names) -> str:
     return _joined(_ASKED.get(api, _subject), request, names)
 
 
-def got(api: str, version: int, response: Fields, names: Names) -> str:
-    """What an answer says beside its errors; empty if nothing."""
+def got(
+    api: str, version: int, response: Fields, names: Names, *, request: Fields = NO_FIELDS
+) -> str:
+    """What an answer says beside its errors; empty if nothing.
+
+    Args:
+        request: that is answered; of a Fetch it has the offsets from which on records count.
+    """
     if api == "EndTxn" and version < _END_WITH_PRODUCER:
         return ""
-    return _joined(_GOT.get(api, _nothing), response, names)
+    words = partial(_fetched, request) if api == "Fetch" else _GOT.get(api, _nothing)
+    return _joined(words, response, names)
 
 
 def _joined(words: Words, fields: Fields, names: Names) -> str:
@@ -102,6 +112,17 @@ def _listed_offset(partition: Fields) -> str:
     return f" {_WHEN.get(timestamp, f'at {timestamp}')}"  # type: ignore[arg-type]  # a number
 
 
+def _isolation(request: Fields) -> str:
+    """The isolation level, as clients set it; empty if the request has none."""
+    # Whole, because "from 4 committed" reads as an offset that a group has committed.
+    return _ISOLATION.get(request.get("isolation_level", -1), "")
+
+
+def _list_offsets(request: Fields, names: Names) -> Iterator[str]:
+    yield phrases.few(phrases.parts(request.get("topics"), names, _listed_offset))
+    yield _isolation(request)
+
+
 def _produce(request: Fields, names: Names) -> Iterator[str]:
     yield request.get("transactional_id") or ""
     sizes = {
@@ -131,8 +152,7 @@ def _fetch(request: Fields, names: Names) -> Iterator[str]:
     yield f"without {forgotten}" if forgotten else ""
     if request.get("session_id"):
         yield f"session {request['session_id']}"
-    # Whole, because "from 4 committed" reads as an offset that a group has committed.
-    yield "read_committed" if request.get("isolation_level") == 1 else ""
+    yield _isolation(request)
 
 
 def _metadata(request: Fields, names: Names) -> Iterator[str]:
@@ -146,10 +166,16 @@ def _metadata(request: Fields, names: Names) -> Iterator[str]:
         )
 
 
+def _generation(number: object) -> str:
+    """The generation that a member commits in; empty for none. Consumers call an epoch so, too."""
+    return f"generation {number}" if isinstance(number, int) and number >= 0 else ""
+
+
 def _offset_commit(request: Fields, names: Names) -> Iterator[str]:
     yield request.get("transactional_id") or ""
     yield request.get("group_id") or ""
     yield phrases.member(request)
+    yield _generation(request.get("generation_id_or_member_epoch", request.get("generation_id")))
     offset = "committed_offset"
     yield phrases.few(
         phrases.parts(request.get("topics"), names, lambda each: f" at {each.get(offset)}")
@@ -159,6 +185,9 @@ def _offset_commit(request: Fields, names: Names) -> Iterator[str]:
 def _offset_fetch(request: Fields, names: Names) -> Iterator[str]:
     for group in phrases.structs_in(request.get("groups")) or [request]:
         yield str(group.get("group_id") or "")
+        yield phrases.member(group)
+        epoch = group.get("member_epoch")
+        yield f"epoch {epoch}" if isinstance(epoch, int) and epoch >= 0 else ""
         yield phrases.few(phrases.indexes(group.get("topics"), names, "partition_indexes")) or "all"
 
 
@@ -169,7 +198,8 @@ def _find_coordinator(request: Fields, names: Names) -> Iterator[str]:
 
 def _join_group(request: Fields, names: Names) -> Iterator[str]:
     yield request.get("group_id") or ""
-    yield phrases.member(request) or "new member"
+    yield "" if request.get("member_id") else "new member"
+    yield phrases.member(request)
     protocols = [str(each.get("name")) for each in phrases.structs_in(request.get("protocols"))]
     yield f"({phrases.few(protocols)})" if protocols else ""
 
@@ -286,20 +316,23 @@ def _produced(response: Fields, names: Names) -> Iterator[str]:
         yield phrases.few(found)
 
 
-def _fetched(response: Fields, names: Names) -> Iterator[str]:
-    last: dict[tuple[str, object], int] = {}
-    counts: dict[tuple[str, object], int] = {}
-    for batch in phrases.structs_in(response.get("batches")):
-        part = names.get(batch["topic"], batch["topic"]), batch["partition"]
-        last[part] = batch.get("last_offset", -1)
-        counts[part] = counts.get(part, 0) + batch.get("records", 0)
+def _fetched(request: Fields, response: Fields, names: Names) -> Iterator[str]:
+    told: dict[Place, str] = {}
+    counts: dict[Place, int] = {}
+    earlier: dict[Place, str] = {}
+    for batch in fetched(request, response, names):
+        counts[batch.place] = counts.get(batch.place, 0) + batch.records
+        if batch.earlier and batch.has_gaps:
+            earlier[batch.place] = f", some of them before {batch.first}"
+        elif batch.earlier:
+            earlier[batch.place] = f", after {batch.earlier} earlier in the batch"
+        count = phrases.count(counts[batch.place], "record")
+        told[batch.place] = f" ({count} to {batch.last}{earlier.get(batch.place, '')})"
     found = []
     for topic in phrases.structs_in(response.get("responses")):
         for each in phrases.structs_in(topic.get("partitions")):
-            part = topic_name(topic, names), each.get("partition_index")
-            text = _of_fetched(each)
-            if part in last:
-                text += f" ({phrases.count(counts[part], 'record')} to {last[part]})"
+            part = topic_name(topic, names), each.get("partition_index", -1)
+            text = _of_fetched(each) + told.get(part, "") + _held_up(each)
             if text:
                 found.append(f"{part[0]}-{part[1]}{text}")
     yield phrases.few(found) or "no records"
@@ -310,6 +343,12 @@ def _of_fetched(partition: Fields) -> str:
     aborted = len(partition.get("aborted_transactions") or ())
     text = f" {phrases.in_bytes(size)}" if size else ""
     return text + (f" {aborted} aborted" if aborted else "")
+
+
+def _held_up(partition: Fields) -> str:
+    """Both ends of a log in which an open transaction holds readers up; empty if none does."""
+    stable, end = partition.get("last_stable_offset", -1), partition.get("high_watermark", -1)
+    return f" last stable offset {stable}, high watermark {end}" if 0 <= stable < end else ""
 
 
 def _told_metadata(response: Fields, names: Names) -> Iterator[str]:
@@ -368,7 +407,7 @@ _TOLD_TRANSACTIONS: Final = _about_each(
 _CONFIGS: Final = _about_each("resources", _resource)
 _ASKED: Final[dict[str, Words]] = {
     "Produce": _produce, "Fetch": _fetch, "Metadata": _metadata,
-    "ListOffsets": _about_partitions(_listed_offset),
+    "ListOffsets": _list_offsets,
     "OffsetCommit": _offset_commit, "OffsetFetch": _offset_fetch,
     "FindCoordinator": _find_coordinator, "JoinGroup": _join_group, "Heartbeat": _of_generation,
     "LeaveGroup": _leave_group, "SyncGroup": _of_generation, "DescribeGroups": _names_of("groups"),
@@ -387,7 +426,7 @@ _ASKED: Final[dict[str, Words]] = {
     **group_words.ASKED,
 }  # fmt: skip
 _GOT: Final[dict[str, Words]] = {
-    "Produce": _produced, "Fetch": _fetched, "Metadata": _told_metadata,
+    "Produce": _produced, "Metadata": _told_metadata,
     "ListOffsets": _about_partitions(_offset),
     "OffsetFetch": _fetched_offsets, "FindCoordinator": _coordinators, "JoinGroup": _joined_group,
     "SyncGroup": _synced,

@@ -87,5 +87,10 @@ class LabOrders:
             raise WrongOrder("time goes by the machine's clock: start with --clock manual")
         if self._clock.now_ms() + wait_ms < 0:
             raise WrongOrder("advance: the wall clock cannot be set back before 1970")
+        # A step back becomes a jump of the wall clock, which its watch reports.
+        if wait_ms > 0 and self._cluster.events.tell is not None:
+            from ...broker.events import ClockAdvanced
+
+            self._cluster.events.tell(ClockAdvanced(wait_ms))
         await self._clock.advance_ms(wait_ms)
         return self._clock.now_ms()

@@ -75,10 +75,22 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ),
     ("Fetch", {"session_id": 3}, {"responses": []}, "session 3 -> ok 1.0 ms: no records"),
     (
+        "Fetch",
+        {"isolation_level": 0},
+        {"responses": []},
+        "read_uncommitted -> ok 1.0 ms: no records",
+    ),
+    (
         "ListOffsets",
         {"topics": of(timestamp=-2)},
         {"topics": of(offset=5)},
         "orders-0 earliest -> ok 1.0 ms: orders-0 5",
+    ),
+    (
+        "ListOffsets",
+        {"topics": of(timestamp=-1), "isolation_level": 1},
+        {"topics": of(offset=5)},
+        "orders-0 latest read_committed -> ok 1.0 ms: orders-0 5",
     ),
     ("Metadata", {"topics": None}, NAMES, "all topics -> ok 1.0 ms: 1 broker orders(2)"),
     ("Metadata", {"topics": []}, {"brokers": [{}, {}]}, "no topics -> ok 1.0 ms: 2 brokers"),
@@ -89,10 +101,31 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "g me-bf4c9b62 orders-0 at 3 -> ok 1.0 ms",
     ),
     (
+        "OffsetCommit",
+        {
+            "group_id": "g", "member_id": "m", "group_instance_id": "packer",
+            "generation_id_or_member_epoch": 4, "topics": of(committed_offset=3),
+        },
+        {"topics": of(error_code=0)},
+        "g m instance packer generation 4 orders-0 at 3 -> ok 1.0 ms",
+    ),
+    (
+        "OffsetCommit",
+        {"group_id": "g", "generation_id_or_member_epoch": -1, "topics": of(committed_offset=3)},
+        {"topics": of(error_code=0)},
+        "g orders-0 at 3 -> ok 1.0 ms",
+    ),
+    (
         "OffsetFetch",
         {"groups": [{"group_id": "g", "topics": [{"name": "orders", "partition_indexes": [0]}]}]},
         {"groups": [{"topics": of(committed_offset=-1)}]},
         "g orders-0 -> ok 1.0 ms: orders-0 none",
+    ),
+    (
+        "OffsetFetch",
+        {"groups": [{"group_id": "g", "member_id": "m", "member_epoch": 2, "topics": None}]},
+        {"groups": [{"topics": of(committed_offset=4)}]},
+        "g m epoch 2 all -> ok 1.0 ms: orders-0 at 4",
     ),
     (
         "OffsetFetch",
@@ -119,9 +152,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ),
     (
         "JoinGroup",
-        {"group_id": "g", "member_id": ""},
+        {"group_id": "g", "member_id": "", "group_instance_id": "packer"},
         {"error_code": 79, "generation_id": -1},
-        "g new member -> MEMBER_ID_REQUIRED 1.0 ms",
+        "g new member instance packer -> MEMBER_ID_REQUIRED 1.0 ms",
     ),
     (
         "SyncGroup",
@@ -209,9 +242,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ),
     (
         "TxnOffsetCommit",
-        {"transactional_id": "shop", "group_id": "g", "topics": of(committed_offset=3)},
+        {
+            "transactional_id": "shop", "group_id": "g", "member_id": "m", "generation_id": 4,
+            "topics": of(committed_offset=3),
+        },
         {},
-        "shop g orders-0 at 3 -> ok 1.0 ms",
+        "shop g m generation 4 orders-0 at 3 -> ok 1.0 ms",
     ),
     (
         "EndTxn",
