@@ -15,7 +15,7 @@ from .rows import Row
 from .transactions import Band
 
 _PREPARING: Final = "PreparingRebalance"
-_JOIN: Final = "JoinGroup"
+_WITHOUT_MEMBERS: Final = ("Empty", "Dead")
 
 
 class _Group:
@@ -58,6 +58,8 @@ class Groups:
             group.state = event.before
         self._end_state(event.group_id, group, number)
         group.state, group.state_at = event.after, number
+        if event.after in _WITHOUT_MEMBERS:
+            group.members, group.joined = set(), set()
         if event.after == _PREPARING:
             waited = group.members - group.joined
             if waited:

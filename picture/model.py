@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from ..trace.events import NO_FIELDS, Event
 from ..trace.exchanges import Exchange
+from ..trace.fetched import fetched
 from ..trace.messages import Names, structs, topic_name, topic_names
 from ..trace.rows import places
 from .copies import arcs_of
+from .failure import said_by
 from .findings.find import findings_of
 from .groups import Groups
 from .lanes import Lane, Lanes, Places, indexes, log_of
-from .rows import Row, Rows, api_and_client
+from .rows import Row, Rows, api_and_client, requests_of
 from .transactions import Transactions
 from .usual_errors import note_usual_errors
 
@@ -68,8 +70,10 @@ def model_of(
         "total": len(whole),
         "left_out": len(whole) - len(shown),
         "start_ms": shown[0].at_ms if shown else 0,
-        "findings": [[each.seq, each.text] for each in findings],
+        "findings": [[each.seq, each.text, each.is_likely_cause] for each in findings],
+        "said": said_by(failure),
         "usual": usual,
+        "earlier": _earlier(rows, names),
         "rows": columns,
         "transactions": [
             [each.transactional_id, each.first, each.last, each.outcome, each.began_before]
@@ -98,7 +102,7 @@ def _columns(rows: Sequence[Row], lanes: Lanes, of_events: Places, names: Names)
         values = {
             "seq": row.event.seq, "last": row.last_seq, "events": row.count,
             "at": row.event.at_ms - start_ms, "mark": row.mark, "text": row.text,
-            "error": int(row.is_error and not row.is_usual),
+            "error": int(row.is_trouble),
             "lanes": _numbers(row, rows, lanes, of_events),
             "api": api, "client": client, "request": row.request_row, "answer": row.answer_row,
             "errors": row.errors, "topics": _topics(row, names),
@@ -136,11 +140,26 @@ def _offsets(row: Row, lanes: Lanes, names: Names) -> list[list[int]]:
     return [[lanes.number(lane), first, last] for lane, first, last in found[:MOST_OFFSETS]]
 
 
+def _earlier(rows: Sequence[Row], names: Names) -> dict[int, list[int]]:
+    """The offsets of each batch of a Fetch's answer before the one that was asked for.
+
+    Returns:
+        By the row of the request, only if there are any; negative for a batch with gaps, of which
+        the first records may be any of its.
+    """
+    found = {}
+    for number, exchange in requests_of(rows):
+        if exchange.api == "Fetch":
+            batches = fetched(exchange.fields, exchange.response, names)
+            counts = [-each.earlier if each.has_gaps else each.earlier for each in batches]
+            if any(counts):
+                found[number] = counts
+    return found
+
+
 def _of_batches(exchange: Exchange, names: Names) -> Iterable[tuple[Lane, int, int]]:
-    for batch in structs(exchange.response, "batches"):
-        topic = str(batch.get("topic", ""))
-        first, last = batch.get("base_offset", -1), batch.get("last_offset", -1)
-        yield log_of(names.get(topic, topic), batch.get("partition", -1)), first, last
+    for each in fetched(exchange.fields, exchange.response, names):
+        yield log_of(*each.place), each.first, each.last
 
 
 def _of_partitions(exchange: Exchange, names: Names) -> Iterable[tuple[Lane, int, int]]:

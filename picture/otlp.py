@@ -15,8 +15,9 @@ from ..trace.events import Event
 from ..trace.exchanges import Exchange
 from ..trace.messages import topic_names
 from ..trace.owners import client_of, group_of, transactional_id_of
-from .rows import Row, Rows, kind_of_row, requests_of
+from .rows import Row, Rows, kind_of_row, requests_of, told_in
 from .transactions import PicturedTransaction, Transactions
+from .usual_errors import note_usual_errors
 
 Span = dict[str, Any]
 SCOPE: Final = "ottla.trace"
@@ -34,6 +35,7 @@ def otlp_of(events: Iterable[Event]) -> dict[str, Any]:
     """
     whole = list(events)
     rows = Rows(topic_names(whole)).add_all(whole)
+    note_usual_errors(rows)
     transactions = Transactions(whole)
     transactions.add_all(rows)
     begin_ms = whole[0].at_ms if whole else 0
@@ -48,7 +50,8 @@ def otlp_of(events: Iterable[Event]) -> dict[str, Any]:
     for number, exchange in requests_of(rows):
         root = roots.get(transactions.of_rows.get(number, 0))
         own = _id(begin_ms, "request", exchange.seq)
-        span = _of_request(exchange, rows[number], changes[number])
+        told = (rows[number], told_in(rows, number))
+        span = _of_request(exchange, told, changes[number])
         span |= {"traceId": root or own, "spanId": own[:16]}
         if root is not None:
             span["parentSpanId"] = root[:16]
@@ -81,7 +84,14 @@ def _of_transaction(each: PicturedTransaction, rows: Sequence[Row], trace_id: st
     }  # fmt: skip
 
 
-def _of_request(exchange: Exchange, row: Row, changes: Sequence[Row]) -> Span:
+def _of_request(exchange: Exchange, told: tuple[Row, Row], changes: Sequence[Row]) -> Span:
+    """The span of a request.
+
+    Args:
+        told: the row of the request, and the one with its answer, which may be the same.
+        changes: the rows of what it changed.
+    """
+    row, answered = told
     answer = exchange.answer
     took_us = (answer.took_us or 0) if answer is not None else 0
     begin_ns = exchange.at_ms * _NS_OF_MS
@@ -103,8 +113,9 @@ def _of_request(exchange: Exchange, row: Row, changes: Sequence[Row]) -> Span:
             for each in changes
         ],
     }  # fmt: skip
-    if row.is_error or (answer is not None and answer.unanswered is not None):
-        said = ", ".join(row.errors) or (answer.unanswered if answer is not None else "") or "error"
+    if row.is_trouble or answered.is_trouble:
+        unanswered = "" if answer is None else answer.unanswered
+        said = ", ".join(answered.errors) or unanswered or exchange.undecoded or "error"
         span["status"] = {"code": _ERROR, "message": said}
     return span
 

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
+from ..protocol.shown_text import shown as shown_text
 from ..trace.events import Event, fields_of
 from ..trace.reader import read_trace
 from .model import MOST_EVENTS, model_of
@@ -59,7 +60,7 @@ def render_page(
         _element("piece", [fields_of(each) for each in shown[begin : begin + PIECE]])
         for begin in range(0, len(shown), PIECE)
     ]
-    head = html.escape(title.encode("utf-8", "replace").decode())
+    head = html.escape(shown_text(title))
     page = _program().replace(TITLE, f"<title>{head}</title>", 1)
     before, _, behind = page.partition(DATA)
     return before + "\n".join(data) + behind

@@ -2,7 +2,7 @@
 
 Requests are slices of their client. Those of one client that overlap are in tracks of their own,
 since slices of a track may only be in each other. States, and open transactions in partitions, are
-slices of their lane; faults, markers and new states are moments; arcs are flows.
+slices of their lane; faults, markers and steps of the clock are moments; arcs are flows.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from ..trace.owners import client_of
 from .copies import arcs_of
 from .groups import Groups
 from .lanes import CLIENT, GROUP, PARTITION, TRANSACTION, Lane
-from .rows import ABORT, COMMIT, FAULT, Row, Rows, requests_of
+from .rows import ABORT, CLOCK, COMMIT, FAULT, Row, Rows, requests_of, told_in
 from .transactions import Transactions
+from .usual_errors import note_usual_errors
 
 Line = dict[str, Any]
 _PROCESSES: Final = {CLIENT: 1, TRANSACTION: 2, GROUP: 3, PARTITION: 4}
 _NAMES: Final = ("clients", "transactional ids", "groups", "partitions")
-_MOMENTS: Final = {FAULT: "fault", COMMIT: "commit marker", ABORT: "abort marker"}
+_MOMENTS: Final = {
+    FAULT: "fault", COMMIT: "commit marker", ABORT: "abort marker", CLOCK: "clock",
+}  # fmt: skip
 SHORTEST_US: Final = 1
 
 
@@ -41,6 +44,7 @@ def perfetto_of(events: Iterable[Event]) -> Line:
     whole = list(events)
     names = topic_names(whole)
     rows = Rows(names).add_all(whole)
+    note_usual_errors(rows)
     transactions, groups = Transactions(whole), Groups()
     transactions.add_all(rows)
     groups.add_all(rows)
@@ -48,7 +52,7 @@ def perfetto_of(events: Iterable[Event]) -> Line:
     places: dict[int, Line] = {}
     found: list[Line] = []
     for number, exchange in requests_of(rows):
-        places[number] = _slice_of(rows[number], exchange, tracks)
+        places[number] = _slice_of(rows, number, exchange, tracks)
         found.append(places[number])
     for band in [*transactions.bands, *groups.bands]:
         if band.lane.kind in _PROCESSES:
@@ -109,7 +113,9 @@ def _us(row: Row) -> int:
     return row.event.at_ms * 1000
 
 
-def _slice_of(row: Row, exchange: Exchange, tracks: _Tracks) -> Line:
+def _slice_of(rows: Sequence[Row], number: int, exchange: Exchange, tracks: _Tracks) -> Line:
+    row = rows[number]
+    is_error = row.is_trouble or told_in(rows, number).is_trouble
     answer = exchange.answer
     took_us = max((answer.took_us or 0) if answer is not None else 0, SHORTEST_US)
     at_us = _us(row)
@@ -118,13 +124,13 @@ def _slice_of(row: Row, exchange: Exchange, tracks: _Tracks) -> Line:
     if exchange.response is not None:
         arguments["answer"] = exchange.response
     return {
-        "ph": "X", "name": exchange.api, "cat": "error" if row.is_error else "request",
+        "ph": "X", "name": exchange.api, "cat": "error" if is_error else "request",
         "ts": at_us, "dur": took_us, **tracks.of(lane, at_us, at_us + took_us), "args": arguments,
     }  # fmt: skip
 
 
 def _moments(rows: Sequence[Row], places: dict[int, Line]) -> Iterator[Line]:
-    """Faults and markers, in the track of their request, or for the whole trace."""
+    """Faults, markers and steps of the clock, in the track of their request or for all."""
     for row in rows:
         if row.mark not in _MOMENTS:
             continue

@@ -7,12 +7,14 @@ can have several events, whose numbers follow each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from ..trace.events import (
     Answer,
+    ClockAdvanced,
+    ClockJumped,
     ConnectionClosed,
     ConnectionOpened,
     Decision,
@@ -31,11 +33,11 @@ from ..trace.events import (
     kind_of,
 )
 from ..trace.exchanges import Exchange, Exchanges
-from ..trace.messages import Names, errors_of
+from ..trace.messages import Names, errors_of, structs
 from ..trace.owners import client_of
 from ..trace.phrases import few
 from ..trace.view import Connections, answered, asked_in, changed
-from .contents import content_of
+from .contents import fetched_content, produced_content
 
 MOST_CHARACTERS: Final = 400
 """Of the text of a row; the fields of the event have all of it."""
@@ -50,7 +52,9 @@ ABORT: Final = "b"
 APPEND: Final = "r"
 CONNECTION: Final = "n"
 RULE: Final = "u"
+CLOCK: Final = "t"
 OTHER: Final = "o"
+_WITH_NODES: Final = ("Metadata", "DescribeCluster")
 
 
 @dataclass(slots=True)
@@ -84,6 +88,11 @@ class Row:
     count: int = 1
 
     @property
+    def is_trouble(self) -> bool:
+        """Whether the row has an error that a healthy client does not expect."""
+        return self.is_error and not self.is_usual
+
+    @property
     def request(self) -> Request | None:
         """The request of the row."""
         return None if self.exchange is None else self.exchange.request
@@ -110,11 +119,14 @@ class Rows:
         self._together = Exchanges()
         self._connections = Connections()
         self._rows_of_requests: dict[int, int] = {}
+        self._says_node = False
         self.rows: list[Row] = []
 
     def add_all(self, events: Iterable[Event]) -> list[Row]:
-        """The rows of the events of a trace."""
-        for event in events:
+        """The rows of the events of a trace; of several nodes a request says which one it asks."""
+        whole = list(events)
+        self._says_node = len(_nodes_in(whole)) > 1
+        for event in whole:
             self._add(event)
         return self.rows
 
@@ -143,8 +155,9 @@ class Rows:
 
     def _of_request(self, event: Request, exchange: Exchange) -> Row:
         said = asked_in(event, self._names)
-        content = content_of(event.fields) if event.api == "Produce" else ""
-        text = cut(" ".join(each for each in (event.api, said, content) if each))
+        content = produced_content(event.fields) if event.api == "Produce" else ""
+        node = f"(node {event.node_id})" if self._says_node and event.node_id is not None else ""
+        text = cut(" ".join(each for each in (event.api, said, content, node) if each))
         return Row(
             event, event.seq, REQUEST, text, is_error=event.undecoded is not None, exchange=exchange
         )
@@ -159,8 +172,9 @@ class Rows:
             self.rows.append(Row(event, event.seq, ANSWER, text, is_error=is_error, errors=errors))
             return
         said = answered(exchange, self._names)
-        if exchange.api == "Fetch" and (content := content_of(exchange.response)):
-            said = f"{said} {content}"
+        if exchange.api == "Fetch":
+            content = fetched_content(exchange.fields, exchange.response, self._names)
+            said = f"{said} {content}".rstrip()
         request_row = self.rows[number]
         if number == len(self.rows) - 1:
             request_row.mark = EXCHANGE
@@ -194,6 +208,8 @@ class Rows:
                 return Row(event, event.seq, mark, cut(changed(event)))
             case RuleAdded() | RuleRemoved():
                 return Row(event, event.seq, RULE, cut(changed(event)))
+            case ClockAdvanced() | ClockJumped():
+                return Row(event, event.seq, CLOCK, cut(changed(event)))
             case RecordsAppended():
                 return Row(event, event.seq, APPEND, cut(changed(event)))
             case ConnectionOpened() | ConnectionClosed():
@@ -202,6 +218,21 @@ class Rows:
                 return Row(event, event.seq, OTHER, cut(f"metadata: {_kinds(event)}"))
             case _:
                 return Row(event, event.seq, OTHER, cut(changed(event)))
+
+
+def _nodes_in(events: Iterable[Event]) -> set[int]:
+    """The nodes that were asked, and those that answers and changes of leaders name."""
+    found: set[int] = set()
+    for event in events:
+        if isinstance(event, Request) and event.node_id is not None:
+            found.add(event.node_id)
+        elif isinstance(event, Answer) and event.api in _WITH_NODES:
+            nodes = (each.get("node_id", each.get("broker_id")) for each in
+                     structs(event.response, "brokers"))  # fmt: skip
+            found |= {each for each in nodes if isinstance(each, int)}
+        elif isinstance(event, LeadersChanged):
+            found |= {each[0] for each in event.leaders if each and each[0] >= 0}
+    return found
 
 
 def _kinds(event: MetadataDecision) -> str:
@@ -224,6 +255,16 @@ def api_and_client(row: Row) -> tuple[str, str]:
     """The API and the client of a row, by which a reader filters; empty for none."""
     request = row.request
     return ("", "") if request is None else (request.api, client_of(request))
+
+
+def told_in(rows: Sequence[Row], number: int) -> Row:
+    """The row that has the answer to a request, which may be the request's own.
+
+    Args:
+        number: of the row of the request.
+    """
+    row = rows[number]
+    return row if row.answer_row < 0 else rows[row.answer_row]
 
 
 def requests_of(rows: Iterable[Row]) -> Iterator[tuple[int, Exchange]]:

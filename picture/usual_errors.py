@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..trace.events import DecisionRefused, Fault
 from ..trace.expected_errors import UNENDING, are_expected, why_expected
 from ..trace.owners import client_of
-from .rows import Row, cut, requests_of
+from .rows import Row, cut, requests_of, told_in
 
 _Kind = tuple[str, str, str]
 
@@ -32,8 +32,7 @@ def note_usual_errors(rows: Sequence[Row]) -> dict[str, str]:
             by_coordinators.setdefault(row.request_row, []).append(row)
     accepted: dict[tuple[str, str], int] = {}
     for number, exchange in requests_of(rows):
-        row = rows[number]
-        told = row if row.answer_row < 0 else rows[row.answer_row]
+        told = told_in(rows, number)
         client = client_of(exchange.request)
         if not told.errors:
             if exchange.is_answered:

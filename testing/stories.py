@@ -188,7 +188,10 @@ class Story(NamedTuple):
                 yield f"Ottla's {title} ({self.broker})", "\n".join(map(shown, last))
         findings = findings_in(events, told_by=failure)
         if findings:
-            told = (f"{each.seq:>6} {shown(each.text)}" for each in findings)
+            told = (
+                f"{each.seq:>6} {'likely cause: ' * each.is_likely_cause}{shown(each.text)}"
+                for each in findings
+            )
             yield f"What stands out ({self.broker})", "\n".join(told)
 
     def write(self, folder: Path, name: str, *, title: str, failure: str | None) -> list[Path]:

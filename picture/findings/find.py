@@ -1,4 +1,4 @@
-"""Puts the findings of a trace in order: what explains most comes first."""
+"""Puts the findings of a trace in order, from cause to effect, and marks the likely cause."""
 
 from __future__ import annotations
 
@@ -10,40 +10,49 @@ from ...trace.events import Event
 from ...trace.messages import Names, topic_names
 from ..rows import Row, Rows, cut
 from ..transactions import Transactions
-from . import groups, lost_members, reads, refusals, transactions
+from . import clock, groups, lost_members, reads, refusals, transactions
 from .seen import Finding, Seen, said, seen_in
 
 _WORD: Final = re.compile(r"[\w.-]+")
 MOST: Final = 10
 """The findings that a reader is shown."""
+_CAUSES: Final = 2
+"""The largest weight of a finding that may be marked as the likely cause."""
 _FINDERS: Final[tuple[Callable[[Seen], Iterator[Finding]], ...]] = (
     refusals.faults, refusals.stored_twice, transactions.ends, transactions.open_ones,
     reads.uncommitted, reads.beginnings, lost_members.lost_members, groups.replaced_members,
     refusals.refusals, groups.read_again, refusals.leaders, refusals.throttling, reads.deleted,
-    groups.resumptions,
+    groups.resumptions, clock.moves,
 )  # fmt: skip
 
 
 def findings_of(
     rows: Sequence[Row], names: Names, found: Transactions, *, told_by: str | None = None
 ) -> list[Finding]:
-    """What stands out in the rows of a trace, at most MOST sentences, the most telling first.
+    """What stands out in the rows of a trace: the MOST most telling sentences, in their stages.
+
+    Of a stage the earlier event comes first. The most telling one of all is marked as the likely
+    cause, unless it is of a kind that mostly is harmless, such as a moved clock.
 
     Args:
         names: the topics' names by id.
         found: the transactions of the rows.
-        told_by: the text of a failure: of findings with the same weight those come first whose
-            topics, ids and clients it names.
+        told_by: the text of a failure: of findings with the same weight and stage those tell most
+            whose topics, ids and clients it names.
     """
     seen = seen_in(rows, names, found)
     all_found = [each for finder in _FINDERS for each in finder(seen)]
     named = _names_in(told_by or "", seen)
 
-    def order(each: Finding) -> tuple[int, int, int]:
-        return each.weight, -len(named.intersection(_WORD.findall(each.text))), each.seq
+    def order(each: Finding) -> tuple[int, int, int, int]:
+        words = named.intersection(_WORD.findall(each.text))
+        return each.weight, each.stage, -len(words), each.seq
 
-    found_first = sorted(all_found, key=order)[:MOST]
-    return [each._replace(text=cut(each.text)) for each in found_first]
+    chosen = sorted(all_found, key=order)[:MOST]
+    if chosen and chosen[0].weight <= _CAUSES:
+        chosen[0] = chosen[0]._replace(is_likely_cause=True)
+    told = sorted(chosen, key=lambda each: (each.stage, each.seq))
+    return [each._replace(text=cut(each.text)) for each in told]
 
 
 def _names_in(text: str, seen: Seen) -> set[str]:

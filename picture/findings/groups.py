@@ -8,7 +8,7 @@ from typing import Final
 
 from ...trace.messages import structs
 from ...trace.owners import group_of
-from .seen import Call, Finding, Partition, Seen, joined, place_of, places_in, said, times
+from .seen import EFFECT, Call, Finding, Partition, Seen, joined, place_of, places_in, said, times
 
 REPLACED: Final = 1
 READ_AGAIN: Final = 2
@@ -68,7 +68,7 @@ def read_again(seen: Seen) -> Iterator[Finding]:
             yield Finding(
                 READ_AGAIN, calls[1].seq,
                 f"Members of group {group_id} read {said(place)}, offset {first}"
-                f" and more,{times(len(calls))} ({clients})",
+                f" and more,{times(len(calls))} ({clients})", EFFECT,
             )  # fmt: skip
 
 

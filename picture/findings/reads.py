@@ -7,7 +7,7 @@ from typing import Final
 
 from ...protocol.errors import Code
 from ...trace.messages import structs
-from .seen import Call, Finding, Partition, Seen, place_of, places_in, said
+from .seen import BEFORE, Call, Finding, Partition, Seen, place_of, places_in, said
 
 UNCOMMITTED: Final = 1
 SKIPS: Final = 1
@@ -140,5 +140,5 @@ def deleted(seen: Seen) -> Iterator[Finding]:
                 yield Finding(
                     DELETED, call.seq,
                     f"{call.client} deleted the records of {said(place)} before offset"
-                    f" {each.get('low_watermark')} (DeleteRecords)",
+                    f" {each.get('low_watermark')} (DeleteRecords)", BEFORE,
                 )  # fmt: skip

@@ -10,7 +10,19 @@ from ...trace.expected_errors import UNENDING, why_expected
 from ...trace.messages import structs
 from ...trace.owners import transactional_id_of
 from ...trace.view import action_text
-from .seen import Call, Finding, Partition, Seen, joined, place_of, said, stored_by, times
+from .seen import (
+    BEFORE,
+    EFFECT,
+    Call,
+    Finding,
+    Partition,
+    Seen,
+    joined,
+    place_of,
+    said,
+    stored_by,
+    times,
+)
 
 FAULTS: Final = 0
 STORED_TWICE: Final = 0
@@ -46,7 +58,7 @@ def faults(seen: Seen) -> Iterator[Finding]:
         yield Finding(
             FAULTS, first.seq if asked is None else asked.seq,
             f"{_rule(first)} acted{times(len(found))}{f' on {on}' if on else ''}"
-            f"{_origin(first, added.get(number), begin_ms)}",
+            f"{_origin(first, added.get(number), begin_ms)}", BEFORE,
         )  # fmt: skip
 
 
@@ -84,7 +96,7 @@ def stored_twice(seen: Seen) -> Iterator[Finding]:
                     STORED_TWICE, call.seq,
                     f"{said(place)} has the same batch twice, at {before[1]} and {offsets[place]}:"
                     f" {before[0].client} got no answer to its Produce #{before[0].seq} and sent it"
-                    " again, without idempotence (no producer id)",
+                    " again, without idempotence (no producer id)", EFFECT,
                 )  # fmt: skip
             if not call.exchange.is_answered:
                 lost[place, crc] = call, offsets[place]
@@ -112,7 +124,7 @@ def refusals(seen: Seen) -> Iterator[Finding]:
         later = "" if was_accepted else f", and no later {api} of {client} was accepted"
         yield Finding(
             REFUSED + was_accepted, calls[0].seq,
-            f"{api} of {client}{about} was refused{times(len(calls))}: {code}{why}{later}",
+            f"{api} of {client}{about} was refused{times(len(calls))}: {code}{why}{later}", EFFECT,
         )  # fmt: skip
 
 
@@ -132,7 +144,8 @@ def leaders(seen: Seen) -> Iterator[Finding]:
                 if len(each) == 2 and each[1] > 0
             ]
             if moved:
-                yield Finding(MOVED, row.event.seq, f"The leader moved: {joined(moved[:3])}")
+                text = f"The leader moved: {joined(moved[:3])}"
+                yield Finding(MOVED, row.event.seq, text, BEFORE)
 
 
 def throttling(seen: Seen) -> Iterator[Finding]:
@@ -147,5 +160,5 @@ def throttling(seen: Seen) -> Iterator[Finding]:
         yield Finding(
             THROTTLED, longest[0].seq,
             f"A quota throttled {client}{times(len(found))},"
-            f" once for {longest[1]} ms (throttle_time_ms of {longest[0].exchange.api})",
+            f" once for {longest[1]} ms (throttle_time_ms of {longest[0].exchange.api})", BEFORE,
         )  # fmt: skip

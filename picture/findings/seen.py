@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ...trace.events import NO_FIELDS, Fields, RecordsAppended
 from ...trace.exchanges import Exchange
@@ -16,6 +16,15 @@ from ..transactions import PicturedTransaction, Transactions
 Partition = tuple[str, int]
 
 
+# The stages from a cause to its effect, which order the findings.
+BEFORE: Final = 0
+"""What others did: a rule of faults, the clock, the controller, an administrator."""
+STEP: Final = 1
+"""What a client did, or the broker with it."""
+EFFECT: Final = 2
+"""What came of it."""
+
+
 class Finding(NamedTuple):
     """A sentence about a trace.
 
@@ -23,11 +32,15 @@ class Finding(NamedTuple):
         weight: 0 for what explains most; then 1, 2 and so on.
         seq: the number of the event that shows it.
         text: the sentence.
+        stage: BEFORE, STEP or EFFECT.
+        is_likely_cause: whether it explains a failure most likely.
     """
 
     weight: int
     seq: int
     text: str
+    stage: int = STEP
+    is_likely_cause: bool = False
 
 
 class Call(NamedTuple):

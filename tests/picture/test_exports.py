@@ -6,9 +6,13 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from ottla.picture.lanes import Lane
 from ottla.picture.otlp import otlp_of
 from ottla.picture.perfetto import _Tracks, perfetto_of
+from ottla.protocol.errors import Code
+from ottla.trace.events import Answer, ClockAdvanced
 
 from .traces import Trace, copied
 
@@ -52,6 +56,58 @@ def test_a_span_has_the_error_and_the_fault_of_its_request() -> None:
     trace.answer(trace.ask("writer", "EndTxn", transactional_id="x"), error="INVALID_TXN_STATE")
     (span,) = spans(trace)["writer"]
     assert span["status"] == {"code": 2, "message": "INVALID_TXN_STATE"}
+
+
+def marked(trace: Trace) -> tuple[list[bool], list[bool]]:
+    """Whether each request is an error: in a file for Perfetto, and in spans."""
+    slices = [each for each in perfetto_of(trace.events)["traceEvents"] if each["ph"] == "X"]
+    found = [each for many in spans(trace).values() for each in many]
+    return [each["cat"] == "error" for each in slices], ["status" in each for each in found]
+
+
+@pytest.mark.parametrize(
+    ("api", "code", "is_error"),
+    [
+        ("InitProducerId", Code.COORDINATOR_LOAD_IN_PROGRESS, False),
+        ("Metadata", Code.UNKNOWN_TOPIC_OR_PARTITION, False),
+        ("Produce", Code.UNKNOWN_TOPIC_OR_PARTITION, True),
+        ("Produce", Code.NONE, False),
+    ],
+)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_errors_are_those_that_the_page_marks(
+    api: str, code: Code, is_error: bool, is_late: bool
+) -> None:
+    trace = Trace()
+    number = trace.ask("c", api)
+    if is_late:  # its answer is a row of its own
+        trace.call("c", "Heartbeat", {})
+    trace.answer(number, error_code=int(code))
+    wanted = [is_error, *[False] * is_late]
+    assert marked(trace) == (wanted, wanted)
+
+
+def test_a_usual_error_that_does_not_end_is_an_error() -> None:
+    trace = Trace()
+    for _ in range(3):
+        trace.call("c", "InitProducerId", {}, error_code=int(Code.COORDINATOR_LOAD_IN_PROGRESS))
+    assert marked(trace) == ([True] * 3, [True] * 3)
+
+
+def test_a_request_without_an_answer_is_an_error_with_its_reason() -> None:
+    trace = Trace()
+    number = trace.ask("c", "Produce")
+    trace.call("c", "Heartbeat", {})
+    trace.add(Answer(cause=number, api="Produce", unanswered="the connection is closed"))
+    span = spans(trace)["c"][0]
+    assert span["status"] == {"code": 2, "message": "the connection is closed"}
+
+
+def test_a_move_of_the_clock_is_a_moment_of_the_whole_trace() -> None:
+    trace = Trace()
+    trace.add(ClockAdvanced(by_ms=45_000))
+    (moment,) = (each for each in perfetto_of(trace.events)["traceEvents"] if each["ph"] == "i")
+    assert (moment["name"], moment["s"]) == ("the clock moves forward by 45 s", "g")
 
 
 def test_slices_of_a_track_never_overlap() -> None:

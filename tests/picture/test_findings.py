@@ -11,7 +11,15 @@ from ottla.picture.findings.find import MOST, findings_in
 from ottla.picture.page import render_page
 from ottla.picture.rows import MOST_CHARACTERS
 from ottla.protocol.errors import Code
-from ottla.trace.events import Answer, Decision, Fault, LeadersChanged, RuleAdded
+from ottla.trace.events import (
+    Answer,
+    ClockAdvanced,
+    ClockJumped,
+    Decision,
+    Fault,
+    LeadersChanged,
+    RuleAdded,
+)
 
 from .traces import Trace, copied, produce
 
@@ -235,11 +243,11 @@ def test_a_reader_that_skips_records_of_a_cut_log_is_said() -> None:
     trace.call("night", "DeleteRecords", {}, **offsets("low_watermark", 4))
     read(trace, "audit", 2, error=int(Code.OFFSET_OUT_OF_RANGE))
     read(trace, "audit", 6)
-    assert texts(trace)[0] == (
+    assert texts(trace)[1] == (
         "audit asked t-0 for offset 2, which the log does not have (OFFSET_OUT_OF_RANGE)."
         " It goes on at 6, as its auto.offset.reset says, and skips offsets 4 to 5"
     )
-    assert "night deleted the records of t-0 before offset 4 (DeleteRecords)" in texts(trace)
+    assert texts(trace)[0] == "night deleted the records of t-0 before offset 4 (DeleteRecords)"
 
 
 def join(trace: Trace, client: str, instance: str | None = None) -> int:
@@ -361,7 +369,58 @@ def test_a_moved_leader_and_a_quota_are_said() -> None:
     ]
 
 
-def test_a_reader_is_shown_a_few_findings_the_most_telling_first() -> None:
+def causes(trace: Trace, told_by: str | None = None) -> list[str]:
+    """The first words of the findings, those of the likely cause with a mark."""
+    found = findings_in(trace.events, told_by=told_by)
+    return ["! " * each.is_likely_cause + " ".join(each.text.split()[:2]) for each in found]
+
+
+def test_findings_are_in_the_order_from_cause_to_effect() -> None:
+    trace = Trace()
+    refuse = {"error_code": int(Code.UNKNOWN_MEMBER_ID)}
+    trace.call("worker", "OffsetCommit", {"group_id": "g"}, **refuse)  # before, and no cause
+    trace.add(ClockAdvanced(by_ms=7000))
+    join(trace, "worker")
+    trace.wait(6000)
+    trace.move_group(0, "g", "Stable", "PreparingRebalance")
+    trace.call("worker", "Heartbeat", {"group_id": "g"}, **refuse)
+    assert causes(trace) == [
+        "The clock", "! Group g", "OffsetCommit of", "Heartbeat of",
+    ]  # fmt: skip
+
+
+def test_a_rule_that_acted_is_the_cause_of_a_batch_that_is_stored_twice() -> None:
+    trace = Trace()
+    first = write(trace, "shop", 1)
+    trace.fail(first, "drop_answer")
+    trace.add(Answer(cause=first, api="Produce", unanswered="closed"))
+    trace.answer(write(trace, "shop", 2), responses=[])
+    assert causes(trace, "assert t-0 of shop") == ["! Fault rule", "t-0 has"]
+
+
+def test_a_moved_clock_or_leader_and_a_quota_are_not_marked_as_the_cause() -> None:
+    trace = Trace()
+    trace.add(LeadersChanged(topic="t", leaders=[[1, 0], [2, 1]]))
+    trace.call("c", "Produce", {}, throttle_time_ms=100)
+    trace.add(ClockAdvanced(by_ms=7000))
+    assert causes(trace) == ["The leader", "A quota", "The clock"]
+
+
+def test_moves_of_the_clock_are_said_with_their_length_and_their_places() -> None:
+    trace = Trace()
+    trace.add(ClockAdvanced(by_ms=7000))
+    assert texts(trace) == ["The clock was moved forward by 7 s"]
+    for by_ms in (7000, 60_000, 1000):
+        trace.add(ClockAdvanced(by_ms=by_ms))
+    trace.add(ClockJumped(by_ms=-3_600_000))
+    trace.add(ClockJumped(by_ms=2000))
+    assert texts(trace) == [
+        "The clock was moved forward 4 times by 1.2 min in all (#1, #2, #3, ...)",
+        "The clock was set back by 1 h", "The clock was set forward by 2 s",
+    ]  # fmt: skip
+
+
+def test_a_reader_is_shown_the_most_telling_findings() -> None:
     trace = Trace()
     for number in range(30):
         trace.call(f"c{number}", "Produce", {}, error_code=int(Code.NOT_LEADER_OR_FOLLOWER))
@@ -371,14 +430,15 @@ def test_a_reader_is_shown_a_few_findings_the_most_telling_first() -> None:
     found = texts(trace)
     assert len(found) == MOST
     assert found[0] == "Fault rule 1 (delay) acted on EndTxn of c"
+    assert found[1].startswith("Produce of c0 ")
 
 
-def test_names_of_the_failure_come_first_among_their_like() -> None:
+def test_the_likely_cause_is_one_that_the_failure_names() -> None:
     trace = Trace()
     for client in ("a", "b", "c"):
         trace.call(client, "Produce", {}, error_code=int(Code.NOT_LEADER_OR_FOLLOWER))
     told = findings_in(trace.events, told_by="assert stored == 3, as b has written\nof a-b")
-    assert [each.text.split()[2] for each in told] == ["b", "a", "c"]
+    assert [each.text.split()[2] for each in told if each.is_likely_cause] == ["b"]
 
 
 def test_the_sentence_of_a_long_name_is_cut() -> None:

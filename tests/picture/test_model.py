@@ -190,6 +190,18 @@ def test_a_rebalance_names_the_members_that_it_waits_for() -> None:
     assert ("g", "CompletingRebalance 2") in bands(found, "state")
 
 
+def test_a_group_that_became_empty_waits_for_no_earlier_member() -> None:
+    trace = Trace()
+    first = join(trace, "a")
+    joined(trace, first, "a", 1, "a")
+    trace.move_group(0, "g", "Stable", "PreparingRebalance")
+    trace.move_group(0, "g", "PreparingRebalance", "Empty")
+    again = join(trace, "b")
+    moved = trace.move_group(again, "g", "Empty", "PreparingRebalance")
+    found = model(trace.events)
+    assert "waits" not in found["rows"]["text"][row_of(found, moved)]
+
+
 def test_a_fault_is_in_the_lanes_of_its_request() -> None:
     trace = Trace()
     number = trace.ask("writer", "EndTxn", transactional_id="x")

@@ -38,6 +38,7 @@ def test_a_page_has_the_model_and_the_fields_of_each_event() -> None:
     page = render_page(trace(), title="a test", failure="assert 1 == 2")
     (model,) = data_of(page, "model")
     assert (model["title"], model["failure"]) == ("a test", "assert 1 == 2")
+    assert model["said"] == "assert 1 == 2"
     assert data_of(page, "piece") == [[fields_of(each) for each in trace()]]
 
 
@@ -70,6 +71,8 @@ def test_no_value_becomes_html_or_a_program(value: str) -> None:
     (model,) = data_of(page, "model")
     assert model["title"] == value
     assert max(map(len, model["rows"]["text"])) <= 400
+    (title,) = re.findall("<title>(.*?)</title>", page, re.DOTALL)
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f]", title)
 
 
 def test_a_page_of_too_many_events_has_the_last_ones_and_says_so() -> None:

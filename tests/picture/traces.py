@@ -124,12 +124,14 @@ def produce(trace: Trace, owner: str, topic: str, base_offset: int) -> int:
     return number
 
 
-def commit_offset(trace: Trace, owner: str, group: str, topic: str, offset: int) -> int:
-    """A TxnOffsetCommit of partition 0."""
+def commit_offset(
+    trace: Trace, owner: str, group: str, topic: str, offset: int, **further: object
+) -> int:
+    """A TxnOffsetCommit of partition 0, with further fields."""
     partition = {"partition_index": 0, "committed_offset": offset}
     fields = {
         "transactional_id": owner, "group_id": group,
-        "topics": [{"name": topic, "partitions": [partition]}],
+        "topics": [{"name": topic, "partitions": [partition]}], **further,
     }  # fmt: skip
     return trace.call("writer", "TxnOffsetCommit", fields)
 

@@ -56,10 +56,10 @@ function Leaf({ value }: { value: unknown }) {
   );
 }
 
-/** A text whose control characters, and signs that turn the direction of text, are visible. */
+/** A text whose control characters, and signs that turn the direction of text, are visible; as protocol/shown_text.py. */
 export function shown(text: string): string {
   return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g,
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]/gu,
     (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

@@ -9,7 +9,7 @@ export type Band = [
   lane: number, first: number, last: number, kind: "state" | "open", label: string,
   transaction: number,
 ];
-export type Arc = [first: number, last: number, kind: "copy" | "cover", about: string];
+export type Arc = [first: number, last: number, kind: "copy" | "cover" | "refused", about: string];
 export type Transaction = [
   id: string, first: number, last: number, outcome: "commit" | "abort" | "open", before: boolean,
 ];
@@ -41,7 +41,9 @@ export interface Model {
   total: number;
   left_out: number;
   start_ms: number;
-  findings?: [seq: number, text: string][]; // what stands out, most telling first
+  findings?: [seq: number, text: string, isLikelyCause?: boolean][]; // what stands out, from cause to effect
+  said?: string | null; // what the failed test says, in a line
+  earlier?: Record<number, number[]>; // by row: the offsets of each batch that its Fetch did not ask for
   usual?: Record<string, string>; // codes that a healthy client expects, and what it does then
   rows: Rows;
   transactions: Transaction[];

@@ -31,6 +31,14 @@ export function Contents({ batches }: { batches: Struct[] }) {
   );
 }
 
+/** A batch of an answer without the records before the offset that was asked for; negative: it has gaps. */
+export function without(batch: Struct, earlier: number): Struct {
+  if (earlier === 0) return batch;
+  const offset = Number(batch.base_offset) + Math.abs(earlier);
+  if (earlier < 0) return { ...batch, base_offset: offset, first_records: [] };
+  return { ...batch, base_offset: offset, records: Number(batch.records) - earlier, first_records: recordsOf(batch).slice(earlier) };
+}
+
 function Text({ value }: { value: unknown }) {
   return typeof value === "string" ? <span class="value text">{shown(value)}</span> : <span class="none">null</span>;
 }

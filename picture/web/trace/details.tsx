@@ -3,9 +3,16 @@ import { type ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { Fields, shown } from "../shared/fields";
-import { type Event, type Model, type Pieces, timeOf } from "../shared/model";
-import { Contents } from "./contents";
+import { type Arc, type Event, type Model, type Pieces, timeOf } from "../shared/model";
+import { Contents, without } from "./contents";
 import { WORDS } from "./marks";
+
+// What leads from a read to another event, and back.
+const ARCS: Record<Arc[2], [string, string]> = {
+  copy: ["copied by", "copy of"],
+  cover: ["covered by the offset of", "covers"],
+  refused: ["not covered, as this was refused:", "refused to cover"],
+};
 
 interface Given {
   model: Model;
@@ -26,6 +33,8 @@ export function Details({ model, pieces, row, isBelow, onChoose, onMove, onClose
   const begin = rows.mark[row] === "a" && rows.request[row] >= 0 ? rows.request[row] : row;
   const request = events.find((each) => each.kind === "request");
   const answer = events.find((each) => each.kind === "answer");
+  const earlier = model.earlier?.[begin] ?? [];
+  const taken = listOf(answer?.response, "batches").map((each, number) => without(each, earlier[number] ?? 0));
   const others = events.filter((each) => each !== request && each !== answer);
   const go = (to: number) => <Go model={model} row={to} onChoose={onChoose} />;
   return (
@@ -55,14 +64,14 @@ export function Details({ model, pieces, row, isBelow, onChoose, onMove, onClose
         {arcs.slice(0, 100).map(([a, b, kind, about]) => (
           <div key={`${a} ${b} ${kind}`}>
             <span class="dim">
-              {a === row ? (kind === "copy" ? "copied by" : "covered by the offset of") : kind === "copy" ? "copy of" : "covers"}{" "}
+              {ARCS[kind][a === row ? 0 : 1]}{" "}
               {shown(about)}
             </span>
             {go(a === row ? b : a)}
           </div>
         ))}
       </Section>
-      <Contents batches={[...listOf(request?.request, "batches"), ...listOf(answer?.response, "batches")]} />
+      <Contents batches={[...listOf(request?.request, "batches"), ...taken]} />
       {request && <Section title="Request" isShown><Fields value={request.request ?? {}} /><Fields value={rest(request, "request")} /></Section>}
       {answer && <Section title="Answer" isShown><Fields value={answer.response ?? {}} /><Fields value={rest(answer, "response")} /></Section>}
       {others.map((each) => (

@@ -1,6 +1,6 @@
 // The head of the page of a failed test: what the test said, and what stands out in the trace.
 import { shown } from "../shared/fields";
-import type { Model } from "../shared/model";
+import { type Model, rowOf } from "../shared/model";
 
 const MOST = 20_000;
 
@@ -9,17 +9,26 @@ export function Head({ model }: { model: Model }) {
     <>
       {model.failure && <Failure text={model.failure.slice(-MOST)} />}
       {model.findings && model.findings.length > 0 && (
-        <details class="findings" open={window.innerWidth > 760}>
+        <details class="findings" open>
           <summary>What stands out</summary>
           <ol aria-label="What stands out" tabIndex={0}>
-            {model.findings.map(([seq, text]) => (
-              <li key={`${seq} ${text}`}><a href={`#seq=${seq}`}>#{seq}</a> {linked(text)}</li>
+            {model.findings.map(([seq, text, isLikelyCause]) => (
+              <li key={`${seq} ${text}`}>
+                <a href={`#seq=${seq}`}>#{seq}</a> {isLikelyCause && <span class="cause">likely cause</span>}{linked(text)}
+              </li>
             ))}
+            {model.said && <li class="effect">The test failed: {shown(model.said)}</li>}
           </ol>
         </details>
       )}
     </>
   );
+}
+
+/** The rows that the sentences name. */
+export function rowsOfFindings({ findings, rows }: Model): Set<number> {
+  const seqs = (findings ?? []).flatMap(([seq, text]) => [seq, ...[...text.matchAll(/#(\d+)/g)].map((each) => Number(each[1]))]);
+  return new Set(seqs.map((each) => rowOf(rows, each)).filter((row) => row >= 0));
 }
 
 /** The lines of pytest that say what is wrong, and all others on demand. */

@@ -41,6 +41,7 @@ export function itemsOf({ rows }: Model, filter: Filter): Items {
     if (filter.matches && !filter.matches.has(row)) return false;
     if (filter.onlyTrouble && !isTrouble(row)) return false;
     if (!filter.quiet && QUIET.has(rows.mark[row])) return false;
+    if (rows.mark[row] === "t") return true; // the clock is everybody's
     if (filter.clients.size && !filter.clients.has(ofRequest(rows.client, row))) return false;
     return !filter.apis.size || filter.apis.has(ofRequest(rows.api, row));
   }

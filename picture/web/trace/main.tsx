@@ -11,7 +11,7 @@ import { Choices } from "./choices";
 import { columnsOf, firstOpen, KINDS } from "./columns";
 import { useDock } from "./dock";
 import { Details } from "./details";
-import { Head } from "./head";
+import { Head, rowsOfFindings } from "./head";
 import { Help } from "./help";
 import { itemsOf } from "./items";
 import { Search } from "./search";
@@ -60,9 +60,10 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
     () => rows.mark.flatMap((mark, row) => (mark === "f" || rows.error[row] ? [row] : [])), [model],
   );
 
+  const named = useMemo(() => rowsOfFindings(model), [model]);
   // What explains a failure is in view first; without a finding, its end.
   const begin = useMemo(() => {
-    const finding = model.findings?.[0];
+    const finding = model.findings?.find((each) => each[2]) ?? model.findings?.[0];
     if (finding) return rowOf(rows, finding[0]);
     return model.failure ? rows.seq.length - 1 : -1;
   }, [model]);
@@ -160,7 +161,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
       </div>
       <main class={isBelow ? "below" : ""}>
         {items.count === 0 && <p class="empty">No event is shown. Change the filters above.</p>}
-        <TimeLine {...{ model, items, columns, chosen, begin, showsArcs }} found={foundSet} onChoose={choose} />
+        <TimeLine {...{ model, items, columns, chosen, begin, showsArcs, named }} found={foundSet} onChoose={choose} />
         {chosen >= 0 && <Details {...{ model, pieces, isBelow }} row={chosen} onChoose={choose} onMove={moveEvent} onClose={() => choose(-1)} />}
       </main>
       {showsHelp && <Help onClose={() => setShowsHelp(false)} />}

@@ -3,7 +3,7 @@
 export const WORDS: Record<string, string> = {
   x: "request and answer", q: "request, its answer comes later", a: "answer", f: "fault",
   s: "new state", c: "commit marker", b: "abort marker", r: "records appended",
-  n: "connection", o: "other event", e: "error", u: "rule of faults added or removed",
+  n: "connection", o: "other event", e: "error", u: "rule of faults added or removed", t: "the clock was moved",
 };
 
 export function Mark({ mark, x, y }: { mark: string; x: number; y: number }) {
@@ -31,6 +31,8 @@ export function Mark({ mark, x, y }: { mark: string; x: number; y: number }) {
       return <path class="mark error" d={`M${x - 5} ${y - 5}h10v10h-10zM${x - 5} ${y + 5}l10 -10`} />;
     case "u":
       return <path class="mark rule" d={`M${x} ${y - 6}l6 6l-6 6l-6 -6z`} />;
+    case "t":
+      return <path class="mark" d={`M${x - 5} ${y - 5.5}h10l-10 11h10z`} />;
     case "r":
       return <path class="mark" d={`M${x - 5} ${y}h10`} />;
     default:

@@ -13,6 +13,7 @@ const TIME = 148;
 const ARCS = 46;
 const AROUND = 8;
 const MOST_ARCS = 200;
+const MOST_OF_HEAD = 0.4;
 
 interface Given {
   model: Model;
@@ -21,6 +22,7 @@ interface Given {
   chosen: number; // a row; -1 for none
   begin: number; // the row that is in view first; -1 for the first one
   found: ReadonlySet<number> | null;
+  named: ReadonlySet<number>; // rows that the sentences of the head name
   showsArcs: boolean;
   onChoose(row: number): void;
 }
@@ -40,7 +42,7 @@ export function TimeLine(given: Given) {
     const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    if (begin >= 0 && chosen < 0) element.scrollTop = Math.max(0, lineOf(items, begin) * LINE - element.clientHeight / 3);
+    if (begin >= 0 && chosen < 0) show(element, lineOf(items, begin));
     element.addEventListener("scroll", measure, { passive: true });
     return () => {
       observer.disconnect();
@@ -81,7 +83,7 @@ export function TimeLine(given: Given) {
           setHover(row === undefined ? null : { row: Number(row), x: event.clientX, y: event.clientY });
         }}
       >
-        <Head model={model} columns={columns} left={left} />
+        <Head model={model} columns={columns} left={left} most={view.height * MOST_OF_HEAD} />
         <div class="lines" role="presentation" style={{ height: `${items.count * LINE}px`, minWidth: `${left + 320}px` }}>
           <Picture {...given} first={first} last={last} hiddenPx={top - first * LINE} />
           {lines}
@@ -92,19 +94,29 @@ export function TimeLine(given: Given) {
   );
 }
 
-/** Scroll so that a line is in view, with some lines around it. */
-function bring(element: HTMLElement, line: number) {
-  const head = element.querySelector<HTMLElement>(".head")!.offsetHeight;
-  const top = line * LINE;
-  const room = element.clientHeight - head;
-  if (top < element.scrollTop) element.scrollTop = Math.max(0, top - 3 * LINE);
-  else if (top + LINE > element.scrollTop + room) element.scrollTop = top - room + 4 * LINE;
+/** The height in which lines are seen: below the head, which stays. */
+function roomOf(element: HTMLElement): number {
+  return element.clientHeight - element.querySelector<HTMLElement>(".head")!.offsetHeight;
 }
 
-function Head({ model, columns, left }: { model: Model; columns: Columns; left: number }) {
-  // As high as the longest upright name needs, so that lines have the room.
+/** Scroll so that a line is in the upper part of the view, and never below the head. */
+function show(element: HTMLElement, line: number) {
+  element.scrollTop = Math.max(0, line * LINE - Math.max(0, (roomOf(element) - LINE) / 3));
+}
+
+/** Scroll so that a line is in view, with some lines around it as far as there is room. */
+function bring(element: HTMLElement, line: number) {
+  const top = line * LINE;
+  const room = roomOf(element);
+  const around = Math.max(0, Math.min(3 * LINE, (room - LINE) / 2));
+  if (top < element.scrollTop) element.scrollTop = Math.max(0, top - around);
+  else if (top + LINE > element.scrollTop + room) element.scrollTop = top + LINE - room + around;
+}
+
+function Head({ model, columns, left, most }: { model: Model; columns: Columns; left: number; most: number }) {
+  // As high as the longest upright name needs, and no higher, so that lines have the room.
   const longest = Math.max(0, ...columns.all.map((each) => (each.width > NARROW ? 0 : each.label.length)));
-  const height = Math.min(168, Math.max(60, 22 + longest * 7));
+  const height = Math.max(40, Math.min(168, most, Math.max(60, 22 + longest * 7)));
   return (
     <div class="head" role="presentation" style={{ minWidth: `${left + 320}px`, height: `${height}px` }}>
       <span class="corner" style={{ width: `${TIME}px` }}>number, time (UTC)</span>
@@ -122,7 +134,7 @@ function Head({ model, columns, left }: { model: Model; columns: Columns; left: 
   );
 }
 
-function Line({ model, items, chosen, found, left, line, onChoose }: Given & { line: number; left: number }) {
+function Line({ model, items, chosen, found, named, left, line, onChoose }: Given & { line: number; left: number }) {
   const row = items.rows[line];
   const top = `${line * LINE}px`;
   const { rows } = model;
@@ -136,7 +148,7 @@ function Line({ model, items, chosen, found, left, line, onChoose }: Given & { l
   }
   const transaction = rows.transaction[row];
   const classes = ["line", rows.error[row] && "error", rows.mark[row] === "f" && "fault",
-    row === chosen && "chosen", found?.has(row) && "found"].filter(Boolean).join(" ");
+    named.has(row) && "named", found?.has(row) && "found", row === chosen && "chosen"].filter(Boolean).join(" ");
   return (
     <div
       class={classes} style={{ top }} role="option" id={`row-${row}`} data-row={row}
@@ -148,6 +160,7 @@ function Line({ model, items, chosen, found, left, line, onChoose }: Given & { l
       <span class={`text${transaction ? ` t${transaction % 8}` : ""}`} style={{ marginLeft: `${left - TIME}px` }}>
         {transaction > 0 && <span class="tag">T{transaction}</span>}
         {rows.mark[row] === "f" && <span class="word">FAULT</span>}
+        {rows.mark[row] === "t" && <span class="word clock">CLOCK</span>}
         {rows.error[row] === 1 && <span class="word">ERROR</span>}
         {rows.client[row] && <span class="client">{shown(rows.client[row].slice(0, 40))}</span>}
         {shown(rows.text[row])}

@@ -26,7 +26,11 @@ PROJECT: Final = Path(__file__).parent / "project"
 
 
 class Case(NamedTuple):
-    """A story: what its first findings say, and fields of events that its page has to have."""
+    """A story: its findings, that of the likely cause first, and events that its page has to have.
+
+    Attributes:
+        events: fields of each.
+    """
 
     findings: tuple[str, ...]
     events: tuple[Mapping[str, Any], ...]
@@ -35,9 +39,9 @@ class Case(NamedTuple):
 CASES: Final = {
     "01": Case(
         (
-            r"orders-0 has the same batch twice, at 1 and 2: .* without idempotence",
             r"Fault rule 1 \(drop_answer close=True\) acted on Produce of shop. It was added by .*"
             r"story_01.py:\d+ in network",
+            r"orders-0 has the same batch twice, at 1 and 2: .* without idempotence",
         ),
         ({"kind": "fault"}, {"kind": "answer", "api": "Produce"}),
     ),
@@ -146,17 +150,29 @@ def test_each_test_fails_but_the_one_that_leaves_a_rule(run: Run) -> None:
 @pytest.mark.parametrize("story", CASES)
 def test_the_report_and_the_page_name_the_cause(run: Run, story: str) -> None:
     model = run.model(story)
-    texts = [text for _, text in model["findings"]]
+    texts = [text for _, text, _ in model["findings"]]
+    causes = [text for _, text, is_likely_cause in model["findings"] if is_likely_cause]
     for wanted in CASES[story].findings:
         assert any(re.search(wanted, text) for text in texts), (wanted, texts)
         assert re.search(wanted, run.output, re.MULTILINE)
-    assert re.search(CASES[story].findings[0], texts[0]), "the first sentence is another"
-    assert "assert " in model["failure"]
-    linked = {seq for seq, _ in model["findings"]}
+    assert len(causes) == 1
+    assert re.search(CASES[story].findings[0], causes[0]), "the likely cause is another"
+    assert re.search(f"likely cause: {CASES[story].findings[0]}", run.output, re.MULTILINE)
+    assert "assert " in model["said"]
+    linked = {seq for seq, _, _ in model["findings"]}
     linked |= {int(each) for text in texts for each in re.findall(r"#(\d+)", text)}
     rows = model["rows"]
     for seq in linked:
         assert any(a <= seq <= b for a, b in zip(rows["seq"], rows["last"], strict=True)), seq
+
+
+@pytest.mark.parametrize("story", CASES)
+def test_arcs_join_the_reads_of_a_client_with_its_own_commits(run: Run, story: str) -> None:
+    model = run.model(story)
+    clients = model["rows"]["client"]
+    for first, last, kind, _ in model["arcs"]:
+        if kind != "copy" and model["rows"]["api"][last] == "OffsetCommit":
+            assert clients[first] == clients[last]
 
 
 @pytest.mark.parametrize("story", CASES)

@@ -1,0 +1,164 @@
+"""The page of a failed test: from its likely cause to the failure, and to the events of both."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ottla.protocol.errors import Code
+from ottla.trace.events import ClockAdvanced
+
+from ..picture.traces import Trace, copied, fetch
+from .browsers import NARROW, WIDE, opened
+from .pictures import STORY, STORY_FAILURE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.page
+
+SMALL = (600, 480)
+Size = tuple[int, int]
+
+
+@pytest.fixture
+def bills(page_of: Callable[..., str]) -> str:
+    """The address of the page of a failed test."""
+    lines = gzip.decompress(STORY.read_bytes()).decode().splitlines()
+    return page_of(lines, failure=STORY_FAILURE)
+
+
+def test_the_summary_marks_the_likely_cause_and_ends_with_the_failure(
+    browser: Browser, bills: str
+) -> None:
+    with opened(browser, bills) as page:
+        items = page.locator(".findings li")
+        (cause,) = page.locator(".findings .cause").all()
+        assert "InitProducerId of" in cause.locator("xpath=..").inner_text()
+        assert items.last.inner_text() == (
+            "The test failed: AssertionError: assert ['bill-1', 'bill-3'] =="
+            " ['bill-1', 'bill-2', 'bill-3']"
+        )
+
+
+def test_events_that_the_summary_names_are_tinted_and_others_are_not(
+    browser: Browser, bills: str
+) -> None:
+    tint = "each => getComputedStyle(each).backgroundColor"
+    with opened(browser, bills) as page:
+        plain = page.locator(".line:not(.named):not(.gap)").first.evaluate(tint)
+        named = page.locator(".line.named")
+        assert named.first.evaluate(tint) != plain
+        links = set(page.locator(".findings a").all_inner_texts())
+        numbers = {f"#{each}" for each in named.locator(".time b").all_inner_texts()}
+        assert numbers
+        assert numbers <= links
+
+
+@pytest.mark.parametrize("size", [SMALL, NARROW, WIDE], ids=str)
+def test_the_summary_is_open_in_each_window(browser: Browser, bills: str, size: Size) -> None:
+    with opened(browser, bills, size=size) as page:
+        assert page.locator(".findings li").first.is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+IS_CLEAR = """seq => {
+    const line = document.querySelector(".line.chosen");
+    if (line?.querySelector(".time b").textContent !== seq) return false;
+    const own = line.getBoundingClientRect();
+    const [head, view] = [".head", ".timeline"].map(
+        name => document.querySelector(name).getBoundingClientRect());
+    return head.bottom <= own.top + 1 && own.bottom <= view.bottom + 1;
+}"""
+"""Whether the line of an event is chosen, and in view below the head of the time line."""
+
+
+@pytest.mark.parametrize("size", [SMALL, NARROW, WIDE], ids=str)
+def test_a_linked_event_is_never_below_the_head_of_the_time_line(
+    browser: Browser, bills: str, size: Size
+) -> None:
+    with opened(browser, bills, size=size) as page:
+        first = page.get_by_role("option").first.locator(".time b").inner_text()
+        links = page.locator(".findings a").all_inner_texts()
+        for seq in [*links, first, *reversed(links)]:
+            number = seq.removeprefix("#")
+            page.evaluate("seq => { location.hash = `seq=${seq}`; }", number)
+            page.wait_for_function(IS_CLEAR, arg=number, timeout=5000)
+
+
+def test_the_first_view_has_the_likely_cause(browser: Browser, bills: str) -> None:
+    with opened(browser, bills) as page:
+        cause = page.locator(".findings li:has(.cause) a").first.inner_text().removeprefix("#")
+        row = page.locator(".line.named", has_text=cause)
+        head, box = page.locator(".head").bounding_box(), row.first.bounding_box()
+        assert head is not None
+        assert box is not None
+        assert box["y"] >= head["y"] + head["height"]
+
+
+def test_a_commit_that_was_refused_has_an_arc_of_another_kind(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    trace = copied()
+    read = fetch(trace, "reader", "orders", 4, 4)
+    part = {"partition_index": 0, "committed_offset": 5}
+    answer = {"partition_index": 0, "error_code": int(Code.UNKNOWN_MEMBER_ID)}
+    asked = {"group_id": "g", "topics": [{"name": "orders", "partitions": [part]}]}
+    trace.call("reader", "OffsetCommit", asked, topics=[{"name": "orders", "partitions": [answer]}])
+    with opened(browser, f"{page_of(trace.events)}#seq={read}") as page:
+        assert page.locator(".arc.refused").count() == 1
+        page.wait_for_selector("aside h3:text-is('Records')")
+        assert (
+            "not covered, as this was refused: orders-0 below 5"
+            in page.locator("aside").inner_text()
+        )
+
+
+def test_a_move_of_the_clock_is_a_line_whatever_is_filtered(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    trace = Trace()
+    trace.call("a", "Metadata", {})
+    trace.add(ClockAdvanced(by_ms=45_000))
+    trace.wait(45_000)
+    trace.call("a", "Metadata", {})
+    with opened(browser, page_of(trace.events)) as page:
+        line = page.locator(".line:has(.clock)")
+        assert line.locator(".text").inner_text() == "CLOCKthe clock moves forward by 45 s"
+        page.get_by_role("button", name="All APIs").click()
+        page.get_by_label("Metadata").check()
+        assert line.count() == 1
+
+
+def test_keys_and_values_begin_with_the_offset_that_was_asked_for(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    trace = Trace()
+    batch = {
+        "topic": "t", "partition": 0, "base_offset": 7, "last_offset": 9, "records": 3,
+        "first_records": [{"key": None, "value": f"order-{number}"} for number in range(3)],
+    }  # fmt: skip
+    part = {"partition": 0, "fetch_offset": 8}
+    asked = {"topics": [{"topic": "t", "partitions": [part]}]}
+    trace.call("c", "Fetch", asked, responses=[], batches=[batch])
+    with opened(browser, f"{page_of(trace.events)}#seq=1") as page:
+        page.wait_for_selector("aside h3:text-is('Keys and values')")
+        shown = page.locator(".contents").inner_text()
+        assert "partition 0 from offset 8, 2 records" in shown
+        assert "order-0" not in shown
+        assert "order-1" in shown
+
+
+def test_no_sign_that_turns_text_around_is_left_in_the_page(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    turning = "\u202e\u061c\u2066\u2028\u2060"
+    trace = Trace()
+    trace.call(turning, "Metadata", {"topics": [{"name": turning}]})
+    with opened(browser, page_of(trace.events, title=turning, failure=turning)) as page:
+        whole = page.title() + page.locator("body").inner_text()
+        assert "\\u202e\\u061c\\u2066\\u2028\\u2060" in page.title()
+        assert not set(turning) & set(whole)
