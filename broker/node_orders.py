@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from ..protocol.errors import Code, Refused
+from ..protocol.java_integers import number_in
 from .net.sockets import NodeSockets
 from .node import Node
 
@@ -42,9 +43,10 @@ class NodeOrders:
 
     def node_id(self, text: str) -> int:
         """The id of a node. Raises WrongOrder if there is none."""
-        if not text.isdecimal() or int(text) not in self.nodes:
+        number = number_in(text)
+        if number is None or number not in self.nodes:
             raise WrongOrder(f"node {text} does not exist; nodes: {_listed(self.nodes)}")
-        return int(text)
+        return number
 
     async def stop(self, node_id: int, *, at_once: bool = False) -> None:
         """Stop a node; other nodes take over its partitions.
@@ -117,10 +119,11 @@ class NodeOrders:
         if known is None:
             raise WrongOrder(f"topic {topic} does not exist")
         count = len(known.partitions)
-        if partition != "*" and not (partition.isdecimal() and int(partition) < count):
+        only = 0 if partition == "*" else number_in(partition)
+        if only is None or not 0 <= only < count:
             numbers = "0" if count == 1 else f"0 to {count - 1}"
             raise WrongOrder(f"partition {topic}-{partition} does not exist; partitions: {numbers}")
-        for index in range(count) if partition == "*" else [int(partition)]:
+        for index in range(count) if partition == "*" else [only]:
             try:
                 controller.change_leader(topic, index, node_id)
             except Refused as refused:

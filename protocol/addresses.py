@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .java_integers import number_in
+
 Address = tuple[str, int]
 """Host and port."""
 
@@ -16,9 +18,10 @@ def read_address(text: str, *, lowest_port: int = 1) -> Address:
         ValueError: the text has another form, or the port is out of range; the message names it.
     """
     host, _, port = text.strip().rpartition(":")
-    if not (port.isascii() and port.isdecimal()) or not lowest_port <= int(port) < 1 << 16:
+    number = number_in(port) if port.isdecimal() else None  # without a sign
+    if number is None or not lowest_port <= number < 1 << 16:
         raise ValueError(f"{text}: HOST:PORT was expected")
-    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", number
 
 
 def read_addresses(text: str) -> list[Address]:

@@ -15,6 +15,7 @@ from ...metadata.catalog import ResourceType
 from ...metadata.features import ELR_VERSION
 from ...metadata.topic_names import check_topic_name
 from ...protocol.errors import Code, Refused
+from ...protocol.java_integers import number_in
 from ..settings.broker_settings import BROKER_SETTINGS
 from ..settings.config import BrokerConfig, setting_of, validate_topic_configs
 from ..settings.definitions import BadSetting, Kind, Mode, Setting, Table, Wrong, typed
@@ -118,9 +119,10 @@ def check_node_id(name: str, node_id: int) -> None:
     """Raise Refused unless the resource name is this broker's id, or empty for all brokers."""
     if not name:
         return
-    if not re.fullmatch(r"[+-]?[0-9]+", name):
+    number = number_in(name)
+    if number is None:
         raise Refused(Code.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != node_id:
+    if number != node_id:
         why = f"Unexpected broker id, expected {node_id}, but received {name}"
         raise Refused(Code.INVALID_REQUEST, why)
 
@@ -346,11 +348,10 @@ def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
 
 
 def _check_match(pattern: str) -> None:
-    what, equals, expression = pattern.partition("=")
-    equals = "" if "=" in expression else equals
+    what, _, expression = pattern.rstrip("=").partition("=")  # as Java's String.split
     try:
         re.compile(expression)
-        legal = bool(equals) and what.strip() in METRICS_MATCHES
+        legal = "=" not in expression and expression != "" and what.strip() in METRICS_MATCHES
     except (re.error, RecursionError, OverflowError):  # the latter two for absurd patterns
         legal = False
     if not legal:

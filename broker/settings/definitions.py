@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from ...protocol.errors import Code, Refused
+from ...protocol.java_integers import number_in
 from ...protocol.named_tuple import NamedTuple
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
@@ -48,11 +49,10 @@ class Mode(IntEnum):
     """A setting of a topic, a group or a subscription, at any time."""
 
 
-BITS = {Kind.SHORT: 15, Kind.INT: 31, Kind.LONG: 63}
+BITS = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 # Rarely used patterns: `re` compiles and keeps them at their first use.
 DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
 THROTTLED = r"\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*"
-RESET = r"latest|earliest|by_duration:(?i:P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9.]+S)?)?)"
 
 
 class BadSetting(Exception):
@@ -143,9 +143,8 @@ class Setting(NamedTuple):
     def _typed(self, text: str) -> Value:
         match self.kind:
             case Kind.INT | Kind.LONG | Kind.SHORT:
-                number = int(text) if _is_whole(text) else None
-                limit = 1 << BITS[self.kind]
-                if number is None or not -limit <= number < limit:
+                number = number_in(text, BITS[self.kind])
+                if number is None:
                     raise Wrong(text, f"Not a number of type {self.kind.name}")
                 return number
             case Kind.BOOLEAN:
@@ -200,12 +199,6 @@ class Setting(NamedTuple):
         return f"Invalid value {wrong.found} for configuration {self.name}: {wrong.reason}"
 
 
-def _is_whole(text: str) -> bool:
-    """Whether a text is digits with an optional sign; int() also takes underscores and others."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    return digits.isascii() and digits.isdecimal()
-
-
 def _check_range(value: float, check: str) -> None:
     bounds, _, exception = check.partition("|")
     shown = text_of(value)
@@ -235,7 +228,9 @@ def _check_word(name: str, value: str, check: str) -> None:
             if not value:
                 raise Wrong(value, "String must be non-empty")
         case "reset":
-            if not re.fullmatch(RESET, value):
+            from .durations import reset_period_ms
+
+            if value not in ("latest", "earliest") and reset_period_ms(value) is None:
                 reason = (
                     f"Invalid value `{value}` for configuration {name}. The value must be "
                     "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
@@ -269,7 +264,7 @@ def _range_in_words(check: str, kind: Kind) -> str:
     bounds, _, exception = check.partition("|")
     least, _, most = bounds.partition("..")
     if not most:
-        limit = f" and below 2^{BITS[kind]}" if kind is not Kind.DOUBLE else ""
+        limit = f" and below 2^{BITS[kind] - 1}" if kind is not Kind.DOUBLE else ""
         return f"of at least {least}{limit}"
     return f"from {least} to {most}" + (f", or {exception}" if exception else "")
 
@@ -291,6 +286,8 @@ def text_of(value: Value) -> str | None:
 
 def java_double(value: float) -> str:
     """The text of Java's Double.toString: with a power of ten below 10^-3 and from 10^7 on."""
+    if value - value:  # neither an infinity nor NaN is 0 then
+        return {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), "NaN")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value) if "e" not in repr(value) else f"{value:f}".rstrip("0")
     mantissa, _, exponent = f"{value!r}".partition("e")

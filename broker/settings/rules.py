@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...metadata.catalog import MAX_PARTITIONS_PER_REQUEST
+from ...protocol.java_integers import number_in
 from .broker_settings import SYNONYMS
 from .definitions import BadSetting, Value, Wrong
 from .internal_topics import INTERNAL_TOPIC_SETTINGS
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from ...security.jaas import LoginModule
 
-INT_MAX = 0x7FFFFFFF
 # The first setting of each pair must not be above the second.
 IN_ORDER = (
     *(
@@ -273,8 +273,9 @@ def _connections(config: Settings) -> None:
     name = "max.connections.per.ip.overrides"
     overrides = config[name]
     for entry in filter(None, overrides.split(",")):
-        host, _, number = entry.strip().rpartition(":")
-        if not host or " " in host or not number.isdecimal() or int(number) > INT_MAX:
+        host, _, text = entry.strip().rpartition(":")
+        number = number_in(text)
+        if not host or " " in host or number is None or number < 0:
             raise BadSetting(name, overrides, f"{entry!r} must be HOST:NUMBER")
     name = "max.connections.per.ip"
     if config[name] == 0 and not overrides:

@@ -55,7 +55,7 @@ class LabOrders:
     async def _give(self, text: str) -> dict[str, Any]:
         try:
             given = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         return await self.give(given)
 

@@ -47,8 +47,12 @@ async def answer(peer: Peer, line: bytes) -> str:
 
 
 @pytest.mark.parametrize(
-    "line", [b"\xff\xfe\n", b"stop \xc3\x28\n", b"stop x\n", b"lead a b c\n", b"\n", b"stop 7\n"]
-)
+    "line",
+    [
+        b"\xff\xfe\n", b"stop \xc3\x28\n", b"stop x\n", b"lead a b c\n", b"\n", b"stop 7\n",
+        b"stop %s\n" % (b"9" * 5_000), b"stop -1\n",
+    ],
+)  # fmt: skip
 async def test_a_line_that_is_no_order_is_an_error_and_the_next_one_is_read(
     tmp_path: Path, line: bytes
 ) -> None:

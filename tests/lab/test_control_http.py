@@ -125,6 +125,7 @@ def test_the_trace_is_read_in_parts(broker: Ottla, lab: LabClient) -> None:
             409,
         ),
         ("POST", "/nodes/9/stop", {}, b"", 404),
+        ("POST", f"/nodes/{'9' * 5_000}/stop", {}, b"", 404),
         ("POST", "/leaders", JSON, b'{"topic": "no"}', 400),
         ("POST", "/leaders", JSON, b'{"topic": "no", "node_id": 1}', 409),
         ("POST", "/faults", JSON, b'{"action": {"kind": "error", "code": "NO"}}', 409),

@@ -10,7 +10,6 @@ Skipped: loggers other than the root.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from ....metadata.topic_names import check_topic_name
 from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
 from ....protocol.java_hash import cached_hash_code, in_hash_map
+from ....protocol.java_integers import number_in
 from ...requests.api import serves
 from ...requests.config_checks import REPLICATION_RATES
 from ...requests.context import Context
@@ -161,9 +161,10 @@ def _must_have(name: str, why: str) -> None:
 
 
 def _check_broker_id(name: str, expected: str, node_id: int) -> None:
-    if not re.fullmatch(r"[+-]?[0-9]+", name):
+    number = number_in(name)
+    if number is None:
         raise Refused(Code.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != node_id:
+    if number != node_id:
         why = f"Unexpected broker id, expected {expected} but received {name}"
         raise Refused(Code.INVALID_REQUEST, why)
 

@@ -8,7 +8,6 @@ Each resource succeeds or fails as a whole (KIP-339). Skipped: alter.config.poli
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from ....coordinator.java_order import names_in_order
 from ....metadata.catalog import ResourceType
 from ....protocol.api_keys import ApiKey
 from ....protocol.errors import Code, Refused
+from ....protocol.java_integers import number_in
 from ...requests.api import serves
 from ...requests.config_changes import (
     Change,
@@ -97,9 +97,10 @@ def _is_beyond_the_controller(resource: AlterConfigsResource) -> bool:
 
 
 def _alter_loggers(node: Node, name: str, changes: list[Change], *, dry: bool) -> None:
-    if not re.fullmatch(r"[+-]?[0-9]+", name):
+    number = number_in(name)
+    if number is None:
         raise Refused(Code.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != node.node_id:
+    if number != node.node_id:
         why = f"Unexpected node id. Expected {node.node_id}, but received {name}"
         raise Refused(Code.INVALID_REQUEST, why)
     for change in changes:

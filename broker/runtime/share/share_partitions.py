@@ -8,7 +8,6 @@ share coordinator fences it, or when the last member of the group has gone.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -44,10 +43,6 @@ if TYPE_CHECKING:
 _log = Log("share_partitions")
 
 _NO_OFFSET: Final = -1
-_PERIOD: Final = re.compile(
-    r"by_duration:P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE
-)
-_SECONDS: Final = (86_400, 3_600, 60, 1)
 
 
 class _Place(NamedTuple):
@@ -205,7 +200,7 @@ class SharePartitions:
             return log.high_watermark
         if reset == "earliest":
             return log.log_start_offset
-        since_ms = self._node.clock.now_ms() - _period_ms(reset)
+        since_ms = max(self._node.clock.now_ms() - _period_ms(reset), 0)
         with suppress(OSError):  # the search itself will raise it
             for _ in load_times_in_steps(log.segments, since_ms):
                 await asyncio.sleep(0)
@@ -291,9 +286,8 @@ def _discard(index: dict[Any, set[ShareKey]], value: object, key: ShareKey) -> N
 
 def _period_ms(reset: str) -> int:
     """The period of by_duration:PnDTnHnMn.nS."""
-    match = _PERIOD.fullmatch(reset)
-    assert match is not None, "the setting was checked"
-    seconds = sum(
-        float(text) * unit for text, unit in zip(match.groups(), _SECONDS, strict=True) if text
-    )
-    return int(seconds * 1000)
+    from ...settings.durations import reset_period_ms
+
+    period_ms = reset_period_ms(reset)
+    assert period_ms is not None, "the setting was checked"
+    return period_ms

@@ -9,7 +9,7 @@ from ..broker import NO_SUCH_TOPIC, Broker
 from ..client import Answer, error_name, until
 from ..registry import case
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, LOGGERS, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -202,3 +202,53 @@ def admin__log_dirs(broker: Broker, topic: str) -> Any:
         topics,
         answer["results"][0]["total_bytes"] > 0,
     ]
+
+
+@case
+def configs__numbers_of_5000_digits(broker: Broker, topic: str) -> Any:
+    """A number of any length is too large; it ends no connection."""
+    number = "9" * 5_000
+
+    def altered(resource_type: int, resource: str, name: str, value: str = number) -> list[str]:
+        configs: list[dict[str, Any]] = [{"name": name, "value": value}]
+        told = []
+        for api, version in (("AlterConfigs", 2), ("IncrementalAlterConfigs", 1)):
+            if api == "IncrementalAlterConfigs":
+                configs = [{**each, "config_operation": SET} for each in configs]
+            elif resource_type not in (TOPIC, BROKER):
+                continue  # it knows no others
+            asked = {
+                "resource_type": resource_type, "resource_name": resource, "configs": configs,
+            }  # fmt: skip
+            body = {"resources": [asked], "validate_only": True}
+            told.append(error_name(broker.call(api, version, body)["responses"][0]["error_code"]))
+        return told
+
+    created = broker.create_raw(broker.fresh(), configs={"retention.ms": number})
+    return {
+        "topic": altered(TOPIC, topic, "retention.ms"),
+        "created": error_name(created["error_code"]),
+        "brokers": altered(BROKER, "", "log.retention.ms"),
+        "threads": altered(BROKER, "", "num.io.threads"),
+        "addresses": altered(BROKER, "", "max.connections.per.ip.overrides", f"127.0.0.1:{number}"),
+        "group": altered(GROUP, "g", "share.heartbeat.interval.ms"),
+        "metrics": altered(METRICS, "m", "interval.ms"),
+        "broker": altered(BROKER, number, "log.retention.ms", "1000"),
+        "loggers": altered(LOGGERS, number, "root", "INFO"),
+        "described": [described(broker, kind, number)[0] for kind in (BROKER, LOGGERS)],
+    }
+
+
+@case
+def configs__client_metrics_matches(broker: Broker) -> Any:
+    """A pattern is NAME=EXPRESSION; Java's split leaves out what is empty at the end."""
+
+    def altered(match: str) -> str:
+        configs = [{"name": "match", "config_operation": SET, "value": match}]
+        asked = {"resource_type": METRICS, "resource_name": "m", "configs": configs}
+        body = {"resources": [asked], "validate_only": True}
+        answer = broker.call("IncrementalAlterConfigs", 1, body)["responses"][0]
+        return error_name(answer["error_code"])
+
+    given = ("client_id=a", "client_id=", "client_id", "client_id=a=", "client_id=a=b", "=a", "=")
+    return {match: altered(match) for match in given}

@@ -244,6 +244,27 @@ def share_groups__settings(broker: Broker) -> Any:
 
 
 @case
+def share_groups__durations(broker: Broker) -> Any:
+    """by_duration takes what Java's Duration.parse does, unless it is negative."""
+    group = broker.fresh("g")
+    given = (
+        "P1D", "P1DT1H", "pt1h", "+PT1H", "PT-1H", "-PT-1H", "P-1DT24H", "P-1DT23H", "PT0S",
+        "-PT0S", "PT1.5S", "PT1,5S", "PT1.S", "PT.5S", "PT.S", "PT1.123456789S",
+        "PT1.1234567890S",
+        "PT1.2.3S", "P", "PT", "P1DT", "P1Y", "P1W", "PT1M1H", "PT1H1H", "1h", "", " PT1H",
+        "PT1H ",
+        f"PT{2**63 - 1}S", f"PT{2**63}S", f"P{2**63 // 86_400}D", f"P{2**63 // 86_400 + 1}D",
+        f"PT{2**63 // 3_600}H1M", f"PT{'9' * 5_000}H", "PT\u0661S", "PT-0.5S", "-PT0.0001S",
+    )  # fmt: skip
+    return {
+        each if len(each) < 50 else "long": altered_group(
+            broker, group, share_auto_offset_reset=f"by_duration:{each}"
+        )
+        for each in given
+    }
+
+
+@case
 def share_groups__a_topic_comes_and_goes(broker: Broker) -> Any:
     group, topic, later = broker.fresh("g"), broker.topic(), broker.fresh()
     member = ShareMember.joined(broker, group, topic)
