@@ -13,6 +13,7 @@ from ..protocol.checksum import crc32c
 from ..protocol.lazy_dataclass import dataclass
 
 LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
+ANY_SIZE: Final = 2_147_483_639  # of an array of bytes in Java
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class LogConfig:
     flush_ms: int = LONG_MAX
     index_interval_bytes: int = 4_096
     max_compaction_lag_ms: int = LONG_MAX
-    max_decompressed_message_bytes: int = 2_147_483_639
+    max_decompressed_message_bytes: int = ANY_SIZE
     max_message_bytes: int = 1_048_588
     message_timestamp_after_max_ms: int = 3_600_000
     message_timestamp_before_max_ms: int = LONG_MAX

@@ -226,7 +226,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "max.connections.per.ip": "The maximum number of connections from one address.",
     "max.connections.per.ip.overrides": "Other maximums for some addresses, as HOST:NUMBER.",
     "max.decompressed.message.bytes": (
-        "The maximum size of a batch of records when it is decompressed."
+        "The maximum size of each record of a compressed batch, when it is decompressed."
     ),
     "max.incremental.fetch.session.cache.slots": (
         "The maximum number of incremental fetch sessions."

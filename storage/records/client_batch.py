@@ -22,7 +22,7 @@ from ...protocol.batch import (
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
 from ...protocol.opening import loaded
-from ..log_config import LONG_MAX, LogConfig
+from ..log_config import ANY_SIZE, LONG_MAX, LogConfig
 from ..steps import Steps, at_once
 from .batch_frame import MEANT, one_batch, records_with_times
 from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
@@ -138,7 +138,7 @@ def check(
         payload = memoryview(records)[HEADER_SIZE:size]
         if len(payload) < _VIEWED_BYTES * count:
             payload = bytes(payload)
-    if payload is None or count > rules.at_once_records:
+    if payload is None or count > rules.at_once_records or _may_be_above(header, payload, config):
         return _steps(records, header, rules)
     most_runs = _RUNS if count > _OF_ANY_SIZES else count
     try:
@@ -169,22 +169,24 @@ def check_at_once(records: Bytes, rules: Rules) -> Checked:
     return checked if isinstance(checked, Checked) else at_once(checked)
 
 
+def _may_be_above(header: BatchHeader, payload: Bytes, config: LogConfig) -> bool:
+    """Whether a record may have more bytes than max.decompressed.message.bytes."""
+    is_compressed = header.attributes & COMPRESSION_MASK
+    return bool(is_compressed and len(payload) > config.max_decompressed_message_bytes)
+
+
 def _payload(records: Bytes, header: BatchHeader, rules: Rules) -> Payload:
-    return Payload(
-        records,
-        0,
-        header,
-        unreadable=Code.UNKNOWN_SERVER_ERROR,
-        sizes=rules.sizes,
-        most_bytes=rules.config.max_decompressed_message_bytes,
-    )
+    return Payload(records, 0, header, unreadable=Code.UNKNOWN_SERVER_ERROR, sizes=rules.sizes)
 
 
 def _steps(records: Bytes, header: BatchHeader, rules: Rules) -> Steps[Checked]:
     """The steps of `check`. Nothing is decompressed before the first one."""
     yield None
-    stream = RecordStream(header.record_count)
-    yield from feed(stream, stream.check(), _payload(records, header, rules))
+    is_compressed = header.attributes & COMPRESSION_MASK
+    most_bytes = rules.config.max_decompressed_message_bytes if is_compressed else ANY_SIZE
+    stream = RecordStream(header.record_count, most_bytes)
+    walk_all = stream.check() if most_bytes == ANY_SIZE else stream.heads(lambda head: False)
+    yield from feed(stream, walk_all, _payload(records, header, rules))
     return (yield from _after_walk(records, header, rules, stream.found))
 
 

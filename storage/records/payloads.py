@@ -16,8 +16,6 @@ from ...protocol.opening import PIECE_BYTES, Opening, loaded, opening
 from ..steps import Steps, elsewhere
 from .record_stream import RecordStream, Wants
 
-INT_MAX: Final = 0x7FFFFFFF
-
 
 class PieceSizes(NamedTuple):
     """How much is decompressed at once.
@@ -40,11 +38,10 @@ class Payload:
     Args:
         position: of the batch in `data`, which must not change before all is read.
         unreadable: error code for records that do not decompress.
-        most_bytes: the largest size when decompressed (max.decompressed.message.bytes).
         sizes: of its pieces.
     """
 
-    __slots__ = ("_first", "_left", "_opening", "_raw", "_sizes", "_unreadable", "header")
+    __slots__ = ("_first", "_opening", "_raw", "_sizes", "_unreadable", "header")
 
     def __init__(
         self,
@@ -54,10 +51,8 @@ class Payload:
         *,
         unreadable: Code = Code.CORRUPT_MESSAGE,
         sizes: PieceSizes = PIECE_SIZES,
-        most_bytes: int = INT_MAX,
     ) -> None:
         self.header = header
-        self._left = most_bytes
         self._sizes = sizes
         self._unreadable = unreadable
         self._raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
@@ -106,14 +101,9 @@ class Payload:
         try:
             if self._opening is None:
                 self._opening = opening(self.header.compression, self._raw)
-            piece = self._opening.read(max_bytes, whole_blocks=whole_blocks)
+            return self._opening.read(max_bytes, whole_blocks=whole_blocks)
         except Refused as refused:
             raise Refused(self._unreadable, refused.why) from None
-        self._left -= len(piece)
-        if self._left < 0:
-            why = "a batch that is larger than max.decompressed.message.bytes when decompressed"
-            raise Refused(Code.INVALID_RECORD, why)
-        return piece
 
 
 def feed(stream: RecordStream, walk: Wants, payload: Payload) -> Steps[None]:

@@ -13,6 +13,7 @@ from typing import Final
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
 from ...protocol.varints import read_signed, read_size
+from ..log_config import ANY_SIZE
 from .record_walk import LEAST_BYTES, TakesLong, Walked, broken, walk_on
 
 WHOLE_BYTES: Final = 1 << 20
@@ -45,12 +46,15 @@ class RecordStream:
 
     Args:
         record_count: the count in the batch's header, at least 1.
+        most_bytes: the largest size of a record (max.decompressed.message.bytes). `check` compares
+            only records that are not in memory.
 
     Attributes:
         found: the result of `check`, or of `heads`, at its end.
     """
 
-    def __init__(self, record_count: int) -> None:
+    def __init__(self, record_count: int, most_bytes: int = ANY_SIZE) -> None:
+        self._most_bytes = most_bytes
         self.found = Walked()
         self._record_count = record_count
         self._left = record_count
@@ -122,6 +126,8 @@ class RecordStream:
                 raise self._broken(refused.why) from None
             if size < LEAST_BYTES:
                 raise self._broken(f"its size is {size}")
+            if size > self._most_bytes:
+                raise self._broken(f"its {size} bytes are more than max.decompressed.message.bytes")
             if body + size <= len(self._payload) or size > WHOLE_BYTES:
                 return body, body + size
             yield from self._more()

@@ -15,6 +15,7 @@ from ottla.protocol import opening
 from ottla.protocol.batch import HEADER_SIZE, Compression, crc_is_right, read_header
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import decompressed
+from ottla.protocol.varints import read_size
 from ottla.storage.log_config import LONG_MAX, LogConfig
 from ottla.storage.records.batch_frame import InvalidRecords
 from ottla.storage.records.client_batch import Checked, Rules, check
@@ -214,14 +215,27 @@ def test_a_bomb_in_another_codec_is_given_up_when_it_is_too_large(wanted: str) -
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_batch_may_be_too_large_when_it_is_decompressed(codec: Compression) -> None:
-    """max.decompressed.message.bytes limits the records, as in Kafka 4.4."""
-    records = record(b"v" * 1_000)
-    data = batches.batch([b"v" * 1_000], compression=codec, timestamp=NOW_MS)
-    assert isinstance(check(data, rules(max_decompressed_message_bytes=len(records))), Checked)
-    assert outcome(data, rules(max_decompressed_message_bytes=100)) == Code.INVALID_RECORD
-    bytes_of_a_bomb = outcome(bomb(codec), rules(max_decompressed_message_bytes=SIZES[codec] - 1))
-    assert bytes_of_a_bomb == Code.INVALID_RECORD
+@pytest.mark.parametrize("at_hand_bytes", [1 << 18, 0])
+def test_a_record_may_be_too_large_when_it_is_decompressed(
+    codec: Compression, at_hand_bytes: int
+) -> None:
+    """max.decompressed.message.bytes limits each record of a compressed batch, as in Kafka 4.4."""
+    size, _ = read_size(record(b"v" * 1_000), 0)
+    data = batches.batch([b"v" * 1_000] * 20, compression=codec, timestamp=NOW_MS)
+    sizes = PieceSizes(at_hand_bytes, 3_000)
+
+    def told(limit: int) -> Any:
+        return outcome(data, rules(max_decompressed_message_bytes=limit)._replace(sizes=sizes))
+
+    assert not isinstance(told(size), Code)
+    assert told(size - 1) == Code.INVALID_RECORD
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_record_that_is_never_whole_in_memory_may_be_too_large(codec: Compression) -> None:
+    limit = SIZES[codec] - 10
+    refused = outcome(bomb(codec), rules(max_decompressed_message_bytes=limit))
+    assert refused == Code.INVALID_RECORD
 
 
 def _steps(found: Checked | Steps[Checked]) -> Steps[Checked]:

@@ -372,3 +372,26 @@ def records__broken_inside(broker: Broker) -> Any:
         "gzip_behind": batch(records=good + b"\0\0", compression=1),
     }
     return attempts(broker, broken)
+
+
+@case
+def records__decompressed_size(broker: Broker) -> Any:
+    """max.decompressed.message.bytes limits each record of a compressed batch, without its size."""
+    out: dict[str, Any] = {}
+    for recompressed in ("producer", "zstd"):
+        limits: dict[str, Any] = {
+            "max_decompressed_message_bytes": 1000,
+            "compression_type": recompressed,
+        }
+        topic = broker.topic(**limits)
+        for size in (993, 994):  # a record has seven bytes besides its value
+            for count in (1, 3):
+                data = {
+                    str(codec): batch([b"v" * size] * count, compression=codec)
+                    for codec in range(5)
+                }
+                codes = attempts(broker, data, topic=topic)
+                out[f"{recompressed}, {count} of {size}"] = {
+                    codec: told[0] for codec, told in codes.items()
+                }
+    return out
