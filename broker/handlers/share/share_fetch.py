@@ -94,6 +94,8 @@ async def share_fetch(
     session = await _session(node, context, request, key, acknowledges=acknowledges)
     async for partition in context.turns.each(asked):
         session.add(partition)
+        if node.catalog.topic_by_id(partition.topic_id) is not None:
+            session.topic_ids.add(partition.topic_id)
     acknowledged = await acknowledge_all(node, context, key, to_acknowledge, renews=renews)
     if request.share_session_epoch == FINAL_EPOCH:
         parts: dict[TopicIdPartition, Part] = {}
@@ -186,17 +188,22 @@ class _Fetching:
         self.is_over = False
 
     async def load(
-        self, context: Context, group_id: str, partitions: Iterable[TopicIdPartition]
+        self, context: Context, session: ShareSession, partitions: Iterable[TopicIdPartition]
     ) -> None:
-        """Find or load the share partitions; errors are parts of the answer."""
+        """Find or load the share partitions; errors are parts of the answer.
+
+        A session of Kafka has the names of its topics, also of those that are deleted.
+        """
         node = self._node
         async for partition in context.turns.each(partitions):
             code = why_not(node, context, partition)
+            if code is Code.UNKNOWN_TOPIC_ID and partition.topic_id in session.topic_ids:
+                code = Code.UNKNOWN_TOPIC_OR_PARTITION
             if code is not Code.NONE:
                 self.parts[partition] = Part(code)
                 continue
             try:
-                led = await node.share_partitions.get(ShareKey(group_id, *partition))
+                led = await node.share_partitions.get(ShareKey(session.key.group_id, *partition))
                 await check_old_batches(led, self._max_bytes)
             except Refused as refused:
                 self.parts[partition] = Part(refused.code)
@@ -233,6 +240,16 @@ class _Fetching:
             self.is_over = self.is_over or bool(read.acquired) or read.has_moved
         for led in self.led.values():
             led.pass_on()
+
+    def may_be_empty(self) -> bool:
+        """Whether the next read is answered even if it acquires nothing.
+
+        So if the request wants no bytes, and a partition has fewer acquired records than it may
+        have (DelayedShareFetch.isMinBytesSatisfied).
+        """
+        return self._request.min_bytes <= 0 and any(
+            led.machine.may_acquire(led.settings.limits) for led in self.led.values()
+        )
 
     def has_min_bytes(self) -> bool:
         """Whether there is as much to read as the request waits for."""
@@ -275,12 +292,13 @@ async def _fetch(
         partitions = partitions[first:] + partitions[:first]
     fetching = _Fetching(node, context, request, session.key.member_id)
     deadline_ms = node.clock.live.monotonic_ms() + request.max_wait_ms
-    await fetching.load(context, session.key.group_id, partitions)
+    await fetching.load(context, session, partitions)
     if request.max_records <= 0 or request.max_bytes <= 0 or not fetching.led:
         return fetching.parts
     while True:
         is_late = node.clock.live.monotonic_ms() >= deadline_ms or node.is_stopping
         if is_late or fetching.has_min_bytes():
+            fetching.is_over = fetching.may_be_empty()
             await fetching.read(context)
         if fetching.is_over or is_late:
             return fetching.parts

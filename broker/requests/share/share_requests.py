@@ -94,10 +94,12 @@ async def acknowledge_all(
     valid: list[tuple[TopicIdPartition, list[Acknowledgement]]] = []
     async for partition, batches in context.turns.each(asked.items()):
         code = why_not(node, context, partition)
+        if code is Code.NONE and not batches:
+            continue  # KafkaApis.getAcknowledgeBatchesFromShareAcknowledgeRequest leaves it out
         if code is Code.NONE and not await _check_batches(context, batches, renews=renews):
             code = Code.INVALID_REQUEST
         results[partition] = _DONE if code is Code.NONE else Acknowledged(code)
-        if code is Code.NONE and batches:
+        if code is Code.NONE:
             valid.append(
                 (
                     partition,

@@ -40,15 +40,17 @@ class ShareSession:
         connection_id: of the connection that began it.
         partitions: in the order of the requests; whether the next answer has the partition even if
             nothing is acquired.
+        topic_ids: of the topics that existed when a request named them.
     """
 
-    __slots__ = ("connection_id", "epoch", "key", "partitions")
+    __slots__ = ("connection_id", "epoch", "key", "partitions", "topic_ids")
 
     def __init__(self, key: SessionKey, connection_id: str) -> None:
         self.key = key
         self.connection_id = connection_id
         self.epoch = 1
         self.partitions: dict[TopicIdPartition, bool] = {}
+        self.topic_ids = set[UUID]()
 
     def add(self, partition: TopicIdPartition) -> None:
         """Fetch a partition from now on; if it is new, the next answer has it."""

@@ -246,3 +246,30 @@ def share_acknowledge__renewals(broker: Broker) -> Any:
     set_of_group(broker, session.group, share_renew_acknowledge_enable="false")
     outcome["switched_off"] = session.acknowledge(renewal, is_renew_ack=True)
     return outcome
+
+
+@case
+def share_fetch__partitions_without_acknowledgements(broker: Broker) -> Any:
+    """ShareAcknowledge leaves them out, unless they are unknown."""
+    session, _ = shared_topic(broker, 1)
+    session.acquire()
+    return {
+        "known": session.acknowledge(),
+        "partition": session.acknowledge(partition=7),
+        "topic": session.acknowledge(topic=uuid.UUID(int=7)),
+        "at_the_end": session.acknowledge(epoch=CLOSING_EPOCH),
+    }
+
+
+@case
+def share_fetch__a_session_knows_the_name_of_a_deleted_topic(broker: Broker) -> Any:
+    session, _ = shared_topic(broker, 1)
+    session.acquire()
+    later = ShareSession(broker, session.group, session.topic)
+    broker.delete_topic(session.topic)
+
+    def told(other: ShareSession) -> list[str]:
+        answer = other.fetch_raw(max_wait_ms=100)
+        return [error_name(p["error_code"]) for t in answer["responses"] for p in t["partitions"]]
+
+    return {"session": [until(lambda: told(session), bool), told(session)], "later": told(later)}

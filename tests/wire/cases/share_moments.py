@@ -56,3 +56,18 @@ def moments__share_fetch(broker: Broker) -> Any:
     waiting = {"records": _fetch_of(session, mine)}
     appended = moments_of(broker, waiting, lambda: broker.produce(session.topic, batch([b"a"])))
     return [*out, when(appended)]
+
+
+@case
+def moments__share_fetch_of_no_bytes(broker: Broker) -> Any:
+    """With min_bytes of 0 it is answered at once, unless the group has acquired what it may."""
+    session, _ = shared_topic(broker, 1)
+    session.acquire()
+    mine = broker.topic_ids[session.topic]
+    asked = {
+        str(min_bytes): _fetch_of(session, mine, min_bytes=min_bytes) for min_bytes in (-1, 0, 1)
+    }
+    limited, _ = shared_topic(broker, 100, share_partition_max_record_locks=100)
+    limited.acquire(100)
+    asked["limited"] = _fetch_of(limited, broker.topic_ids[limited.topic], min_bytes=0)
+    return when(moments_of(broker, asked))
