@@ -251,7 +251,7 @@ bench-memory: .venv/.installed ## measure: memory of a connection, a partition, 
 
 # A stale build/lib would add deleted modules to the wheel.
 wheel: ## run: dist/ottla-VERSION-py3-none-any.whl; needs Python with pip alone
-	@rm -rf build dist && $(PYTHON) -m pip wheel -q --no-deps -w dist .
+	@rm -rf build dist && $(PYTHON) -m pip wheel -q --no-deps -w dist . && echo dist/*.whl
 
 # Needs git and openssl; a minute. It tries the last commit, not what is changed since.
 release-check: .venv/.installed-release ## test: build wheel and sdist, try, list, sum and sign them (ARGS="--keep DIR")
