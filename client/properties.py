@@ -11,7 +11,8 @@ For librdkafka the last three are sasl.username, sasl.password and ssl.ca.locati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -143,49 +144,56 @@ def _login(properties: Mapping[str, str]) -> tuple[str, str]:
 
 def _tls(properties: Mapping[str, str]) -> TlsOfClient:
     algorithm = properties.get("ssl.endpoint.identification.algorithm", "https")
-    try:
-        return TlsOfClient(
-            _trusted(properties),
-            _pair(properties),
-            properties.get("enable.ssl.certificate.verification", "true").lower() != "false",
-            algorithm.lower() not in ("", "none"),
-        )
-    except OSError as wrong:
-        raise _unusable(wrong) from None
-
-
-def _trusted(properties: Mapping[str, str]) -> tuple[bytes, ...] | None:
-    """The certificates in DER; None for those of the system. Raises OSError."""
-    if f"{_TRUST}location" in properties:
-        return tuple(read_trust_store(*_store(properties, _TRUST)))
-    if f"{_TRUST}certificates" in properties:
-        return tuple(certificates_of_pem(properties[f"{_TRUST}certificates"]))
-    pem = _text(properties, "ssl.ca")
-    return None if pem is None else tuple(certificates_of_pem(pem))
-
-
-def _pair(properties: Mapping[str, str]) -> KeyPair | None:
-    """The key of the client, if it has one. Raises OSError."""
-    key_password = properties.get("ssl.key.password")
-    if f"{_KEY}location" in properties:
-        kind, data, password = _store(properties, _KEY)
-        return read_key_store(kind, data, password, key_password)
-    if f"{_KEY}key" in properties:
-        chain = properties.get(f"{_KEY}certificate.chain", "")
-        return key_pair_of_pem(properties[f"{_KEY}key"], key_password, chain)
-    key = _text(properties, "ssl.key")
-    return (
-        None
-        if key is None
-        else key_pair_of_pem(key, key_password, _text(properties, "ssl.certificate") or "")
+    return TlsOfClient(
+        _trusted(properties),
+        _pair(properties),
+        properties.get("enable.ssl.certificate.verification", "true").lower() != "false",
+        algorithm.lower() not in ("", "none"),
     )
 
 
-def _text(properties: Mapping[str, str], name: str) -> str | None:
-    """The PEM of NAME.location or NAME.pem, as librdkafka has them. Raises OSError."""
-    if f"{name}.location" in properties:
-        return Path(properties[f"{name}.location"]).read_text()
-    return properties.get(f"{name}.pem")
+def _trusted(properties: Mapping[str, str]) -> tuple[bytes, ...] | None:
+    """The certificates in DER; None for those of the system. Raises ValueError."""
+    name = _first(properties, f"{_TRUST}location", f"{_TRUST}certificates", *_pem_of("ssl.ca"))
+    if name is None:
+        return None
+    with _naming(properties, name):
+        if name == f"{_TRUST}location":
+            return tuple(read_trust_store(*_store(properties, _TRUST)))
+        return tuple(certificates_of_pem(_text(properties, name)))
+
+
+def _pair(properties: Mapping[str, str]) -> KeyPair | None:
+    """The key of the client, if it has one. Raises ValueError."""
+    key_password = properties.get("ssl.key.password")
+    name = _first(properties, f"{_KEY}location", f"{_KEY}key", *_pem_of("ssl.key"))
+    if name is None:
+        return None
+    with _naming(properties, name):
+        if name == f"{_KEY}location":
+            kind, data, password = _store(properties, _KEY)
+            return read_key_store(kind, data, password, key_password)
+        if name == f"{_KEY}key":
+            chain = properties.get(f"{_KEY}certificate.chain", "")
+            return key_pair_of_pem(properties[name], key_password, chain)
+        certificate = _first(properties, *_pem_of("ssl.certificate"))
+        chain = "" if certificate is None else _text(properties, certificate)
+        return key_pair_of_pem(_text(properties, name), key_password, chain)
+
+
+def _pem_of(name: str) -> tuple[str, str]:
+    """The properties of librdkafka for a PEM: its file, or the text itself."""
+    return f"{name}.location", f"{name}.pem"
+
+
+def _first(properties: Mapping[str, str], *names: str) -> str | None:
+    return next((name for name in names if name in properties), None)
+
+
+def _text(properties: Mapping[str, str], name: str) -> str:
+    """The PEM of NAME.location or NAME.pem. Raises OSError."""
+    value = properties[name]
+    return Path(value).read_text() if name.endswith(".location") else value
 
 
 def _store(properties: Mapping[str, str], prefix: str) -> tuple[str, bytes, str | None]:
@@ -193,3 +201,14 @@ def _store(properties: Mapping[str, str], prefix: str) -> tuple[str, bytes, str 
     kind = properties.get(f"{prefix}type", "JKS").upper()
     data = Path(properties[f"{prefix}location"]).read_bytes()
     return kind, data, properties.get(f"{prefix}password")
+
+
+@contextmanager
+def _naming(properties: Mapping[str, str], name: str) -> Iterator[None]:
+    """Raise a ValueError with a property, and the file that it names, for errors of the body."""
+    try:
+        yield
+    except (OSError, ValueError) as wrong:
+        file = f"={properties[name]}" if name.endswith(".location") else ""
+        why = getattr(wrong, "strerror", None) or wrong
+        raise ValueError(f"{name}{file} cannot be used: {why}") from None

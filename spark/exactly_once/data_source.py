@@ -82,7 +82,13 @@ class KafkaExactlyOnce(DataSource):
                 own sink.
         """
         checkpoint = self.options.get("checkpointLocation")
-        return StreamWriter(_checked(self.options, schema), schema, checkpoint)
+        options = _checked(self.options, schema)
+        if options.write_id is not None:
+            raise ValueError(
+                f"{FORMAT}: writeId={options.write_id} is for batch writes: a query has the name"
+                " in its checkpoint"
+            )
+        return StreamWriter(options, schema, checkpoint)
 
 
 class _Writer:
@@ -254,6 +260,8 @@ def _converter(names: Sequence[str], default_topic: str | None) -> Callable[[Row
         if chosen is None:
             raise ValueError(f"{FORMAT}: a row has no topic")
         number = None if partition is None else row[partition]
+        if number is not None and number < 0:  # librdkafka's -1 is any partition
+            raise ValueError(f"{FORMAT}: a row has the partition {number}")
         return OutgoingRow(
             chosen,
             None if key is None else _bytes(row[key]),
@@ -272,4 +280,7 @@ def _bytes(content: str | bytes | bytearray | None) -> bytes | None:
 
 
 def _headers(given: Sequence[Any] | None) -> list[tuple[str, bytes | None]]:
+    for each in given or ():
+        if each is None or each[0] is None:
+            raise ValueError(f"{FORMAT}: a row has a header without a name")
     return [(each[0], None if each[1] is None else bytes(each[1])) for each in given or ()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -16,12 +17,16 @@ _DEFAULT_TIMEOUT_MS: Final = 900_000
 _BLOCK_MS: Final = 60_000
 _MOST_MARGIN_MS: Final = 60_000
 _KAFKA: Final = "kafka."
+_WAL_TOPIC: Final = "spark-sink-log"
 _NAMES: Final = {
     name.lower(): name
     for name in ("topic", "transactionalIdPrefix", "walTopic", "commitMargin", "writeId")
 }
 _UNSHOWN: Final = frozenset({"stepsdirectory", "checkpointlocation"})  # for tests; Spark's own
 _MOST_TIMEOUT_MS: Final = (1 << 31) - 1
+_MOST_BLOCK_MS: Final = _MOST_TIMEOUT_MS  # Java's longest is some millions of years
+_NAMED: Final = re.compile(r"[a-z.]+( cannot be set)?[=:]| ?[a-z.]+ (is|has) ")
+"""The beginning of an error that has the name of a setting."""
 SOON_CONNECTED: Final[Mapping[str, str]] = {
     # Else librdkafka closes its first connection, makes the next one on demand, and waits 50 ms or
     # 500 ms before it looks for its coordinator: longer than a small batch takes.
@@ -51,7 +56,7 @@ class SinkOptions:
     bootstrap_servers: str
     topic: str | None = None
     prefix: str = "spark-sink"
-    wal_topic: str = "spark-sink-log"
+    wal_topic: str = _WAL_TOPIC
     timeout_ms: int = _DEFAULT_TIMEOUT_MS
     margin_ms: int = _MOST_MARGIN_MS
     write_id: str | None = None
@@ -70,6 +75,7 @@ class SinkOptions:
         """
         given = {name.lower(): value for name, value in options.items()}
         _check_names(given)
+        _check_texts(given)
         kafka = {
             name.removeprefix(_KAFKA): value
             for name, value in given.items()
@@ -86,18 +92,26 @@ class SinkOptions:
             )
             _check_delivery(producer, timeout_ms)
             block_ms = number_of("max.block.ms", kafka.get("max.block.ms", str(_BLOCK_MS)))
+            if block_ms < 1:
+                raise ValueError(f"max.block.ms={block_ms}: expected 1 or more")
         except ValueError as wrong:
-            raise ValueError(f"kafka-exactly-once: kafka.{wrong}") from None
+            named = _NAMED.match(str(wrong))  # else it is about a store
+            raise ValueError(f"kafka-exactly-once: {_KAFKA if named else ''}{wrong}") from None
         try:
             margin = given.get("commitmargin", str(min(_MOST_MARGIN_MS, timeout_ms // 4)))
             margin_ms = number_of("commitMargin", margin)
+            if not 0 <= margin_ms <= timeout_ms:
+                raise ValueError(
+                    f"commitMargin={margin}: expected 0 to {timeout_ms}, the"
+                    " kafka.transaction.timeout.ms: no batch could be committed"
+                )
         except ValueError as wrong:
             raise ValueError(f"kafka-exactly-once: {wrong}") from None
         return cls(
             kafka["bootstrap.servers"],
             given.get("topic"),
             given.get("transactionalidprefix", "spark-sink"),
-            given.get("waltopic", "spark-sink-log"),
+            given.get("waltopic", _WAL_TOPIC),
             timeout_ms,
             margin_ms,
             given.get("writeid"),
@@ -105,7 +119,7 @@ class SinkOptions:
             producer,
             properties,
             librdkafka_security(kafka, properties),
-            block_ms,
+            min(block_ms, _MOST_BLOCK_MS),
         )
 
     def security(self) -> ClientSecurity:
@@ -162,6 +176,21 @@ def _check_names(given: Mapping[str, str]) -> None:
         allowed = ", ".join(sorted(_NAMES.values()))
         raise ValueError(
             f"kafka-exactly-once: unknown option {name}{hint} (known are {allowed}, kafka.NAME)"
+        )
+
+
+def _check_texts(given: Mapping[str, str]) -> None:
+    """Raise ValueError for an option without content: it would count as one that is not given."""
+    for name, known in _NAMES.items():
+        if name in given and not given[name].strip():
+            raise ValueError(
+                f"kafka-exactly-once: {known} is empty: leave the option out, or give it a value"
+            )
+    topic = given.get("topic")
+    if topic is not None and topic == given.get("waltopic", _WAL_TOPIC):
+        raise ValueError(
+            f"kafka-exactly-once: topic and walTopic are both {topic}: the write-ahead log needs"
+            " a topic of its own"
         )
 
 

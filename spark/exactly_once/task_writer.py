@@ -21,6 +21,7 @@ from .tasks import Headers, Span, Task, TransactionKey, row_digest, sum_of
 _STATISTICS_MS: Final = 5
 _ANSWER_S: Final = 60.0
 _ABORT_S: Final = 2.0
+_TOO_LARGE: Final = " (kafka.max.request.size is the limit, and max.message.bytes of the topic)"
 _FLUSH_S: Final = 600.0  # delivery.timeout.ms ends it earlier
 
 
@@ -168,6 +169,12 @@ class TaskWriter:
                 producer.poll(0.1)
                 if time.monotonic() > deadline:
                     raise NotWritten("the broker takes no more rows") from None
+            except KafkaException as refused:
+                error = refused.args[0]
+                hint = _TOO_LARGE if error.code() == KafkaError.MSG_SIZE_TOO_LARGE else ""
+                raise NotWritten(
+                    f"a row cannot be sent to topic {row.topic}: {error.str()}{hint}"
+                ) from refused
             else:
                 break
         producer.poll(0)

@@ -56,7 +56,16 @@ def test_tasks_get_certificates_as_texts_and_no_repr_shows_a_secret() -> None:
         ("security.protocol", "TLS", "must be one of"),
         ("sasl.mechanism", "GSSAPI", "must be one of PLAIN"),
         ("sasl.jaas.config", "nonsense", "kafka.sasl.jaas.config"),
-        ("ssl.truststore.location", "/nowhere", "cannot be used"),
+        (
+            "ssl.truststore.location",
+            "/nowhere",
+            "kafka-exactly-once: kafka.ssl.truststore.location=/nowhere cannot be used: No such",
+        ),
+        (
+            "ssl.truststore.location",
+            __file__,
+            "kafka.ssl.truststore.location=.*cannot be used: it is",
+        ),
     ],
 )
 def test_a_wrong_option_is_named(setting: str, value: str, reason: str) -> None:

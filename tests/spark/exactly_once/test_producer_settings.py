@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import Row
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from ottla.spark.exactly_once.data_source import KafkaExactlyOnce
+from ottla.spark.exactly_once.data_source import KafkaExactlyOnce, _converter
 from ottla.spark.exactly_once.options import SinkOptions
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9", "topic": "t"}
@@ -59,6 +60,17 @@ def test_a_setting_by_its_name_in_java(
         ("kafka.max.block.ms", "x", "kafka.max.block.ms=x"),
         ("kafka.bootstrap.servers", "localhost", "kafka.bootstrap.servers=localhost"),
         ("commitMargin", "abc", "commitMargin=abc"),
+        ("commitMargin", "-1", "commitMargin=-1: expected 0 to 900000"),
+        ("commitMargin", "900001", "commitMargin=900001: expected 0 to 900000"),
+        ("commitMargin", "", "commitMargin is empty"),
+        ("writeId", "", "writeId is empty: leave the option out, or give it a value"),
+        ("writeId", "daily", "writeId=daily is for batch writes"),
+        ("topic", " ", "topic is empty"),
+        ("transactionalIdPrefix", "", "transactionalIdPrefix is empty"),
+        ("walTopic", "", "walTopic is empty"),
+        ("walTopic", "t", "topic and walTopic are both t"),
+        ("topic", "spark-sink-log", "topic and walTopic are both spark-sink-log"),
+        ("kafka.max.block.ms", "0", "kafka.max.block.ms=0: expected 1 or more"),
         ("writeIdd", "x", "did you mean writeId"),
         ("linger.ms", "5", "did you mean kafka.linger.ms"),
         ("path", "t", "unknown option path"),
@@ -70,6 +82,29 @@ def test_a_setting_that_cannot_be_used_is_named_before_a_task_runs(
     with pytest.raises(ValueError, match="kafka-exactly-once") as raised:
         KafkaExactlyOnce({**SERVERS, name: value}).streamWriter(VALUE, overwrite=False)
     assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("block_ms", ["1", "60000", "9223372036854775807"])
+def test_a_longest_wait_of_java_is_taken(block_ms: str) -> None:
+    options = SinkOptions.of({**SERVERS, "kafka.max.block.ms": block_ms})
+    assert 0 < options.answer_s <= (1 << 31) / 1000
+
+
+@pytest.mark.parametrize(
+    ("column", "content", "reason"),
+    [
+        ("partition", -1, "a row has the partition -1"),
+        ("headers", [(None, b"x")], "a row has a header without a name"),
+        ("headers", [None], "a row has a header without a name"),
+    ],
+)
+def test_a_row_that_no_client_of_java_sends_is_refused(
+    column: str, content: object, reason: str
+) -> None:
+    """Java's ProducerRecord and RecordHeader refuse them, and so does Spark's own sink."""
+    convert = _converter(["value", column], "t")
+    with pytest.raises(ValueError, match=reason):
+        convert(Row(**{"value": "v", column: content}))
 
 
 def test_the_write_ahead_log_takes_no_longer_than_its_transactions() -> None:

@@ -216,7 +216,7 @@ def test_a_transaction_that_another_attempt_ended_is_not_decided(ottla: Ottla) -
 
 
 def test_a_transaction_that_times_out_soon_is_not_decided(ottla: Ottla) -> None:
-    batches = Batches(ottla, **{"kafka.transaction.timeout.ms": "5000", "commitMargin": "6000"})
+    batches = Batches(ottla, **{"kafka.transaction.timeout.ms": "5000", "commitMargin": "5000"})
     with pytest.raises(SinkFailed, match="times out in"):
         batches.driver("a", 0, batches.task("a", 0, 1)).commit()
     assert batches.values() == []
