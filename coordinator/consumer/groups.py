@@ -165,8 +165,8 @@ class ConsumerGroups:
     ) -> HeartbeatReply:
         """Begin the member's session again; the reply to its heartbeat.
 
-        It has the assignment if that has changed, for a member that joins, and for one that sent
-        all fields, as after an error.
+        It has the assignment if that has changed, and for a member that sent all fields: when it
+        joins, and after an error.
         """
         limits = self._limits_of(group.group_id)
         due_ms = now.monotonic_ms + limits.session_timeout_ms
@@ -174,16 +174,12 @@ class ConsumerGroups:
         subscribes = (
             request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         )
-        is_wanted = (
-            new.assigned != old.assigned
-            or request.member_epoch == JOINING_EPOCH
-            or (subscribes and request.owned is not None and request.rebalance_timeout_ms != -1)
-        )
+        is_full = subscribes and request.owned is not None and request.rebalance_timeout_ms != -1
         return HeartbeatReply(
             new.member_id,
             new.member_epoch,
             limits.heartbeat_interval_ms,
-            new.assigned if is_wanted else None,
+            new.assigned if is_full or new.assigned != old.assigned else None,
         )
 
     def _advance(
