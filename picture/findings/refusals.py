@@ -13,6 +13,7 @@ from ...trace.view import action_text
 from .seen import (
     BEFORE,
     EFFECT,
+    STEP,
     Call,
     Finding,
     Partition,
@@ -124,7 +125,9 @@ def refusals(seen: Seen) -> Iterator[Finding]:
         later = "" if was_accepted else f", and no later {api} of {client} was accepted"
         yield Finding(
             REFUSED + was_accepted, calls[0].seq,
-            f"{api} of {client}{about} was refused{times(len(calls))}: {code}{why}{later}", EFFECT,
+            f"{api} of {client}{about} was refused{times(len(calls))}: {code}{why}{later}",
+            # Its reader goes on elsewhere, so this is no end.
+            STEP if code == "OFFSET_OUT_OF_RANGE" else EFFECT,
         )  # fmt: skip
 
 

@@ -80,8 +80,11 @@ def open_ones(seen: Seen) -> Iterator[Finding]:
                 if each.transaction is transaction:
                     first[place] = min(each.first, first.get(place, each.first))
         where = joined(f"{said(place)} from offset {offset}" for place, offset in first.items())
-        waiting = joined(_waiting(seen, first))
-        held = f", and holds up {waiting} (read_committed)" if waiting else ""
+        waiting: dict[str, int] = {}  # the first Fetch of each client
+        for client, seq in _waiting(seen, first):
+            waiting.setdefault(client, seq)
+        readers = joined(f"{client} (read_committed, #{seq})" for client, seq in waiting.items())
+        held = f", and holds up {readers}" if waiting else ""
         yield Finding(
             STAYS_OPEN, seen.rows[transaction.first].event.seq,
             f"T{transaction.number} of {transaction.transactional_id}"
@@ -90,12 +93,12 @@ def open_ones(seen: Seen) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _waiting(seen: Seen, first: dict[Partition, int]) -> Iterator[str]:
-    """Clients that asked for records behind the open transaction, and got none of them."""
+def _waiting(seen: Seen, first: dict[Partition, int]) -> Iterator[tuple[str, int]]:
+    """Clients that asked for records behind the open transaction and got none, and the Fetch."""
     for call in seen.of("Fetch"):
         if call.exchange.fields.get("isolation_level") != _READ_COMMITTED:
             continue
         for place, each in places_in(call.exchange.response, seen.names, "responses"):
             stable = each.get("last_stable_offset", -1)
             if first.get(place) == stable and each.get("high_watermark", -1) > stable:
-                yield call.client
+                yield call.client, call.seq

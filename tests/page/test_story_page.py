@@ -97,6 +97,8 @@ def test_the_first_view_has_the_likely_cause(browser: Browser, bills: str) -> No
         assert head is not None
         assert box is not None
         assert box["y"] >= head["y"] + head["height"]
+        cut = page.evaluate("document.querySelector('.timeline').scrollTop % 24")
+        assert cut == 0, "a line is cut by the head"
 
 
 def test_a_commit_that_was_refused_has_an_arc_of_another_kind(

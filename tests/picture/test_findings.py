@@ -194,11 +194,13 @@ def test_a_producer_that_fences_another_is_named() -> None:
 def test_an_open_transaction_is_said_with_the_readers_that_wait_for_it() -> None:
     trace = Trace()
     begun(trace, "shop")
-    read(trace, "audit", 4, lso=4)
+    first = read(trace, "audit", 4, lso=4)
     read(trace, "dirty", 4, lso=4, isolation=0)
+    second = read(trace, "report", 4, lso=4)
+    read(trace, "audit", 4, lso=4)
     assert texts(trace) == [
         "T1 of shop (writer) is still open at the end, in t-0 from offset 4, and holds up audit"
-        " (read_committed)"
+        f" (read_committed, #{first}) and report (read_committed, #{second})"
     ]
 
 
@@ -243,7 +245,8 @@ def test_a_reader_that_skips_records_of_a_cut_log_is_said() -> None:
     trace.call("night", "DeleteRecords", {}, **offsets("low_watermark", 4))
     read(trace, "audit", 2, error=int(Code.OFFSET_OUT_OF_RANGE))
     read(trace, "audit", 6)
-    assert texts(trace)[1] == (
+    assert texts(trace)[1].startswith("Fetch of audit was refused: OFFSET_OUT_OF_RANGE")
+    assert texts(trace)[2] == (
         "audit asked t-0 for offset 2, which the log does not have (OFFSET_OUT_OF_RANGE)."
         " It goes on at 6, as its auto.offset.reset says, and skips offsets 4 to 5"
     )

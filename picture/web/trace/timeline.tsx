@@ -13,7 +13,7 @@ const TIME = 148;
 const ARCS = 46;
 const AROUND = 8;
 const MOST_ARCS = 200;
-const MOST_OF_HEAD = 0.4;
+const MOST_OF_HEAD = 0.55;
 
 interface Given {
   model: Model;
@@ -99,18 +99,21 @@ function roomOf(element: HTMLElement): number {
   return element.clientHeight - element.querySelector<HTMLElement>(".head")!.offsetHeight;
 }
 
-/** Scroll so that a line is in the upper part of the view, and never below the head. */
+/** Scroll so that a line is in the upper part of the view, and no line is cut by the head. */
 function show(element: HTMLElement, line: number) {
-  element.scrollTop = Math.max(0, line * LINE - Math.max(0, (roomOf(element) - LINE) / 3));
+  const above = Math.max(0, Math.floor((roomOf(element) / LINE - 1) / 3));
+  element.scrollTop = Math.max(0, line - above) * LINE;
 }
 
 /** Scroll so that a line is in view, with some lines around it as far as there is room. */
 function bring(element: HTMLElement, line: number) {
   const top = line * LINE;
   const room = roomOf(element);
-  const around = Math.max(0, Math.min(3 * LINE, (room - LINE) / 2));
-  if (top < element.scrollTop) element.scrollTop = Math.max(0, top - around);
-  else if (top + LINE > element.scrollTop + room) element.scrollTop = top + LINE - room + around;
+  const around = Math.max(0, Math.min(3, Math.floor((room / LINE - 1) / 2)));
+  if (top < element.scrollTop) element.scrollTop = Math.max(0, line - around) * LINE;
+  else if (top + LINE > element.scrollTop + room) {
+    element.scrollTop = Math.min(line, Math.ceil(line + 1 - room / LINE) + around) * LINE;
+  }
 }
 
 function Head({ model, columns, left, most }: { model: Model; columns: Columns; left: number; most: number }) {
