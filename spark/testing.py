@@ -13,7 +13,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,15 +36,17 @@ except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(without(missing, __name__), name=missing.name) from None
 
 from ..client.admin.offsets import EARLIEST, LATEST, partition_offsets
-from ..client.cluster_client import Client
+from ..client.cluster_client import Client, NoAnswer
 from ..client.properties import security_of
 from ..client.record_reader import RecordReader
 from ..client.retries import patiently
 from .exactly_once.cluster import sink_client
 from .exactly_once.producer_settings import JAVA_DEFAULTS
 from .kafka_log.progress import offsets_in
+from .pairs import Text, pairs_of, pairs_of_frame
 
 if TYPE_CHECKING:
+    from confluent_kafka import Producer
     from pyspark.sql import Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 
@@ -53,6 +56,10 @@ _SCHEMA: Final = (
     " producer_id long, producer_epoch int, fate string"
 )
 _SHOWN: Final = 5
+_FLUSH_S: Final = 60.0
+_QUEUE_S: Final = 0.1
+_TOPIC_S: Final = 2.0
+"""A broker that restarts, or makes the topic, does not know it for a moment."""
 _SERVERS: Final = "bootstrap.servers"
 
 
@@ -67,37 +74,67 @@ Bootstrap = str | Mapping[str, Any] | Broker
 `ottla.testing`, also one with TLS or logins."""
 Offsets = Mapping[str, Mapping[int, int]]
 """The offset after the last record, by topic and partition."""
-Rows = DataFrame | Iterable[str | bytes | tuple[str | bytes | None, str | bytes | None]]
+Rows = DataFrame | str | bytes | Iterable[Text | bytearray | tuple[Text, Text]]
 
 
 def produce(bootstrap_servers: Bootstrap, topic: str, rows: Rows, **kafka: str) -> Offsets:
     """Write rows into a topic; return its end offsets, for `run_until`.
 
     Args:
-        rows: a DataFrame with a column `value`, and optionally `key`; or values; or pairs of
-            key and value.
+        rows: a DataFrame with a column `value`, and optionally `key`, of text or bytes; or values;
+            or pairs of key and value; or a single text for one record.
         kafka: settings of librdkafka, with underscores for dots.
+
+    Raises:
+        TypeError: a row is none of these; nothing is produced, but for a DataFrame.
+        ErrorAnswer: there is no such topic, and the broker makes none.
+        AssertionError: a record is not acknowledged, or refused.
     """
-    from confluent_kafka import Producer
+    from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+    refusals: list[str] = []
+
+    def note(error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            refusals.append(error.str())
 
     settings = {name.replace("_", "."): value for name, value in kafka.items()}
+    pairs = pairs_of_frame(rows) if isinstance(rows, DataFrame) else iter([*pairs_of(rows)])
+    _await_topic(bootstrap_servers, topic)
     # Keys are where Java's producers, and so Spark's own sink, put them.
     producer = Producer({**JAVA_DEFAULTS, **_settings(bootstrap_servers), **settings})
-    for key, value in _pairs(rows):
-        producer.produce(topic, value, key)
-    left = producer.flush(60)
-    assert not left, f"{left} records of {topic} are not acknowledged"
+    for key, value in pairs:
+        try:
+            _send(producer, topic, key, value, note)
+        except KafkaException as wrong:
+            refusals.append(wrong.args[0].str())
+        if refusals:
+            break
+    left = producer.flush(_FLUSH_S)
+    if refusals:
+        raise AssertionError(f"a record of {topic} is refused: {refusals[0]}")
+    if left:
+        raise AssertionError(f"{left} records of {topic} are not acknowledged")
     return end_offsets(bootstrap_servers, topic)
 
 
-def _pairs(rows: Rows) -> Iterator[tuple[str | bytes | None, str | bytes | None]]:
-    if isinstance(rows, DataFrame):
-        with_key = "key" in rows.columns
-        for row in rows.toLocalIterator():
-            yield (row["key"] if with_key else None), row["value"]
-        return
-    for each in rows:
-        yield each if isinstance(each, tuple) else (None, each)
+def _send(
+    producer: Producer, topic: str, key: Text, value: Text, note: Callable[..., None]
+) -> None:
+    while True:
+        try:
+            producer.produce(topic, value, key, on_delivery=note)
+        except BufferError:  # the queue is full
+            producer.poll(_QUEUE_S)
+        else:
+            producer.poll(0)
+            return
+
+
+def _await_topic(bootstrap_servers: Bootstrap, topic: str) -> None:
+    """Look for a topic, as a producer does; brokers that are away now may be there for it."""
+    with _client(bootstrap_servers) as client, suppress(NoAnswer):
+        patiently(lambda: client.partitions(topic, may_create=True), _TOPIC_S)
 
 
 def _settings(bootstrap_servers: Bootstrap) -> Mapping[str, Any]:
@@ -114,7 +151,13 @@ def _client(bootstrap_servers: Bootstrap) -> Client:
 
 
 def _offsets(client: Client, topic: str, time_ms: int) -> dict[int, int]:
-    """The offset of each partition at a time, also while brokers restart."""
+    """The offset of each partition at a time, also while brokers restart.
+
+    Raises:
+        ErrorAnswer: there is no such topic.
+    """
+    with suppress(NoAnswer):
+        patiently(partial(client.partitions, topic), _TOPIC_S)
     partitions = patiently(partial(client.partitions, topic))
     times_ms = dict.fromkeys(partitions, time_ms)
     return patiently(partial(partition_offsets, client, topic, times_ms))
@@ -184,7 +227,10 @@ def run_until(query: StreamingQuery, offsets: Offsets, *, timeout_s: float = 60.
     Raises:
         AssertionError: it does not within `timeout_s`, or it stopped before.
         StreamingQueryException: the query failed.
+        ValueError: there are no offsets to wait for.
     """
+    if not any(offsets.values()):
+        raise ValueError(f"{offsets}: an offset of a partition was expected, by topic")
     listener = _Progress(str(query.id))
     streams = _streams_of(query)
     streams.addListener(listener)
@@ -264,10 +310,12 @@ def kill_in_batch(frame: DataFrame, pid: int, *, row: int = 1) -> DataFrame:
         row: the row of a task that kills, counted from 1 in each task.
 
     Raises:
-        ValueError: `row` is below 1.
+        ValueError: `row` is below 1, or `pid` is not that of another process.
     """
-    if row < 1:
+    if not isinstance(row, int) or row < 1:
         raise ValueError(f"row is {row}: rows are counted from 1")
+    if not isinstance(pid, int) or pid <= 1 or pid == os.getpid():  # 0, -1: many processes
+        raise ValueError(f"pid is {pid}: that of a process was expected, such as broker.pid")
     handle, name = tempfile.mkstemp(prefix="ottla-kill-", suffix=".ordered")
     os.close(handle)
     order = _Kill(row, Path(name))
