@@ -66,6 +66,25 @@ def test_the_clock_of_the_issuer_may_differ_by_the_skew(
     assert verdict(token, key_set, TokenRules(), now_s * 1000) == expected
 
 
+@pytest.mark.parametrize(
+    ("rules", "audience", "expected"),
+    [
+        (TokenRules(), {}, "user 'alice'"),
+        (TokenRules(), {"aud": "others"}, "invalid_token"),
+        (TokenRules(), {"aud": ["others"]}, "invalid_token"),
+        (TokenRules(has_any_audience=True), {"aud": "others"}, "user 'alice'"),
+        (TokenRules(("ottla",)), {}, "invalid_token"),
+        (TokenRules(("ottla",)), {"aud": ["others", "ottla"]}, "user 'alice'"),
+        (TokenRules(("ottla",), has_any_audience=True), {"aud": "others"}, "invalid_token"),
+    ],
+)
+def test_a_token_for_others_logs_in_only_where_any_audience_may(
+    rules: TokenRules, audience: dict[str, object], expected: str, key_set: KeySet
+) -> None:
+    claims = {name: value for name, value in CLAIMS.items() if name != "aud"}
+    assert verdict(signed_by(keys().first, claims | audience), key_set, rules) == expected
+
+
 def test_a_session_ends_with_its_token(key_set: KeySet) -> None:
     check = SignedTokens(TokenRules(), lambda: key_set, lambda _: None).check
     assert check(signed_by(keys().first, CLAIMS), NOW_MS).expires_at_ms == FAR_S * 1000
