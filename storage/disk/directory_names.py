@@ -10,6 +10,8 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Final
 
+from ...protocol.java_integers import number_in
+
 if TYPE_CHECKING:
     from .files import Files
 
@@ -18,6 +20,7 @@ DELETED_SUFFIX: Final = "-delete"
 STRAY_SUFFIX: Final = "-stray"
 _DELETED: Final = re.compile(r".+-[0-9]+\.[0-9a-f]{32}-delete", re.DOTALL)
 _MOST_CHARACTERS: Final = 255
+_OFFSET_DIGITS: Final = 20
 
 
 def marked(name: str, suffix: str) -> str:
@@ -30,7 +33,12 @@ def marked(name: str, suffix: str) -> str:
 def is_partition(name: str) -> bool:
     """Whether the name is that of a partition's directory: `TOPIC-PARTITION`."""
     topic, dash, partition = name.rpartition("-")
-    return bool(topic and dash) and partition.isdigit()
+    return bool(topic and dash) and partition.isdecimal() and number_in(partition) is not None
+
+
+def offset_of(stem: str) -> int | None:
+    """The offset that a file is named for, by 20 digits. None for any other name."""
+    return number_in(stem, 64) if len(stem) == _OFFSET_DIGITS and stem.isdecimal() else None
 
 
 def is_deleted(name: str) -> bool:

@@ -18,6 +18,7 @@ from ...protocol.errors import Refused
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.records import records_in
 from ..disk.damage import Damage
+from ..disk.directory_names import offset_of
 from ..disk.files import Files, RealFiles, read_if_exists
 from ..producer_state import aborted as transaction_index
 from ..producer_state import producer_snapshot
@@ -170,7 +171,7 @@ def inspect_partition(
 
 def _offsets(names: list[str], suffix: str) -> list[int]:
     stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
-    return [int(stem) for stem in stems if stem.isdigit()]
+    return [offset for stem in stems if (offset := offset_of(stem)) is not None]
 
 
 class _Checks:

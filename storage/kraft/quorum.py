@@ -97,7 +97,7 @@ def read_quorum_state(files: Files, directory: str) -> QuorumState | None:
         return QuorumState(
             int(fields["leaderId"]), int(fields["leaderEpoch"]), int(fields["data_version"])
         )
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None  # the log's batches also have the epochs
 
 

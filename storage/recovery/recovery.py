@@ -19,6 +19,7 @@ from ...protocol.control import read_marker
 from ...protocol.errors import Refused
 from ...protocol.lazy_dataclass import dataclass
 from ..disk.damage import Damage, Report, ignore_damage, read_copy, wrong_index
+from ..disk.directory_names import offset_of
 from ..disk.files import Files, write_atomically
 from ..log_config import LogConfig
 from ..producer_state import aborted as transaction_index
@@ -262,7 +263,7 @@ def _without_leftovers(files: Files, directory: str) -> list[str]:
 def _offsets_of(names: list[str], suffix: str) -> list[int]:
     """The offsets in the names of files of one kind, rising."""
     stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
-    return sorted(int(stem) for stem in stems if stem.isdigit())
+    return sorted(offset for stem in stems if (offset := offset_of(stem)) is not None)
 
 
 def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> list[Segment]:

@@ -7,6 +7,7 @@ segments may be deleted already: it replaces them. If both exist, not all files 
 
 from __future__ import annotations
 
+from ..disk.directory_names import offset_of
 from ..disk.files import Files
 from ..segments.segment import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TRANSACTION_INDEX, Segment
 
@@ -29,8 +30,9 @@ def finish_swaps(files: Files, directory: str, names: list[str]) -> list[str]:
     """
     if not any(name.endswith((CLEANED, SWAP)) for name in names):
         return names
-    cleaned = [name for name in names if name.endswith(CLEANED)]
-    swaps = [name for name in names if name.endswith(SWAP)]
+    ours = [name for name in names if _base_offset(name) >= 0]
+    cleaned = [name for name in ours if name.endswith(CLEANED)]
+    swaps = [name for name in ours if name.endswith(SWAP)]
     first_unfinished = min(map(_base_offset, cleaned), default=None)
     for name in list(swaps):
         if first_unfinished is not None and _base_offset(name) >= first_unfinished:
@@ -60,4 +62,5 @@ def _remove_replaced(files: Files, directory: str, names: list[str], base_offset
 
 def _base_offset(name: str) -> int:
     stem = name.partition(".")[0]
-    return int(stem) if stem.isdigit() else -1
+    offset = offset_of(stem)
+    return -1 if offset is None else offset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import shutil
 import socket
 import subprocess
 import sys
@@ -140,3 +141,58 @@ def test_a_start_that_fails_late_closes_the_directory(tmp_path: Path, step: str)
     gc.collect()  # what was left open is a warning now
     assert not (tmp_path / "control").exists()
     assert inspect_directory(str(directory)).is_finished
+
+
+# Digits for isdigit(), of which int() makes no number; and a number that is no offset.
+LIKE_NUMBERS = {
+    "a directory of no partition": "orders-\u00b2/",
+    "a partition beyond 64 bits": "orders-99999999999999999999/",
+    "a segment": f"orders-0/{chr(0xB2) * 20}.log",
+    "a segment that is swapped in": "orders-0/\u00b2.log.swap",
+    "a file of a user that is swapped in": "orders-0/thesis.log.swap",
+    "a file of a user that is cleaned": "orders-0/thesis.log.cleaned",
+    "a segment beyond 64 bits": "orders-0/99999999999999999999.log",
+    "a segment with few digits": "orders-0/5.log",
+    "a state of producers": "orders-0/\u00b2.snapshot",
+    "a snapshot": "__cluster_metadata-0/\u00b2-\u00b2.checkpoint",
+}
+
+
+@pytest.mark.parametrize("name", LIKE_NUMBERS.values(), ids=LIKE_NUMBERS)
+async def test_a_name_that_looks_like_a_number_does_no_harm(
+    stopped: Path, tmp_path: Path, name: str
+) -> None:
+    copied = shutil.copytree(stopped, tmp_path / "data")
+    if name.endswith("/"):
+        (copied / name).mkdir()
+    else:
+        (copied / name).write_bytes(b"")
+    it = OneNode(copied, FREE)
+    try:
+        it.append("orders", b"a")
+        assert it.log("orders").log_end_offset == 1
+    finally:
+        it.node.close()
+    assert (copied / name).exists()
+    assert inspect_directory(str(copied)).is_finished
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "[" * 100_000, "[]", "{", '{"leaderId": 1e999, "leaderEpoch": 1, "data_version": 1}',
+        '{"leaderId": %s, "leaderEpoch": 1, "data_version": 1}' % ("9" * 5_000),
+    ],
+    ids=["deep", "a list", "cut", "infinite", "long"],
+)  # fmt: skip
+async def test_a_damaged_state_of_the_quorum_does_no_harm(
+    stopped: Path, tmp_path: Path, state: str
+) -> None:
+    copied = shutil.copytree(stopped, tmp_path / "data")
+    (copied / "__cluster_metadata-0" / "quorum-state").write_text(state)
+    it = OneNode(copied, FREE)
+    try:
+        it.append("orders", b"a")
+        assert it.log("orders").log_end_offset == 1
+    finally:
+        it.node.close()
