@@ -84,7 +84,7 @@ def test_a_consumer_without_a_group_is_known_by_its_connections() -> None:
     trace = Trace()
     fetch(trace, "single", "orders", 0, 3)
     trace.add(ConnectionClosed(connection="1.1.1.1:9092-2.2.2.2:single-1"))
-    again = fetch(trace, "single", "orders", 0, 3)
+    again = fetch(trace, "single", "orders", 2, 3)
     covering = commit(trace, "single", 4)
     connect(trace, again, "1.1.1.1:9092-2.2.2.2:5-2")
     assert found(trace) == [(again, covering, "cover")]
@@ -156,6 +156,16 @@ def test_of_records_that_are_read_twice_the_last_read_before_the_commit_counts()
     covering = commit(trace, "worker", 4)
     fetch(trace, "worker", "orders", 0, 3)
     assert found(trace) == [(again, covering, "cover"), (rest, covering, "cover")]
+
+
+def test_a_read_that_is_answered_after_the_commit_is_not_covered() -> None:
+    trace = Trace()
+    read = fetch(trace, "worker", "orders", 0, 3)
+    late = trace.ask("worker", "Fetch")
+    covering = commit(trace, "worker", 4)
+    batch = {"topic": "orders", "partition": 0, "base_offset": 0, "last_offset": 3, "records": 4}
+    trace.answer(late, batches=[batch])
+    assert found(trace) == [(read, covering, "cover")]
 
 
 def test_a_consumer_that_goes_back_covers_the_records_again() -> None:
