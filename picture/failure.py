@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Final
 
 MOST_CHARACTERS: Final = 300
+_CUT: Final = "..."
 _OF_PYTEST: Final = re.compile(r"E(\s|$)")
 
 
@@ -14,6 +15,8 @@ def said_by(failure: str | None) -> str | None:
     """The first line of the last error that pytest marks with E, else the last line of a text.
 
     An error that was raised while another one was handled comes behind it, and is what failed.
+    Pytest cuts long values, so that both sides of a comparison may look the same: the next line,
+    which says where they differ, belongs to such a line.
 
     Args:
         failure: the text of the failure.
@@ -30,4 +33,5 @@ def said_by(failure: str | None) -> str | None:
     said = [each.strip() for each in (blocks[-1] if blocks else lines[-1:]) if each.strip()]
     if not said:
         return None
-    return said[0] if len(said[0]) <= MOST_CHARACTERS else f"{said[0][: MOST_CHARACTERS - 1]}…"
+    text = ": ".join(said[:2]) if blocks and _CUT in said[0] else said[0]
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

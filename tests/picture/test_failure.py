@@ -27,6 +27,11 @@ test_x.py:2: AssertionError
         ("\n \n", None),
         ("E", None),
         ("E   assert 1 == 2\nE    +  where 1 = len([])\n\nx.py:3: AssertionError", "assert 1 == 2"),
+        (
+            "E  assert ['a...', 'b'] == ['a...', 'c']\nE    \nE    At index 1 diff: 'b' != 'c'\n",
+            "assert ['a...', 'b'] == ['a...', 'c']: At index 1 diff: 'b' != 'c'",
+        ),
+        ("E  KeyError: 'a...'", "KeyError: 'a...'"),
         (CHAINED, "AssertionError: 12 orders"),
         ("Traceback\n  File x\nValueError: no\n", "ValueError: no"),
         ("Error is no mark of pytest\nlast", "last"),
