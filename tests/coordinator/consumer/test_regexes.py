@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.consumer.kind import ConsumerKind
-from ottla.coordinator.consumer.regexes import TEXT_BYTES, MatchTopics, compiled, matching
+from ottla.coordinator.consumer.regexes import (
+    TEXT_BYTES,
+    UNICODE_CLASSES,
+    MatchTopics,
+    compiled,
+    matching,
+)
 from ottla.coordinator.consumer.steps import REGEX_PAUSE_MS
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer.conversation import Consumer, ConsumerTalk, FakeTopics
@@ -43,6 +49,7 @@ class HeldTalk(ConsumerTalk):
         "|".join(f"topic-{number:03}-{'x' * 150}" for number in range(200)),
         "|".join(f"orders.of.shop.number-{number:05}" for number in range(1000)),
         COSTLY * 4,
+        "[" + r"\pL" * UNICODE_CLASSES + "]",
     ],
 )
 def test_patterns_of_many_names_are_compiled(pattern: str) -> None:
@@ -51,8 +58,11 @@ def test_patterns_of_many_names_are_compiled(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["a" * (TEXT_BYTES + 1), "\u0416" * (TEXT_BYTES // 6 + 1), COSTLY * 10, "a|" * 500_000],
-)
+    [
+        "a" * (TEXT_BYTES + 1), "\u0416" * (TEXT_BYTES // 6 + 1), COSTLY * 10, "a|" * 500_000,
+        "[" + r"\pL" * (UNICODE_CLASSES + 1) + "]", r"(\PL*)*" * 4_000,
+    ],
+)  # fmt: skip
 def test_patterns_that_take_long_are_refused(pattern: str, talk: ConsumerTalk) -> None:
     joined = Consumer(talk, "a").join(subscribed_topic_regex=pattern)
     assert joined is Code.INVALID_REGULAR_EXPRESSION
