@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final, cast
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import Bytes
 from ...protocol.errors import Malformed
-from ...protocol.frames import BadLength, Frames
+from ...protocol.frames import BadLength, Frames, ReceiveBuffers
 from ...protocol.named_tuple import NamedTuple
-from ...protocol.receive_buffers import ReceiveBuffers
 from ..clock import Clock, Timer
 from ..complaints import Complaints
 from ..log_output import Log

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...protocol.receive_buffers import ReceiveBuffers
+from ...protocol.frames import ReceiveBuffers
 from ...storage.disk.open_files import OPEN_FILES, RESERVED, OpenFiles
 from ..clock import Clock, Timer, within_ms
 from ..complaints import Complaints

@@ -228,10 +228,10 @@ class Dispatch:
             # A task cancelled before its first step would not close the handler.
             later.add_done_callback(lambda _: handling.close())
             return later
-        if _is_large(context, body):
-            return self._begun(context, self._later(context, _returned(body)))
         try:
-            return encode_answer(context, body)
+            return encode_answer(context, body, most_elements=MOST_ELEMENTS)
+        except TooManyElements:
+            return self._begun(context, self._later(context, _returned(body)))
         except Exception as bug:
             return _report_fault(context, bug)
 
@@ -274,12 +274,10 @@ class Dispatch:
         """The encoded answer of a handler that is still running; may raise Disconnect."""
         try:
             body = await rest
-            if not _is_large(context, body):
-                encoded = encode_answer(context, body)
-            elif body is not None and context.api_key in _WITH_RECORDS:
-                encoded = await _large_fetch_answer(context, body)
-            else:
-                encoded = await self._node.workers.run(partial(_large_answer, context, body))
+            try:
+                encoded = encode_answer(context, body, most_elements=MOST_ELEMENTS)
+            except TooManyElements:
+                encoded = await self._large_answer(context, body)
         except Refused as refused:
             encoded = _refusal(context, refused)
         except WholeAnswer as whole:
@@ -296,6 +294,12 @@ class Dispatch:
             context.release()
             context.on_answer(encoded)
         return encoded
+
+    async def _large_answer(self, context: Context, body: Body | None) -> Answer:
+        """Encode an answer with very many elements, in a thread or in slices."""
+        if body is not None and context.api_key in _WITH_RECORDS:
+            return await _large_fetch_answer(context, body)
+        return await self._node.workers.run(partial(_encode_and_free, context, body))
 
 
 def _guarded(declared: Api) -> Handler:
@@ -336,21 +340,26 @@ async def _returned(body: Body | None) -> Body | None:
     return body
 
 
-def _is_large(context: Context, body: Body | None) -> bool:
-    """Whether an answer has too many elements to be encoded in the event loop."""
-    key = context.api_key
-    if body is None:
-        return False
-    if key is _FETCH or key is _PRODUCE:
-        return context.is_large
-    return elements_left(body, MOST_ELEMENTS) < 0
+def encode_answer(
+    context: Context, body: Body | None, *, most_elements: int | None = None
+) -> Answer:
+    """The answer with this body; None for none.
 
+    Args:
+        most_elements: limit for all arrays together; None: no limit. A Produce or Fetch has
+            compared its partitions with it before, see `Context.is_large`.
 
-def encode_answer(context: Context, body: Body | None) -> Answer:
-    """The answer with this body; None for none."""
-    key, version = context.api_key, context.version
+    Raises:
+        TooManyElements: it has more than `most_elements`; nothing is encoded.
+    """
     if body is None:
         return None
+    key, version = context.api_key, context.version
+    if key is _FETCH or key is _PRODUCE:
+        if most_elements is not None and context.is_large:
+            raise TooManyElements
+    elif most_elements is not None and elements_left(body, most_elements) < 0:
+        raise TooManyElements
     if key is _FETCH:
         return encode_fetch_answer(version, context.correlation_id, body)
     if key is ApiKey.SHARE_FETCH and "responses" in body:
@@ -381,7 +390,7 @@ async def _large_fetch_answer(context: Context, body: Body) -> Answer:
         return pieces
 
 
-def _large_answer(context: Context, body: Body | None) -> Answer:
+def _encode_and_free(context: Context, body: Body | None) -> Answer:
     encoded = encode_answer(context, body)
     free_in_steps(body)
     return encoded

@@ -23,7 +23,7 @@ from ottla.broker.requests.dispatch import Dispatch, Layer
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.receive_buffers import ReceiveBuffers
+from ottla.protocol.frames import ReceiveBuffers
 from tests.broker.fakes import LISTENER, FakeTransport, deliver, framed
 from tests.broker.one_node import read
 from tests.clocks import MOST_TURNS

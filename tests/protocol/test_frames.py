@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.protocol.errors import Malformed
-from ottla.protocol.frames import SMALLEST_BYTES, BadLength, Frames
-from ottla.protocol.receive_buffers import SHARED_BYTES, ReceiveBuffers
+from ottla.protocol.frames import SHARED_BYTES, SMALLEST_BYTES, BadLength, Frames, ReceiveBuffers
 
 LIMIT = 1000
 PAYLOAD = st.binary(min_size=SMALLEST_BYTES, max_size=40)

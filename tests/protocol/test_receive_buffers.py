@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.protocol.frames import SMALLEST_BYTES, Frames
-from ottla.protocol.receive_buffers import POOLED, POOLED_BYTES, ReceiveBuffers
+from ottla.protocol.frames import (
+    POOLED,
+    POOLED_BYTES,
+    SMALLEST_BYTES,
+    Frames,
+    ReceiveBuffers,
+)
 
 LIMIT = 1 << 20
 SIZES = st.lists(st.integers(SMALLEST_BYTES, 300), max_size=12)
@@ -130,10 +135,11 @@ def test_a_request_in_the_shared_buffer_is_copied_if_it_waits_for_the_next_read(
     client = Client(
         Frames(buffers, size_limit_bytes=LIMIT), (struct.pack(">i", 10) + bytes(10)) * 3
     )
-    first = buffers.for_reading()
+    first = buffers.shared
     client.read(1000)
     client.end_turn(looks_ahead=True)
-    assert buffers.for_reading() is first, "nothing refers to it any more"
+    another = Frames(buffers, size_limit_bytes=LIMIT)
+    assert another.room() is first, "nothing refers to it any more"
     client.take(100, parks=False)
     assert client.taken == [bytes(10)] * 3
 
@@ -176,14 +182,14 @@ def test_small_requests_are_whole_at_their_own_size_after_a_large_one_without_a_
 
 
 def test_the_shared_buffer_is_replaced_while_a_request_in_it_is_in_use() -> None:
-    buffers = ReceiveBuffers()
-    first = buffers.for_reading()
-    assert buffers.for_reading() is first
+    frames = Frames(ReceiveBuffers(), size_limit_bytes=LIMIT)
+    first = frames.room()
+    assert frames.room() is first
     request = memoryview(first)[4:20]
-    second = buffers.for_reading()
+    second = frames.room()
     assert second is not first
     del request
-    assert buffers.for_reading() is second
+    assert frames.room() is second
 
 
 def test_a_buffer_of_the_pool_is_used_again_once_no_view_of_it_is_left() -> None:

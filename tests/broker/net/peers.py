@@ -18,7 +18,7 @@ from ottla.broker.requests.context import Context, Disconnect
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from ottla.protocol.receive_buffers import ReceiveBuffers
+from ottla.protocol.frames import ReceiveBuffers
 from tests.broker.fakes import LISTENER, FakeTransport, correlation_ids, deliver, framed
 from tests.broker.idle_node import idle_node
 from tests.clocks import LoopClock

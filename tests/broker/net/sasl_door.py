@@ -14,7 +14,7 @@ from ottla.broker.net.logins import Logins
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.broker.settings.listeners import SecurityProtocol, ServedListener
 from ottla.metadata.scram import Upsertion
-from ottla.protocol.receive_buffers import ReceiveBuffers
+from ottla.protocol.frames import ReceiveBuffers
 from tests.broker.fakes import FakeTransport, deliver
 from tests.broker.one_node import OneNode
 from tests.clocks import VirtualClock, at_rest

@@ -422,8 +422,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-buffer-in-use-is-used-again",
-        "protocol/receive_buffers.py",
-        "            shared = self.shared = bytearray(len(shared))",
+        "protocol/frames.py",
+        "            shared = self._buffers.shared = bytearray(len(shared))",
         "            pass",
         "records of one client are written over those of another",
         ("tests/protocol/test_receive_buffers.py", "tests/broker/net/test_receiving.py"),
