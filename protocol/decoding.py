@@ -224,7 +224,9 @@ class _Source:
         length = self._variable("length")
         if self._flexible:
             self._line(f"{length} = data[pos]; pos += 1")
-            self._line(f"if {length} > 127: {length}, pos = varint(data, pos - 1)")
+            self._line(f"if {length} > 127:")
+            self._line(f" {length} = {length} & 127 | data[pos] << 7; pos += 1")
+            self._line(f" if {length} > 16383: {length}, pos = varint(data, pos - 2)")
             self._line(f"{length} -= 1")
         else:
             unpack = struct.Struct(">" + layout)

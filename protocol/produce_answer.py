@@ -29,6 +29,9 @@ _WORDS_SINCE: Final = 8
 _FLEXIBLE_SINCE: Final = 9
 _IDS_SINCE: Final = 13
 _NO_ID: Final = bytes(16)
+# The usual number of topics and of partitions, as a length.
+_ONE_8: Final = length(1, False)
+_ONE_9: Final = length(1, True)
 
 
 def encode_produce_answer(version: int, correlation_id: int, body: Body) -> bytearray | None:
@@ -39,12 +42,13 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
         body: ProduceResponse in snake case, as the Produce handler returns it.
     """
     flexible = version >= _FLEXIBLE_SINCE
+    one = _ONE_9 if flexible else _ONE_8
     no_words = _NO_WORDS_9 if flexible else _NO_WORDS_8 if version >= _WORDS_SINCE else b""
     out = bytearray(_ANSWER.pack(0, correlation_id))
     if flexible:
         out.append(0)
     topics = body["responses"]
-    out += length(len(topics), flexible)
+    out += one if len(topics) == 1 else length(len(topics), flexible)
     for topic in topics:
         if version >= _IDS_SINCE:
             out += topic["topic_id"].bytes if topic["topic_id"] else _NO_ID
@@ -53,7 +57,7 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
             out += length(len(name), True) if flexible else _INT16.pack(len(name))
             out += name
         partitions = topic["partition_responses"]
-        out += length(len(partitions), flexible)
+        out += one if len(partitions) == 1 else length(len(partitions), flexible)
         for partition in partitions:
             has_words = partition.get("error_message") or partition.get("record_errors")
             if has_words or partition.get("current_leader"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
 from ..protocol.control import Marker, read_marker
@@ -22,7 +22,7 @@ from .log_config import LogConfig
 from .producer_state.aborted import AbortedTransaction, AbortedTransactions
 from .producer_state.producers import ProducerStates
 from .producer_state.transaction_check import TransactionCheck
-from .records import batch_frame as validation
+from .records.size_and_times import check_size, header_with_append_time, records_with_times
 from .recovery.recovery import Stop, aborted_by, load, rebuild_aborted_transactions
 from .recovery.saved_state import SavedState, write_segment_files
 from .segments.flush import Flush, Unsynced
@@ -31,9 +31,6 @@ from .segments.reads import FileRange, Found, Read, ReadLimits
 from .segments.segment import Segment
 from .segments.time_search import TimedOffset, first_since, latest
 from .steps import Steps
-
-if TYPE_CHECKING:
-    from .records.client_batch import Checked
 
 _HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 _CLIENT: Final = Origin.CLIENT  # a look-up of it costs 0.1 us in Python 3.11
@@ -103,8 +100,7 @@ class PartitionLog:
         self._directory = directory = f"{services.path}/{self.name}"
         found = load(files, directory, config, stop, now_ms=now_ms, report=services.report)
         self.layout = Segments(files, found.segments)
-        self._active, self._active_since_ms = found.segments[-1], now_ms
-        self._jitter_ms = self.config.jitter_ms(f"{self.name} {self._active.base_offset}")
+        self._activate(found.segments[-1], now_ms)
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
         self._epochs = found.epochs
@@ -166,26 +162,26 @@ class PartitionLog:
             rules = Rules(self.config, now_ms, self.name)
             return self.append_checked(check_at_once(records, rules), now_ms=now_ms)
         header = read_header(records)
-        if self.config.stamps:
-            records, header = self._stamped(records, header, now_ms)
-        validation.check_size(header.length + LOG_OVERHEAD, self.config.max_message_bytes)
-        return self._append(records, header, now_ms, from_client=False)
+        check_size(header.length + LOG_OVERHEAD, self.config.max_message_bytes)
+        return self.append_checked((records, header), now_ms=now_ms, from_client=False)
 
-    def append_checked(self, checked: Checked, *, now_ms: int) -> Appended:
-        """Append a client's batch that was recently checked by `Rules` of this log.
+    def append_checked(
+        self, checked: tuple[Bytes, BatchHeader], *, now_ms: int, from_client: bool = True
+    ) -> Appended:
+        """Append a batch that was recently checked: one of a client by `Rules` of this log.
 
         Raises:
             Refused: for its producer's sequence; KAFKA_STORAGE_ERROR.
         """
-        records, header = self._stamped(*checked, now_ms) if self.config.stamps else checked
-        return self._append(records, header, now_ms, from_client=True)
-
-    def _append(
-        self, records: Bytes, header: BatchHeader, now_ms: int, *, from_client: bool
-    ) -> Appended:
-        config = self.config
+        config, (records, header) = self.config, checked
+        if config.stamps:
+            records, header = self._stamped(records, header, now_ms)
         append_time_ms = now_ms if from_client and config.stamps else NO_TIMESTAMP
-        self._roll_if_due(header, now_ms)
+        # Before the check of the batch's producer, as in Kafka.
+        if self._active.must_roll(
+            header, self.log_end_offset + header.last_offset_delta, config, now_ms
+        ):
+            self._roll_for(header.length + LOG_OVERHEAD, now_ms)
         if header.producer_id >= 0:
             sent = self.producers.check(header, from_client=from_client)
             if sent is not None:
@@ -216,7 +212,8 @@ class PartitionLog:
             assert content is not None, "only commit and abort markers are written"
         if self.config.stamps:
             marker, header = self._stamped(marker, header, now_ms)
-        self._roll_if_due(header, now_ms)
+        if self._active.must_roll(header, self.log_end_offset, self.config, now_ms):
+            self._roll_for(header.length + LOG_OVERHEAD, now_ms)
         self.producers.check_marker(header, content)
         offset = self._write(marker, header)
         ended = self.producers.apply_marker(header, content, offset)
@@ -230,32 +227,8 @@ class PartitionLog:
         self, records: Bytes, header: BatchHeader, now_ms: int
     ) -> tuple[Bytes, BatchHeader]:
         """The batch with the broker's timestamp: for a topic with LogAppendTime."""
-        header = validation.header_with_append_time(header, now_ms)
-        return validation.records_with_times(records, header), header
-
-    def _roll_if_due(self, header: BatchHeader, now_ms: int) -> None:
-        """Roll the active segment if a batch does not fit or it is too old (LogSegment.shouldRoll).
-
-        This comes before the check of the batch's producer, as in Kafka.
-        """
-        config, active = self.config, self._active
-        size, first_ms = header.length + LOG_OVERHEAD, active.first_timestamp_ms
-        if active.size_bytes == 0:
-            age_ms = 0
-        else:  # LogSegment.timeWaitedForRoll
-            since_ms = now_ms - self._active_since_ms
-            age_ms = header.max_timestamp_ms - first_ms if first_ms >= 0 else since_ms
-        if (
-            active.size_bytes + size > config.segment_bytes
-            or not active.takes(
-                self.log_end_offset + header.last_offset_delta, config.segment_index_bytes
-            )
-            or age_ms > config.max_segment_ms - self._jitter_ms
-        ):
-            try:
-                self._roll_for(size, now_ms)
-            except OSError as failed:
-                raise self._not_appended(failed) from failed
+        header = header_with_append_time(header, now_ms)
+        return records_with_times(records, header), header
 
     def _write(self, records: Bytes, header: BatchHeader) -> int:
         """Write a batch that was checked, at the end of the log. Returns its base offset."""
@@ -296,11 +269,15 @@ class PartitionLog:
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the flush failed: {failed}") from failed
 
     def _roll_for(self, size: int, now_ms: int) -> None:
+        """Roll the active segment, for a batch of that size. Raises Refused."""
         if size > self.config.segment_bytes:
             why = f"the batch has {size} bytes, and segment.bytes is {self.config.segment_bytes}"
             raise Refused(Code.RECORD_LIST_TOO_LARGE, why)
         if self._active.size_bytes:
-            self.roll(now_ms)
+            try:
+                self.roll(now_ms)
+            except OSError as failed:
+                raise self._not_appended(failed) from failed
 
     def roll(self, now_ms: int) -> None:
         """End the active segment and begin another. Raises OSError."""
@@ -315,11 +292,16 @@ class PartitionLog:
             segment.reserve(self.config.segment_bytes)
         self._active.finish()
         self.layout.begin(segment)
-        self._active, self._active_since_ms = segment, now_ms
-        self._jitter_ms = self.config.jitter_ms(f"{self.name} {self._active.base_offset}")
+        self._activate(segment, now_ms)
         self._unsynced.note_changed_names()
         if self.on_flush_due is not None:  # as in Kafka: recovery does not read flushed segments
             self.on_flush_due(self, self.log_end_offset)
+
+    def _activate(self, segment: Segment, now_ms: int) -> None:
+        """Append to this segment from now on."""
+        self._active = segment
+        segment.active_since_ms = now_ms
+        segment.jitter_ms = self.config.jitter_ms(f"{self.name} {segment.base_offset}")
 
     def _write_segment_files(self, segment: Segment) -> None:
         files, end_offset = self._services.files, self.log_end_offset

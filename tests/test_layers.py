@@ -162,7 +162,9 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "storage/disk": {"storage/steps"},
     "storage/records": {"storage/log_config", "storage/steps"},
-    "storage/segments": {"storage/disk", "storage/records", "storage/steps"},
+    "storage/segments": {
+        *("storage/disk", "storage/log_config", "storage/records", "storage/steps"),
+    },
     "storage/producer_state": {"storage/disk", "storage/segments"},
     "storage/recovery": {
         *("storage/disk", "storage/log_config", "storage/producer_state", "storage/segments"),

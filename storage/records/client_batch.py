@@ -3,39 +3,60 @@
 A batch of few records is checked at once. A longer check runs in steps, and a compressed payload is
 decompressed piece by piece, so that one client's batch cannot delay others or fill the memory. No
 function here changes a log.
+
+There must be one batch of format v2, whole and undamaged, with a header that matches its records.
+Errors and their order are those of ProduceRequest.validateRecords,
+UnifiedLog.analyzeAndValidateRecords and LogValidator.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 from ...protocol.batch import (
     COMPRESSION_MASK,
+    CONTROL,
+    CRC_START,
     HEADER_SIZE,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
+    MAGIC,
     NO_TIMESTAMP,
     BatchHeader,
     Bytes,
     Compression,
+    read_header,
 )
+from ...protocol.checksum import crc32c
 from ...protocol.errors import Code, Refused
 from ...protocol.named_tuple import NamedTuple
 from ...protocol.opening import loaded
 from ..log_config import ANY_SIZE, LONG_MAX, LogConfig
 from ..steps import Steps, at_once
-from .batch_frame import MEANT, one_batch, records_with_times
 from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompress_batch
 from .record_errors import RecordErrors, TimeLimits
 from .record_stream import RecordStream
 from .record_walk import TakesLong, Walked, walk
+from .size_and_times import MEANT, check_size, records_with_times
 
+_LAST_CODEC: Final = int(Compression.ZSTD)
+_MIN_LENGTH: Final = 14  # size of the oldest format behind its length field
+_UP_TO_MAGIC: Final = 17
+_LENGTH: Final = struct.Struct(">i")
 _AT_ONCE_RECORDS: Final = 1 << 15  # checked in one step
 _OF_ANY_SIZES: Final = 1 << 11  # the same, if their sizes differ
 _RUNS: Final = 16  # of one size, in a check of more records than that
 _ONE_BY_ONE_RECORDS: Final = 1 << 8  # the same, if records are read one by one
 _VIEWED_BYTES: Final = 1 << 8  # of a record; smaller ones are copied, since a view is read slower
+
+
+class NotOneBatch(Refused):
+    """INVALID_RECORD: not exactly one batch per partition (ProduceRequest.validateRecords)."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Code.INVALID_RECORD, why)
 
 
 class Checked(NamedTuple):
@@ -173,6 +194,87 @@ def _may_be_above(header: BatchHeader, payload: Bytes, config: LogConfig) -> boo
     """Whether a record may have more bytes than max.decompressed.message.bytes."""
     is_compressed = header.attributes & COMPRESSION_MASK
     return bool(is_compressed and len(payload) > config.max_decompressed_message_bytes)
+
+
+def one_batch(
+    records: Bytes, max_message_bytes: int, header: BatchHeader | None = None
+) -> BatchHeader:
+    """The header of the first batch in `records`; bytes behind a whole batch are ignored.
+
+    Args:
+        header: the header, if it was read before.
+
+    Raises:
+        Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE; for an undefined codec
+            UNKNOWN_SERVER_ERROR, as in Kafka. INVALID_RECORD also for what only clients get wrong
+            (LogValidator.validateBatch).
+    """
+    size = len(records)
+    if size < HEADER_SIZE:
+        _refuse_unless_framed(records)
+        raise Refused(Code.CORRUPT_MESSAGE, "a record batch that is shorter than its header")
+    if header is None:
+        header = read_header(records)
+    if header.length + LOG_OVERHEAD != size or header.magic != MAGIC:
+        _refuse_unless_framed(records)
+        size = header.length + LOG_OVERHEAD
+    if header.base_offset != 0:
+        raise Refused(
+            Code.INVALID_RECORD, f"the base offset of the batch is {header.base_offset}, not 0"
+        )
+    if size > max_message_bytes:
+        check_size(size, max_message_bytes)
+    covered = memoryview(records)[CRC_START:size]
+    if size < HEADER_SIZE or crc32c(covered) != header.crc:
+        raise Refused(Code.CORRUPT_MESSAGE, f"the batch's bytes do not give its CRC {header.crc}")
+    if header.attributes & COMPRESSION_MASK > _LAST_CODEC:
+        codec = header.attributes & COMPRESSION_MASK
+        raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
+    count = header.record_count
+    if count <= 0 or header.last_offset_delta != count - 1:
+        raise Refused(
+            Code.INVALID_RECORD,
+            f"{count} records, and the last offset delta is {header.last_offset_delta}",
+        )
+    if header.attributes & CONTROL:
+        raise Refused(Code.INVALID_RECORD, "clients may not write control records")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise Refused(Code.INVALID_RECORD, f"a base sequence of {header.base_sequence}")
+    return header
+
+
+def _refuse_unless_framed(records: Bytes) -> None:
+    """Check that `records` is exactly one frame of format v2, as ByteBufferLogInputStream does."""
+    end = frame_end(records, 0)
+    if end is None:
+        raise NotOneBatch("there must be one record batch for each partition")
+    if records[_UP_TO_MAGIC - 1] != MAGIC:
+        raise NotOneBatch("only record batches of format 2 may be produced")
+    if frame_end(records, end) is not None:
+        raise NotOneBatch("there must be no second record batch for a partition")
+
+
+def frame_end(records: Bytes, start: int) -> int | None:
+    """Where the batch at `start` ends; None if no whole one begins there.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE, with Kafka's message (ByteBufferLogInputStream).
+    """
+    left = len(records) - start
+    if left < LOG_OVERHEAD:
+        return None
+    (length,) = _LENGTH.unpack_from(records, start + 8)
+    if length < _MIN_LENGTH:
+        why = f"Record size {length} is less than the minimum record overhead ({_MIN_LENGTH})"
+        raise Refused(Code.CORRUPT_MESSAGE, why)
+    if left < _UP_TO_MAGIC:
+        return None
+    magic = records[start + _UP_TO_MAGIC - 1]
+    if magic > MAGIC:
+        magic -= 0x100 if magic > 0x7F else 0
+        raise Refused(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    end = start + LOG_OVERHEAD + int(length)
+    return end if end <= len(records) else None
 
 
 def _payload(records: Bytes, header: BatchHeader, rules: Rules) -> Payload:

@@ -27,10 +27,10 @@ from ...protocol.batch import (
 from ...protocol.compression import Packer, compressed, packer
 from ...protocol.java_integers import wrapped_long
 from ..steps import Steps, elsewhere
-from .batch_frame import check_size
 from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .record_copy import RecordCopy, copied
 from .record_stream import Head, RecordStream
+from .size_and_times import check_size
 
 PRODUCER: Final = "producer"
 

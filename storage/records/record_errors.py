@@ -9,13 +9,31 @@ from __future__ import annotations
 from typing import Final
 
 from ...protocol.batch import LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader
-from ...protocol.errors import Code
+from ...protocol.errors import Code, Refused
 from ...protocol.java_integers import LONG_MAX, wrapped_long
 from ...protocol.named_tuple import NamedTuple
-from .batch_frame import InvalidRecords, RecordError
 from .record_stream import Head
 
 MOST_REPORTED: Final = 1_000
+
+
+class RecordError(NamedTuple):
+    """An invalid record: its index in the batch, and a sentence."""
+
+    batch_index: int
+    why: str
+
+
+class InvalidRecords(Refused):
+    """A batch is refused because some of its records are invalid.
+
+    Args:
+        record_errors: the first invalid records, in order (KIP-467).
+    """
+
+    def __init__(self, code: Code, why: str, record_errors: tuple[RecordError, ...]) -> None:
+        super().__init__(code, why)
+        self.record_errors = record_errors
 
 
 class TimeLimits(NamedTuple):

@@ -117,7 +117,10 @@ def walk(
         TakesLong: the check would take long.
     """
     found = Walked()
-    left, at = walk_on(payload, start, record_count, found, most_runs=most_runs)
+    if record_count <= _FEW:
+        left, at = _walk_by_fields(payload, start, record_count, found)
+    else:
+        left, at = walk_on(payload, start, record_count, found, most_runs=most_runs)
     if left:
         raise Refused(Code.INVALID_RECORD, "a record is truncated")
     if at != len(payload):
@@ -404,7 +407,15 @@ def _walk_by_fields(payload: Bytes, at: int, record_count: int, found: Walked) -
     first, end, start = found.count + record_count, len(payload), at
     while record_count:
         try:
-            size, at = read_size(payload, at)
+            number = payload[at]
+            at += 1
+            if number >= 0x80:
+                number = number & 0x7F | payload[at] << 7
+                at += 1
+                if number >= 0x4000:
+                    number, at = read_size(payload, at - 2)
+                    number <<= 1
+            size = (number >> 1) ^ -(number & 1)
         except IndexError:
             break
         except Refused as refused:

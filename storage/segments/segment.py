@@ -20,6 +20,7 @@ from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .reads import FileRange, Found, ReadLimits, part_of, position_from
 
 if TYPE_CHECKING:
+    from ..log_config import LogConfig
     from .unverified import Unverified
 
 LOG: Final = ".log"
@@ -61,15 +62,17 @@ class Segment:
         has_transaction_index: a transaction index is on disk; after a loss of power its data may be
             missing.
         was_used: the file was used since the last pass of `OpenFiles`.
+        active_since_ms: the wall time at which this process began to append to it.
+        jitter_ms: how much earlier than `segment.ms` it is rolled.
     """
 
     __slots__ = (
         "__weakref__", "_append", "_bytes_since_index", "_descriptor", "_directory", "_files",
         "_holds", "_interval", "_is_held_for_ranges", "_is_reserved", "_is_to_close",
         "_max_timestamp_offset", "_offset_index", "_ranges", "_tail_offsets", "_tail_positions",
-        "_time_index", "_unverified_times", "base_offset", "first_timestamp_ms",
-        "has_transaction_index", "is_loaded", "mark", "max_timestamp_ms", "next_offset",
-        "size_bytes", "unverified", "was_used",
+        "_time_index", "_unverified_times", "active_since_ms", "base_offset", "first_timestamp_ms",
+        "has_transaction_index", "is_loaded", "jitter_ms", "mark", "max_timestamp_ms",
+        "next_offset", "size_bytes", "unverified", "was_used",
     )  # fmt: skip
 
     def __init__(self, files: Files, directory: str, base_offset: int, mark: str = "") -> None:
@@ -97,6 +100,7 @@ class Segment:
         self.has_transaction_index = False
         self.is_loaded = True  # an empty segment has nothing to load
         self.was_used = False
+        self.active_since_ms = self.jitter_ms = 0
 
     @classmethod
     def found(
@@ -177,12 +181,27 @@ class Segment:
             relative_offset = self._max_timestamp_offset - self.base_offset
             self._time_index.add(self.max_timestamp_ms, relative_offset)
 
-    def takes(self, last_offset: int, index_bytes: int) -> bool:
-        """Whether the indexes have room for one more batch (LogSegment.shouldRoll)."""
+    def must_roll(
+        self, header: BatchHeader, last_offset: int, config: LogConfig, now_ms: int
+    ) -> bool:
+        """Whether a batch does not fit, or the segment is too old for it (LogSegment.shouldRoll).
+
+        Args:
+            header: of the batch; its offsets are ignored.
+        """
+        if self.size_bytes == 0:
+            age_ms = 0
+        elif self.first_timestamp_ms >= 0:  # LogSegment.timeWaitedForRoll
+            age_ms = header.max_timestamp_ms - self.first_timestamp_ms
+        else:
+            age_ms = now_ms - self.active_since_ms
+        index_bytes = config.segment_index_bytes
         return (
-            last_offset - self.base_offset <= _INT_MAX
-            and len(self._offset_index.offsets) < index_bytes // OFFSET_ENTRY_SIZE
-            and len(self._time_index.timestamps) < index_bytes // _TIME_ENTRY_SIZE - 1
+            self.size_bytes + header.length + LOG_OVERHEAD > config.segment_bytes
+            or age_ms > config.max_segment_ms - self.jitter_ms
+            or last_offset - self.base_offset > _INT_MAX
+            or len(self._offset_index.offsets) >= index_bytes // OFFSET_ENTRY_SIZE
+            or len(self._time_index.timestamps) >= index_bytes // _TIME_ENTRY_SIZE - 1
         )
 
     # Reading

@@ -38,12 +38,12 @@ from ottla.coordinator.transactions.states import (
     TransactionRecord,
 )
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.protocol.batch import BatchHeader, Bytes
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.appended import Appended
 from ottla.storage.disk.damage import Damage
 from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LogConfig
-from ottla.storage.records.client_batch import Checked
 from ottla.storage.recovery.recovery import Stop
 from tests.storage.disk import PowerCut
 
@@ -126,8 +126,10 @@ class _NotedLog(PartitionLog):
 
     on_duplicate: Callable[[], None]
 
-    def append_checked(self, checked: Checked, *, now_ms: int) -> Appended:
-        appended = super().append_checked(checked, now_ms=now_ms)
+    def append_checked(
+        self, checked: tuple[Bytes, BatchHeader], *, now_ms: int, from_client: bool = True
+    ) -> Appended:
+        appended = super().append_checked(checked, now_ms=now_ms, from_client=from_client)
         if appended.is_duplicate:
             self.on_duplicate()
         return appended

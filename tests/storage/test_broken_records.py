@@ -11,9 +11,9 @@ import pytest
 from ottla.protocol.batch import read_header
 from ottla.protocol.errors import Refused
 from ottla.protocol.records import records_in
-from ottla.storage.records.batch_frame import InvalidRecords
 from ottla.storage.records.client_batch import Rules, check_at_once
 from ottla.storage.records.payloads import PieceSizes
+from ottla.storage.records.record_errors import InvalidRecords
 from tests.storage.broken_records import (
     COUNT,
     MODES,

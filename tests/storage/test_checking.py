@@ -17,10 +17,9 @@ from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import decompressed
 from ottla.protocol.varints import read_size
 from ottla.storage.log_config import LONG_MAX, LogConfig
-from ottla.storage.records.batch_frame import InvalidRecords
 from ottla.storage.records.client_batch import Checked, Rules, check
 from ottla.storage.records.payloads import PIECE_SIZES, PieceSizes
-from ottla.storage.records.record_errors import MOST_REPORTED
+from ottla.storage.records.record_errors import MOST_REPORTED, InvalidRecords
 from ottla.storage.steps import Steps, at_once
 from tests.protocol.bombs import SIZES, one_record, packed
 from tests.storage.logs import NOW_MS

@@ -14,7 +14,8 @@ from ottla.protocol.batch import crc_is_right
 from ottla.protocol.errors import Refused
 from ottla.storage.appended import Origin
 from ottla.storage.log import PartitionLog
-from ottla.storage.records.batch_frame import InvalidRecords, frame_end
+from ottla.storage.records.client_batch import frame_end
+from ottla.storage.records.record_errors import InvalidRecords
 from ottla.storage.records.record_walk import walk
 from tests.storage.logs import NOW_MS, end_of, everything, in_transaction, open_log
 from tests.wire import batches

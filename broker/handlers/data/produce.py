@@ -34,8 +34,8 @@ from ....protocol.batch import (
 )
 from ....protocol.errors import Code, Refused
 from ....storage.log import PartitionLog
-from ....storage.records.batch_frame import InvalidRecords, NotOneBatch, frame_end
-from ....storage.records.client_batch import Checked, Rules, check
+from ....storage.records.client_batch import Checked, NotOneBatch, Rules, check, frame_end
+from ....storage.records.record_errors import InvalidRecords
 from ...requests.api import CHECKED_BY_HANDLER, NEVER, code_for, serves
 from ...requests.authorization import AclResource, Operation, may
 from ...requests.cluster_description import NewLeaders

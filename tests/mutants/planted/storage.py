@@ -223,9 +223,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-segment-is-filled-beyond-segment-bytes",
-        "storage/log.py",
-        "active.size_bytes + size > config.segment_bytes",
-        "active.size_bytes > config.segment_bytes",
+        "storage/segments/segment.py",
+        "self.size_bytes + header.length + LOG_OVERHEAD > config.segment_bytes",
+        "self.size_bytes > config.segment_bytes",
         "segments are larger than segment.bytes says",
         ("tests/storage/test_log.py",),
     ),
@@ -434,7 +434,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-crc-is-not-checked",
-        "storage/records/batch_frame.py",
+        "storage/records/client_batch.py",
         "if size < HEADER_SIZE or crc32c(covered) != header.crc:",
         "if size < HEADER_SIZE:",
         "a record damaged on the wire is given to consumers",
@@ -524,7 +524,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-recompressed-batch-of-the-largest-size-is-refused",
-        "storage/records/batch_frame.py",
+        "storage/records/size_and_times.py",
         "if size_bytes > max_message_bytes:\n"
         "        raise Refused(\n"
         "            Code.MESSAGE_TOO_LARGE,",
@@ -536,7 +536,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "attribute-bits-without-meaning-stay",
-        "storage/records/batch_frame.py",
+        "storage/records/size_and_times.py",
         "attributes = header.attributes & MEANT | LOG_APPEND_TIME",
         "attributes = header.attributes | LOG_APPEND_TIME",
         "consumers get batches that Kafka would not have written",
