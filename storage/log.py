@@ -162,7 +162,9 @@ class PartitionLog:
             rules = Rules(self.config, now_ms, self.name)
             return self.append_checked(check_at_once(records, rules), now_ms=now_ms)
         header = read_header(records)
-        check_size(header.length + LOG_OVERHEAD, self.config.max_message_bytes)
+        size_bytes, limit_bytes = header.length + LOG_OVERHEAD, self.config.max_message_bytes
+        if size_bytes > limit_bytes:
+            check_size(size_bytes, limit_bytes)
         return self.append_checked((records, header), now_ms=now_ms, from_client=False)
 
     def append_checked(

@@ -191,12 +191,14 @@ class Transactions:
                 UNSUPPORTED_VERSION (see `_check_level`).
         """
         known = self._known(transactional_id)
-        check_not_prepared(known)
+        added, is_open = frozenset(partitions), known.state is ONGOING
+        if not is_open:
+            check_not_prepared(known)
         check_owner(known, producer)
-        check_not_kept(known)
-        added = frozenset(partitions)
-        if known.state is ONGOING and added <= known.partitions:
-            return Outcome(None)
+        if is_open:
+            check_not_kept(known)
+            if added <= known.partitions:
+                return Outcome(None)
         self._check_level(client_version)
         ongoing = known.with_partitions(added, client_version=client_version, now_ms=now_ms)
         return Outcome(None, (ongoing,))
@@ -252,7 +254,6 @@ class Transactions:
         """
         known = self._known(transactional_id)
         check_owner(known, producer)
-        check_not_prepared(known)
         if known.state is ONGOING:
             if known.next_producer_epoch == NO_EPOCH:
                 prepared = known.prepared(commit=commit, now_ms=now_ms)
@@ -261,6 +262,7 @@ class Transactions:
                     producer, commit=commit, client_version=ADDS_EXPLICITLY, now_ms=now_ms
                 )
             return Outcome(producer, (prepared,), self._markers(prepared))
+        check_not_prepared(known)
         match known.state, commit:
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):
                 return Outcome(producer)  # a retry: the first answer was lost
@@ -413,7 +415,10 @@ class Transactions:
     # The log
 
     def replay(self, record: TransactionRecord) -> None:
-        """Apply a record. Nothing else changes a transaction."""
+        """Apply a record, and set the check that finds its timeout or expiration.
+
+        Nothing else changes a transaction.
+        """
         transactional_id = record.transactional_id
         before = self._by_id.get(transactional_id)
         if before is not None:  # a compacted log begins in any state
@@ -426,26 +431,22 @@ class Transactions:
                 del self._prepared[transactional_id]
             else:
                 self._expirations.cancel(transactional_id)
-        if isinstance(record, Transaction):
-            self._by_id[transactional_id] = record
-            self._set_deadline(record)
-        elif before is not None:
-            del self._by_id[transactional_id]
-
-    def _set_deadline(self, known: Transaction) -> None:
-        """Set the check that finds its timeout or expiration."""
-        if known.state is ONGOING:
-            self._ongoing[known.transactional_id] = known
-            due_ms = known.deadline_ms
+        if isinstance(record, Expired):
+            self._by_id.pop(transactional_id, None)
+            return
+        self._by_id[transactional_id] = record
+        if record.state is ONGOING:
+            self._ongoing[transactional_id] = record
+            due_ms = record.deadline_ms
             if due_ms is not None:
                 check_ms = _next_check_ms(due_ms, self._timeout_check_ms)
-                self._timeouts.set(known.transactional_id, check_ms)
-        elif known.state in PREPARED:
-            self._prepared[known.transactional_id] = known
+                self._timeouts.set(transactional_id, check_ms)
+        elif record.state in PREPARED:
+            self._prepared[transactional_id] = record
         else:
-            due_ms = known.updated_ms + self._expiration_ms
+            due_ms = record.updated_ms + self._expiration_ms
             check_ms = _next_check_ms(due_ms, self._expiration_check_ms)
-            self._expirations.set(known.transactional_id, check_ms)
+            self._expirations.set(transactional_id, check_ms)
 
     # Decisions
 

@@ -186,7 +186,7 @@ class Transaction(NamedTuple):
         """
         is_new_id = successor.producer_id != self.next_producer_id
         bumps = client_version >= BUMPS_EPOCHS
-        return self._prepared(
+        return self.prepared(
             Producer(self.producer_id, self.producer_epoch + 1),
             commit=commit,
             now_ms=now_ms,
@@ -198,13 +198,35 @@ class Transaction(NamedTuple):
             next_producer_epoch=successor.producer_epoch,
         )
 
-    def prepared(self, *, commit: bool, now_ms: int) -> Transaction:
-        """The decision to commit or abort, under the same epoch (EndTxn up to version 4)."""
-        return self._prepared(
-            Producer(self.producer_id, self.producer_epoch),
-            commit=commit,
-            now_ms=now_ms,
-            last_producer_epoch=self.last_producer_epoch,
+    def prepared(
+        self,
+        producer: Producer | None = None,
+        *,
+        commit: bool,
+        now_ms: int,
+        last_producer_epoch: int | None = None,
+        next_producer_id: int = NO_PRODUCER_ID,
+        client_version: int = ADDS_EXPLICITLY,
+    ) -> Transaction:
+        """The decision to commit or abort.
+
+        Args:
+            producer: of the markers; None for the same producer (EndTxn up to version 4).
+            last_producer_epoch: None for the same.
+        """
+        return Transaction(
+            self.transactional_id,
+            self.producer_id if producer is None else producer.producer_id,
+            self.producer_epoch if producer is None else producer.producer_epoch,
+            self.timeout_ms,
+            _PREPARE_COMMIT if commit else State.PREPARE_ABORT,
+            self.partitions,
+            now_ms,
+            self.started_ms if self.state is ONGOING else now_ms,
+            self.last_producer_epoch if last_producer_epoch is None else last_producer_epoch,
+            NO_PRODUCER_ID,
+            next_producer_id,
+            client_version,
         )
 
     def fenced(self, *, now_ms: int) -> Transaction:
@@ -221,38 +243,13 @@ class Transaction(NamedTuple):
 
         The epoch above the last one, which fences, has none after it.
         """
-        return self._prepared(
+        return self.prepared(
             Producer(self.producer_id, min(self.producer_epoch, LAST_EPOCH) + 1),
             commit=commit,
             now_ms=now_ms,
             last_producer_epoch=self.producer_epoch,
             next_producer_id=next_producer_id,
             client_version=BUMPS_EPOCHS,
-        )
-
-    def _prepared(
-        self,
-        producer: Producer,
-        *,
-        commit: bool,
-        now_ms: int,
-        last_producer_epoch: int,
-        next_producer_id: int = NO_PRODUCER_ID,
-        client_version: int = ADDS_EXPLICITLY,
-    ) -> Transaction:
-        return Transaction(
-            self.transactional_id,
-            producer.producer_id,
-            producer.producer_epoch,
-            self.timeout_ms,
-            _PREPARE_COMMIT if commit else State.PREPARE_ABORT,
-            self.partitions,
-            now_ms,
-            self.started_ms if self.state is ONGOING else now_ms,
-            last_producer_epoch,
-            NO_PRODUCER_ID,
-            next_producer_id,
-            client_version,
         )
 
     def completed(self, *, now_ms: int) -> Transaction:

@@ -127,17 +127,15 @@ class ProducerStates:
             return None  # unknown producers may begin anywhere, as their records may be deleted
         if from_client:
             batches = entry.batches
-            if (
-                batches
-                and header.producer_epoch == entry.producer_epoch
-                and header.base_sequence != (batches[-1].last_sequence + 1) & MAX_SEQUENCE
-            ):
-                for batch in batches:
+            following = (batches[-1].last_sequence + 1) & MAX_SEQUENCE if batches else 0
+            is_of_epoch = header.producer_epoch == entry.producer_epoch
+            if not (is_of_epoch and header.base_sequence == following):
+                for batch in batches if is_of_epoch else ():
                     if batch.first_sequence == header.base_sequence and (
                         batch.last_sequence == header.last_sequence
                     ):
                         return batch
-            self._check_order(entry, header)
+                self._check_order(entry, header, following)
         elif header.producer_epoch < entry.producer_epoch:
             raise _old_epoch(entry, header)
         if entry.transaction_first_offset != NO_OFFSET and not header.attributes & TRANSACTIONAL:
@@ -147,14 +145,15 @@ class ProducerStates:
             )
         return None
 
-    def _check_order(self, entry: ProducerEntry, header: BatchHeader) -> None:
+    def _check_order(self, entry: ProducerEntry, header: BatchHeader, following: int) -> None:
+        """Refuse a batch that does not follow the newest one, whose next number is `following`."""
         epoch, sequence = header.producer_epoch, header.base_sequence
         if epoch < entry.producer_epoch:
             raise _old_epoch(entry, header)
         if epoch == entry.producer_epoch:
             if entry.producer_epoch == NO_EPOCH:
                 return
-            expected = (entry.last_sequence + 1) & MAX_SEQUENCE
+            expected = following
         else:
             expected = sequence if entry.producer_epoch == NO_EPOCH else 0
         if sequence != expected:

@@ -225,7 +225,7 @@ MUTANTS: Final = (
     Mutant(
         "transactions-never-time-out",
         "coordinator/transactions/coordinator.py",
-        "self._timeouts.set(known.transactional_id, check_ms)",
+        "self._timeouts.set(transactional_id, check_ms)",
         "pass",
         "a crashed producer holds up readers for ever",
         ("tests/coordinator/transactions/test_time.py",),

@@ -266,8 +266,8 @@ MUTANTS: Final = (
     Mutant(
         "sequences-do-not-wrap",
         "storage/producer_state/producers.py",
-        "expected = (entry.last_sequence + 1) & MAX_SEQUENCE",
-        "expected = entry.last_sequence + 1",
+        "following = (batches[-1].last_sequence + 1) & MAX_SEQUENCE if batches else 0",
+        "following = batches[-1].last_sequence + 1 if batches else 0",
         "a producer stops after 2147483648 records",
         ("tests/storage/test_producers.py",),
     ),
