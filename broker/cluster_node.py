@@ -47,8 +47,8 @@ class ClusterNode(OtherNode, Protocol):
     def sends_markers(self) -> bool:
         """Whether markers are on their way to other nodes."""
 
-    def appended(self, log: PartitionLog) -> None:
-        """Wake the fetches that wait for a log, after an append of records; emit the event."""
+    def tell_appended(self, log: PartitionLog) -> None:
+        """Emit the event of an append of records."""
 
     def follow(self, topic: Topic) -> None:
         """Run the coordinators of the partitions of an internal topic that the node leads."""

@@ -350,9 +350,8 @@ class Node:
             if refused is not None:
                 raise refused
 
-    def appended(self, log: PartitionLog) -> None:
-        """Wake the fetches that wait for a log, after an append of records; emit the event."""
-        self.fetch_waits.appended(log.topic, log.partition)
+    def tell_appended(self, log: PartitionLog) -> None:
+        """Emit the event of an append of records."""
         if self.events.tell is not None:
             from .events import RecordsAppended
 

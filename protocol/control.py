@@ -15,6 +15,7 @@ from .batch import (
     TRANSACTIONAL,
     BatchHeader,
     Bytes,
+    read_header,
     seal,
 )
 from .errors import Code, Refused
@@ -78,8 +79,8 @@ def marker_for_all(
     producer_epoch: int,
     coordinator_epoch: int,
     timestamp_ms: int,
-) -> tuple[bytes, Marker]:
-    """A marker and its content, for all partitions of a transaction in the same millisecond.
+) -> tuple[bytes, Marker, BatchHeader]:
+    """A marker, its content and header, for all partitions of a transaction in one millisecond.
 
     To copy it costs a tenth of making it. It has the default offset and leader epoch, which the log
     sets in a copy, and which the CRC does not cover. Arguments as for `marker`.
@@ -91,7 +92,7 @@ def marker_for_all(
         coordinator_epoch=coordinator_epoch,
         timestamp_ms=timestamp_ms,
     )
-    return bytes(batch), Marker(commit, coordinator_epoch)
+    return bytes(batch), Marker(commit, coordinator_epoch), read_header(batch)
 
 
 def read_marker(data: Bytes, position: int, header: BatchHeader) -> Marker | None:

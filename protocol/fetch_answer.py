@@ -40,6 +40,10 @@ _ABORTED: Final = struct.Struct(">qq")
 _DIVERGING: Final = struct.Struct(">iq")
 _LEADER: Final = struct.Struct(">ii")
 
+# The usual number of topics and of partitions, as a length.
+_ONE_4: Final = length(1, False)
+_ONE_12: Final = length(1, True)
+
 _LOG_START_SINCE: Final = 5
 _SESSIONS_SINCE: Final = 7
 _PREFERRED_SINCE: Final = 11
@@ -98,7 +102,11 @@ def _begin(version: int, correlation_id: int, body: Body) -> bytearray:
     head += _SIZE.pack(body.get("throttle_time_ms", 0))
     if version >= _SESSIONS_SINCE:
         head += _ERROR_AND_SESSION.pack(body.get("error_code", 0), body.get("session_id", 0))
-    head += length(len(body["responses"]), flexible)
+    topics = body["responses"]
+    if len(topics) == 1:
+        head += _ONE_12 if flexible else _ONE_4
+    else:
+        head += length(len(topics), flexible)
     return head
 
 
@@ -122,7 +130,11 @@ def _begin_topic(out: bytearray, topic: Body, version: int, flexible: bool) -> N
         name = topic["topic"].encode()
         out += length(len(name), True) if flexible else _INT16.pack(len(name))
         out += name
-    out += length(len(topic["partitions"]), flexible)
+    partitions = topic["partitions"]
+    if len(partitions) == 1:
+        out += _ONE_12 if flexible else _ONE_4
+    else:
+        out += length(len(partitions), flexible)
 
 
 def _partition(pieces: Pieces, out: bytearray, partition: Body, version: int) -> bytearray:
@@ -146,8 +158,9 @@ def _partition(pieces: Pieces, out: bytearray, partition: Body, version: int) ->
     if version >= _PREFERRED_SINCE:
         out += _SIZE.pack(partition["preferred_read_replica"])
     records: Bytes | Unread = partition["records"]
-    out += length(len(records), flexible)
-    if len(records):
+    size_bytes = len(records)
+    out += unsigned(size_bytes + 1) if flexible else _SIZE.pack(size_bytes)
+    if size_bytes:
         out = bytearray()
         pieces += (records, out)
     if flexible:

@@ -198,17 +198,23 @@ class PartitionLog:
         return Appended(base_offset, self.log_end_offset - 1, append_time_ms, False)
 
     def append_marker(
-        self, marker: Bytes, content: Marker | None = None, *, now_ms: int
+        self,
+        marker: Bytes,
+        content: Marker | None = None,
+        header: BatchHeader | None = None,
+        *,
+        now_ms: int,
     ) -> Appended:
         """Append a control batch that ends its producer's transaction here, if one is open.
 
         Args:
-            content: of the marker; None: it is read from the batch.
+            content, header: of the marker; None: read from the batch.
 
         Raises:
             Refused: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED; KAFKA_STORAGE_ERROR.
         """
-        header = read_header(marker)
+        if header is None:
+            header = read_header(marker)
         if content is None:
             content = read_marker(marker, 0, header)
             assert content is not None, "only commit and abort markers are written"

@@ -91,7 +91,7 @@ class Dispatch:
         handle: the coroutine of the handler of a request, which gives the body of the answer.
     """
 
-    __slots__ = ("_events", "_node", "_quotas", "_served", "_versions", "handle", "serve")
+    __slots__ = ("_events", "_keys", "_node", "_quotas", "_served", "_versions", "handle", "serve")
 
     def __init__(self, node: Node, layers: Iterable[Layer] = ()) -> None:
         self._node = node
@@ -101,6 +101,11 @@ class Dispatch:
         self._versions = {
             int(key): (key, max(served.lowest, served.closed_below), served.highest)
             for key, served in self._served.items()
+        }
+        self._keys = {
+            (number, version): key
+            for number, (key, lowest, highest) in self._versions.items()
+            for version in range(lowest, highest + 1)
         }
         self.serve: Serve = self._serve
         self.handle: Handle = self._call_handler
@@ -112,21 +117,20 @@ class Dispatch:
         """The node whose requests it answers."""
         return self._node
 
-    def header_of(self, frame: memoryview) -> tuple[ApiKey, RequestHeader]:
-        """The API and header of a frame.
+    def key_of(self, header: RequestHeader) -> ApiKey:
+        """The API of a request.
 
         Raises:
-            Malformed: the header is broken, or the API or version is not served.
+            Malformed: the API or version is not served.
         """
-        header = read_request_header(frame)
         served = self._versions.get(header.api_key)
         if served is None:
             raise Malformed(f"API key {header.api_key} is not served")
         key, lowest, highest = served
         if lowest <= header.api_version <= highest or key is _API_VERSIONS:
-            return key, header
+            return key
         if self._is_unstable(header):
-            return key, header
+            return key
         raise Malformed(
             f"{key.name} version {header.api_version} is not served ({lowest} to {highest} are)"
         )
@@ -159,8 +163,11 @@ class Dispatch:
     def _serve(
         self, frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
-        key, header = self.header_of(frame)
-        _, version, correlation_id, client_id, _ = header
+        header = read_request_header(frame)
+        number, version, correlation_id, client_id, _ = header
+        key = self._keys.get((number, version))
+        if key is None:  # not served, or only now and then
+            key = self.key_of(header)
         context = Context(key, version, correlation_id, client_id, connection)
         if self._events.tell is not None:
             from ..events import RequestReceived

@@ -47,7 +47,7 @@ class _LabLayer:
     def __init__(self, lab: LabState, dispatch: Dispatch) -> None:
         self._lab = lab
         self._node = dispatch.node
-        self._header_of = dispatch.header_of
+        self._key_of = dispatch.key_of
         self._serve_inner, self._handle_inner = dispatch.serve, dispatch.handle
         dispatch.serve, dispatch.handle = self._serve, self._handle
 
@@ -85,7 +85,7 @@ class _LabLayer:
         except Malformed:
             return
         try:
-            self._header_of(frame)
+            self._key_of(header)
         except Malformed as unserved:
             tracer.unreadable(self._node, connection, header, str(unserved))
         else:

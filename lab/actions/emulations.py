@@ -142,10 +142,10 @@ class _EpochAfterTheLast(Transactions):
         is_beyond = producer.producer_epoch > LAST_EPOCH
         return known if known is not None and is_beyond and known.producer == producer else None
 
-    def _set_deadline(self, known: Transaction) -> None:
-        super()._set_deadline(known)
-        if known.state is State.ONGOING and known.producer_epoch > LAST_EPOCH:
-            self._timeouts.cancel(known.transactional_id)
+    def replay(self, record: TransactionRecord) -> None:
+        super().replay(record)
+        if isinstance(record, Transaction) and record.producer_epoch > LAST_EPOCH:
+            self._timeouts.cancel(record.transactional_id)
 
     def _fenced(self, known: Transaction, *, now_ms: int) -> Transaction:
         if known.producer_epoch > LAST_EPOCH:

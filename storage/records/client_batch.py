@@ -23,6 +23,7 @@ from ...protocol.batch import (
     LOG_OVERHEAD,
     MAGIC,
     NO_TIMESTAMP,
+    TRANSACTIONAL,
     BatchHeader,
     Bytes,
     Compression,
@@ -275,6 +276,20 @@ def frame_end(records: Bytes, start: int) -> int | None:
         raise Refused(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     end = start + LOG_OVERHEAD + int(length)
     return end if end <= len(records) else None
+
+
+def begins_transactional(records: Bytes) -> bool:
+    """Whether the first batch is transactional; False if no whole header begins there.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE, as `frame_end`.
+    """
+    if len(records) >= HEADER_SIZE and records[_UP_TO_MAGIC - 1] == MAGIC:
+        (length,) = _LENGTH.unpack_from(records, 8)
+        if length >= _MIN_LENGTH:
+            return bool(records[22] & TRANSACTIONAL)
+    frame_end(records, 0)
+    return False
 
 
 def _payload(records: Bytes, header: BatchHeader, rules: Rules) -> Payload:

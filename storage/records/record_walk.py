@@ -407,11 +407,9 @@ def _walk_by_fields(payload: Bytes, at: int, record_count: int, found: Walked) -
     first, end, start = found.count + record_count, len(payload), at
     while record_count:
         try:
-            number = payload[at]
-            at += 1
+            number, at = payload[at], at + 1
             if number >= 0x80:
-                number = number & 0x7F | payload[at] << 7
-                at += 1
+                number, at = number & 0x7F | payload[at] << 7, at + 1
                 if number >= 0x4000:
                     number, at = read_size(payload, at - 2)
                     number <<= 1
@@ -426,8 +424,7 @@ def _walk_by_fields(payload: Bytes, at: int, record_count: int, found: Walked) -
         if stop > end:
             break
         try:
-            number = payload[at + 1]  # behind the unused attributes
-            at += 2
+            number, at = payload[at + 1], at + 2  # behind the unused attributes
             if number >= 0x80:
                 number, at = read_signed(payload, at - 1)
             else:
@@ -436,15 +433,13 @@ def _walk_by_fields(payload: Bytes, at: int, record_count: int, found: Walked) -
                 largest = number
             if number < smallest:
                 smallest = number
-            number = payload[at]
-            at += 1
+            number, at = payload[at], at + 1
             if number >= 0x80:
                 number, at = read_size(payload, at - 1)
                 number <<= 1
             if number != (first - record_count) << 1:
                 found.is_in_order = False
-            number = payload[at]
-            at += 1
+            number, at = payload[at], at + 1
             if number >= 0x80:
                 number, at = read_size(payload, at - 1)
                 number <<= 1
@@ -452,18 +447,15 @@ def _walk_by_fields(payload: Bytes, at: int, record_count: int, found: Walked) -
                 found.all_have_keys = False
             else:
                 at += number >> 1
-            number = payload[at]
-            at += 1
+            number, at = payload[at], at + 1
             if number >= 0x80:
-                number = number & 0x7F | payload[at] << 7
-                at += 1
+                number, at = number & 0x7F | payload[at] << 7, at + 1
                 if number >= 0x4000:
                     number, at = read_size(payload, at - 2)
                     number <<= 1
             if number > 0 and not number & 1:
                 at += number >> 1
-            number = payload[at]
-            at += 1
+            number, at = payload[at], at + 1
             if number:
                 at = _behind_headers(payload, at - 1, found)
         except IndexError:

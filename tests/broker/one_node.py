@@ -81,7 +81,7 @@ class OneNode:
         header.setdefault("timestamp_ms", START_MS)
         log = self.log(topic, partition)
         log.append(build([(None, value) for value in values], **header), now_ms=START_MS)
-        self.node.appended(log)
+        self.node.wake_fetches(log.topic, log.partition)
 
     def begin(
         self, key: ApiKey, version: int, **fields: Any

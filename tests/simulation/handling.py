@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
+from ottla.broker.event_stream import Events
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import api_of
 from ottla.broker.runtime.shards.shard import Shard
@@ -111,6 +112,7 @@ class HandlingNode:
         self.catalog = _Catalog(topics, dict.fromkeys(range(len(cluster.brokers))))
         self.cluster = _AllInSync()
         self.storage_trouble = _NoTrouble()
+        self.events = Events()
         self.transactions = _Coordinators(self._own_transaction_shard)
         self.groups = _Coordinators(self._group_shard)
 
@@ -123,7 +125,7 @@ class HandlingNode:
     def open_log_of(self, topic: str, index: int) -> PartitionLog | None:
         return self._cluster.hosted[topic, index].log
 
-    def appended(self, log: PartitionLog) -> None:
+    def wake_fetches(self, topic: str, partition: int) -> None:
         """No fetch waits here."""
 
     def transaction_shard(self, transactional_id: str) -> Shard[Any]:

@@ -33,8 +33,15 @@ from ....protocol.batch import (
     read_header,
 )
 from ....protocol.errors import Code, Refused
+from ....protocol.named_tuple import NamedTuple
 from ....storage.log import PartitionLog
-from ....storage.records.client_batch import Checked, NotOneBatch, Rules, check, frame_end
+from ....storage.records.client_batch import (
+    Checked,
+    NotOneBatch,
+    Rules,
+    begins_transactional,
+    check,
+)
 from ....storage.records.record_errors import InvalidRecords
 from ...requests.api import CHECKED_BY_HANDLER, NEVER, code_for, serves
 from ...requests.authorization import AclResource, Operation, may
@@ -104,7 +111,11 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
     responses: list[TopicProduceResponse] = []
     unflushed: Unflushed = []
     failed: str | None = None
-    rules = _Rules(node, context, request)
+    membership: _Membership | None = None
+    if request.transactional_id is not None:
+        membership = _Membership(node, context, request, request.transactional_id)
+    wants_all = request.acks == _ALL and len(node.catalog.brokers) > 1
+    rules = _Rules(context, membership, request.acks not in _VALID_ACKS, wants_all)
     new_leaders: NewLeaders | None = None
     for topic_data in request.topic_data:
         answers: list[PartitionProduceResponse] = []
@@ -193,10 +204,12 @@ async def _check_whole(
                 try:
                     # Kafka searches for a transactional batch, and refuses the whole request if a
                     # batch before it cannot be read.
-                    frame_end(records, 0)
+                    is_transactional = begins_transactional(records)
                 except Refused as refused:
                     return turns, refused
-            if _is_transactional(records):
+            else:
+                is_transactional = _is_transactional(records)
+            if is_transactional:
                 producers.add(bytes(records[_PRODUCER]))
     if producers and not _may_use_id(node, context, request.transactional_id):
         return turns, Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -307,7 +320,7 @@ def _append(
         header = read_header(records)
         if not 0 <= header.magic <= MAGIC:
             raise Explained(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
-        if rules.version < _ZSTD_SINCE and header.compression == Compression.ZSTD:
+        if rules.context.version < _ZSTD_SINCE and header.compression == Compression.ZSTD:
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
@@ -342,7 +355,9 @@ def _append(
             asked = log  # the answer is the log's, as in Kafka
         return _with_start(_error(partition[1], refused.code), refused, asked), _NONE
     if not appended.is_duplicate:
-        node.appended(log)
+        node.wake_fetches(log.topic, log.partition)
+        if node.events.tell is not None:
+            node.tell_appended(log)
     if log.awaits_flush:
         waits = (log,)
     answer = {
@@ -384,28 +399,21 @@ def _record_errors(invalid: InvalidRecords) -> list[BatchIndexAndErrorMessage]:
     ]
 
 
-class _Rules:
+class _Rules(NamedTuple):
     """The properties of a request that apply to all its batches.
 
     Attributes:
-        version: of the request.
+        membership: the check of transactional batches; None if the request has no transactional
+            id, so that `_check_whole` refuses each of them.
         acks_are_wrong: acks is not 0, 1 or -1.
         wants_all_in_sync: acks is -1, so that a batch needs min.insync.replicas. False on a single
             node, whose replicas are all in sync while it runs.
-        membership: the check of transactional batches; None if the request has no transactional
-            id, so that `_check_whole` refuses each of them.
     """
 
-    __slots__ = ("acks_are_wrong", "context", "membership", "version", "wants_all_in_sync")
-
-    def __init__(self, node: Node, context: Context, request: ProduceRequest) -> None:
-        self.context = context
-        self.version = context.version
-        self.acks_are_wrong = request.acks not in _VALID_ACKS
-        self.wants_all_in_sync = request.acks == _ALL and len(node.catalog.brokers) > 1
-        self.membership: _Membership | None = None
-        if request.transactional_id is not None:
-            self.membership = _Membership(node, context, request, request.transactional_id)
+    context: Context
+    membership: _Membership | None
+    acks_are_wrong: bool
+    wants_all_in_sync: bool
 
     def ask_again(self) -> None:
         """After a pause, have the next check ask the coordinator again."""
@@ -470,7 +478,7 @@ class _Membership:
                 raise self._in_words(refused) from None
             before = self._shard.log.log_end_offset
             self._answer = self._missing_partitions(
-                self._shard, header.producer_id, header.producer_epoch
+                self._shard, log, Producer(header.producer_id, header.producer_epoch)
             )
             # Its own record is flushed; records that others wrote since do not matter.
             is_old = self._has_waited and self._shard.log.log_end_offset == before
@@ -508,11 +516,18 @@ class _Membership:
         return bool(self._node.config["transaction.partition.verification.enable"])
 
     def _missing_partitions(
-        self, shard: Shard[Transactions], producer_id: int, producer_epoch: int
+        self, shard: Shard[Transactions], log: PartitionLog, producer: Producer
     ) -> Refused | frozenset[Partition]:
-        """Add the partitions of the request; up to version 11 find those that were not added."""
-        transactional_id, partitions = self._transactional_id, self._transactional_partitions()
-        producer = Producer(producer_id, producer_epoch)
+        """Add the partitions of the request; up to version 11 find those that were not added.
+
+        Args:
+            log: of a transactional batch of the request.
+        """
+        transactional_id, topics = self._transactional_id, self._request.topic_data
+        if len(topics) == 1 == len(topics[0].partition_data) and log.topic not in INTERNAL_TOPICS:
+            partitions = [(log.topic, log.partition)]  # of the only batch
+        else:
+            partitions = self._transactional_partitions()
         try:
             if not self._adds:
                 return shard.ask(

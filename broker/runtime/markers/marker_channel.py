@@ -228,7 +228,7 @@ class MarkerChannel:
         kept_endings = [ending for ending in self.completions if ending.shard is not shard]
         self.completions = deque(kept_endings)
         for ending in [each for each in self.unfinished.values() if each.shard is shard]:
-            self._forget(ending)
+            del self.unfinished[ending.effect.transaction.transactional_id]
 
     def stop(self) -> None:
         """Stop sending; the node stops, and the channel is not used again."""
@@ -473,18 +473,15 @@ class MarkerChannel:
             if refused.code != Code.NOT_COORDINATOR:  # else its new coordinator continues
                 self._complete_later(ending)
                 return
-        self._forget(ending)
+        transactional_id = ending.effect.transaction.transactional_id
+        if self.unfinished.get(transactional_id) is ending:
+            del self.unfinished[transactional_id]
 
     def _flushed(self, ending: Ending, refused: Refused | None = None) -> None:
         if refused is None:
             self._complete_if_written(ending)
         else:
             self._complete_later(ending)
-
-    def _forget(self, ending: Ending) -> None:
-        transactional_id = ending.effect.transaction.transactional_id
-        if self.unfinished.get(transactional_id) is ending:
-            del self.unfinished[transactional_id]
 
     def _complete_later(self, ending: Ending) -> None:
         self.completions.append(ending)

@@ -59,14 +59,14 @@ def append(
             _end_on_offsets_log(partitions, log, producer, commit, coordinator_epoch)
         else:
             now_ms = partitions.clock.now_ms()
-            batch, content = marker_for_all(
+            batch, content, header = marker_for_all(
                 commit=commit,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
                 coordinator_epoch=coordinator_epoch,
                 timestamp_ms=now_ms,
             )
-            log.append_marker(bytearray(batch), content, now_ms=now_ms)
+            log.append_marker(bytearray(batch), content, header, now_ms=now_ms)
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
     partitions.wake_fetches(*partition)

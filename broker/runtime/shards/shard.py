@@ -251,14 +251,14 @@ class Shard(Generic[M]):
         self._check_open()
         machine = self._pending()
         now_ms = self._clock.now_ms()
-        batch, content = marker_for_all(
+        batch, content, header = marker_for_all(
             commit=commit,
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,
             coordinator_epoch=coordinator_epoch,
             timestamp_ms=now_ms,
         )
-        self.log.append_marker(bytearray(batch), content, now_ms=now_ms)
+        self.log.append_marker(bytearray(batch), content, header, now_ms=now_ms)
         machine.replay_marker(producer, commit=commit)
         if self._events.tell is not None:
             from ...events import OffsetsMaterialized

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ....storage.log import PartitionLog
     from ....storage.log_directory import LogDirectory
     from ...clock import Clock
+    from ...event_stream import Events
     from ...scheduling.long_work import LongWork
     from ...scheduling.workers import Workers
     from ...settings.config import BrokerConfig
@@ -85,8 +86,13 @@ class HasLedLogs(Protocol):
     def check_in_sync(self, log: PartitionLog) -> None:
         """Raise Refused NOT_ENOUGH_REPLICAS if too few replicas are in sync."""
 
-    def appended(self, log: PartitionLog) -> None:
-        """Wake the fetches that wait for the log."""
+    @property
+    def events(self) -> Events: ...
+    def wake_fetches(self, topic: str, partition: int, /) -> None:
+        """Wake the fetches that wait for a partition, after an append."""
+
+    def tell_appended(self, log: PartitionLog) -> None:
+        """Emit the event of an append of records."""
 
 
 class DeadLetterCluster(Protocol):
@@ -268,7 +274,9 @@ class DeadLetterQueues:
         except Refused as refused:
             cluster.storage_trouble.report(log, refused)
             raise
-        node.appended(log)
+        node.wake_fetches(log.topic, log.partition)
+        if node.events.tell is not None:
+            node.tell_appended(log)
         if log.awaits_flush:
             failed = await cluster.flushes.flushed(log)
             if failed is not None:

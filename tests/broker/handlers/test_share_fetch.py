@@ -75,7 +75,7 @@ async def test_records_that_one_waiting_member_leaves_wake_the_next(it: OneNode)
     log = it.log("orders")
     for value in (b"one", b"two"):
         log.append(build([(None, value)], timestamp_ms=START_MS), now_ms=START_MS)
-    it.node.appended(log)
+    it.node.wake_fetches(log.topic, log.partition)
     assert first.ranges(await one) == [(0, 0, 1)]
     assert second.ranges(await two) == [(1, 1, 1)]
 

@@ -88,7 +88,7 @@ async def test_records_of_an_open_transaction_count_once_committed(it: OneNode) 
         commit=True, producer_id=7, producer_epoch=0, coordinator_epoch=0, timestamp_ms=START_MS
     )
     log.append_marker(ended, now_ms=START_MS)
-    it.node.appended(log)
+    it.node.wake_fetches(log.topic, log.partition)
     (part,) = await told(answered)
     assert part["last_stable_offset"] == 6
     assert len(part["records"]) > 5 * BATCH_BYTES

@@ -304,7 +304,7 @@ MUTANTS: Final = (
     Mutant(
         "a-produce-wakes-no-fetch",
         "broker/handlers/data/produce.py",
-        "node.appended(log)",
+        "node.wake_fetches(log.topic, log.partition)",
         "pass",
         "consumers wait for the whole fetch.max.wait.ms",
         (
