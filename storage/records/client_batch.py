@@ -160,8 +160,11 @@ def check(
         payload = memoryview(records)[HEADER_SIZE:size]
         if len(payload) < _VIEWED_BYTES * count:
             payload = bytes(payload)
-    if payload is None or count > rules.at_once_records or _may_be_above(header, payload, config):
+    if payload is None or count > rules.at_once_records:
         return _steps(records, header, rules)
+    most_bytes = config.max_decompressed_message_bytes
+    if len(payload) > most_bytes and header.attributes & COMPRESSION_MASK:
+        return _steps(records, header, rules)  # a record may be above the limit
     most_runs = _RUNS if count > _OF_ANY_SIZES else count
     try:
         found = walk(payload, count, start, most_runs=most_runs)
@@ -189,12 +192,6 @@ def check_at_once(records: Bytes, rules: Rules) -> Checked:
     """`check` without pauses."""
     checked = check(records, rules)
     return checked if isinstance(checked, Checked) else at_once(checked)
-
-
-def _may_be_above(header: BatchHeader, payload: Bytes, config: LogConfig) -> bool:
-    """Whether a record may have more bytes than max.decompressed.message.bytes."""
-    is_compressed = header.attributes & COMPRESSION_MASK
-    return bool(is_compressed and len(payload) > config.max_decompressed_message_bytes)
 
 
 def one_batch(

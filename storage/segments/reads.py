@@ -71,6 +71,15 @@ class DataFile(Protocol):
         """The range is not used any more."""
 
 
+class SearchedFile(DataFile, Protocol):
+    """What a search for an offset uses of a segment."""
+
+    @property
+    def next_offset(self) -> int: ...
+    def position_of(self, offset: int) -> int | None:
+        """Position of the first batch whose last offset is at or behind `offset`."""
+
+
 class FileRange:
     """A range of a data file that is read in parts while it is sent.
 
@@ -137,6 +146,26 @@ def position_from(segment: DataFile, start: int, offset: int) -> int | None:
             return position
         position += fields[1] + LOG_OVERHEAD
     return None
+
+
+def find_in(segment: SearchedFile, offset: int, limits: ReadLimits) -> Found | None:
+    """`Segment.find` for data that needs no verification."""
+    position = segment.position_of(offset)
+    if position is None:
+        return None
+    max_bytes, up_to, _, at_once = limits
+    if up_to >= segment.next_offset:
+        end = segment.size_bytes
+        next_offset = segment.next_offset
+    else:
+        found = segment.position_of(up_to)
+        end = segment.size_bytes if found is None else found  # None: compaction left a gap there
+        next_offset = up_to
+        if end <= position:
+            return Found(b"", offset)
+    if end - position <= max_bytes:
+        return segment.range(position, end, next_offset, at_once)
+    return part_of(segment, position, offset, limits)
 
 
 def part_of(segment: DataFile, position: int, offset: int, limits: ReadLimits) -> Found:

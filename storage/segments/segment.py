@@ -17,7 +17,7 @@ from ...protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, B
 from ..disk.damage import ignore_damage, read_copy
 from ..disk.files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
-from .reads import FileRange, Found, ReadLimits, part_of, position_from
+from .reads import FileRange, Found, ReadLimits, find_in, position_from
 
 if TYPE_CHECKING:
     from ..log_config import LogConfig
@@ -215,26 +215,7 @@ class Segment:
         unverified = self.unverified
         if unverified is not None and offset < unverified.end_offset:
             return unverified.find(offset, limits)
-        return self.find_unchecked(offset, limits)
-
-    def find_unchecked(self, offset: int, limits: ReadLimits) -> Found | None:
-        """`find` for data that needs no verification."""
-        position = self.position_of(offset)
-        if position is None:
-            return None
-        max_bytes, up_to, _, at_once = limits
-        if up_to >= self.next_offset:
-            end = self.size_bytes
-            next_offset = self.next_offset
-        else:
-            found = self.position_of(up_to)
-            end = self.size_bytes if found is None else found  # None: compaction left a gap there
-            next_offset = up_to
-            if end <= position:
-                return Found(b"", offset)
-        if end - position <= max_bytes:
-            return self.range(position, end, next_offset, at_once)
-        return part_of(self, position, offset, limits)
+        return find_in(self, offset, limits)
 
     def range(self, position: int, end: int, next_offset: int, at_once: int) -> Found:
         """The data between two positions; a `FileRange` if it is larger than `at_once`."""

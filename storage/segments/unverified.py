@@ -25,7 +25,7 @@ from ...protocol.batch import (
 from ...protocol.checksum import crc32c
 from ...protocol.errors import Code, Refused
 from ..disk.damage import Damage, Report, wrong_index
-from .reads import DataFile
+from .reads import SearchedFile, find_in
 
 if TYPE_CHECKING:
     from .indexes import OffsetIndex
@@ -44,7 +44,7 @@ _unpack: Final = HEADER.unpack_from
 _header_of: Final = BatchHeader._make
 
 
-class UnverifiedFile(DataFile, Protocol):
+class UnverifiedFile(SearchedFile, Protocol):
     """The parts of a segment that `Unverified` uses."""
 
     @property
@@ -54,12 +54,6 @@ class UnverifiedFile(DataFile, Protocol):
 
     def path(self, suffix: str) -> str:
         """The path of its file of that kind."""
-
-    def find_unchecked(self, offset: int, limits: ReadLimits) -> Found | None:
-        """Find batches without a check."""
-
-    def position_of(self, offset: int) -> int | None:
-        """Position of the first batch whose last offset is at or behind `offset`."""
 
     def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of each batch from `start` on."""
@@ -310,7 +304,7 @@ class Unverified:
             return None
         max_bytes, up_to, min_one, at_once = limits
         if not self.damages and self._covers(position, position + max_bytes):
-            found = segment.find_unchecked(offset, limits)
+            found = find_in(segment, offset, limits)
             is_end = position + len(found.records) == self.size_bytes if found else False
             if is_end and not self._is_last and not self._may_have_gaps:
                 return self._up_to_the_gap(position, found)

@@ -38,7 +38,6 @@ from ottla.coordinator.transactions.states import (
     TransactionRecord,
 )
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
-from ottla.protocol.batch import BatchHeader, Bytes
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.appended import Appended
 from ottla.storage.disk.damage import Damage
@@ -126,9 +125,7 @@ class _NotedLog(PartitionLog):
 
     on_duplicate: Callable[[], None]
 
-    def append_checked(
-        self, checked: tuple[Bytes, BatchHeader], *, now_ms: int, from_client: bool = True
-    ) -> Appended:
+    def append_checked(self, checked: Any, *, now_ms: int, from_client: bool = True) -> Appended:
         appended = super().append_checked(checked, now_ms=now_ms, from_client=from_client)
         if appended.is_duplicate:
             self.on_duplicate()

@@ -20,7 +20,7 @@ from ottla.coordinator.transactions import checks
 from ottla.coordinator.transactions import coordinator as machine_module
 from ottla.coordinator.transactions import records as transaction_records
 from ottla.coordinator.transactions.coordinator import Transactions
-from ottla.coordinator.transactions.states import State, Transaction
+from ottla.coordinator.transactions.states import State, Transaction, TransactionRecord
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import log as log_module
@@ -232,14 +232,18 @@ def _a_marker_with_a_retriable_error_is_not_sent_again() -> list[Patch]:
 
 @_bug(within=400)
 def _ids_expire_while_they_are_prepared() -> list[Patch]:
-    right = Transactions._set_deadline
+    right = Transactions.replay
 
-    def wait(self: Transactions, known: Transaction) -> None:
-        is_prepared = known.state is State.PREPARE_COMMIT
-        right(self, known._replace(state=State.EMPTY) if is_prepared else known)
+    def replay(self: Transactions, record: TransactionRecord) -> None:
+        right(self, record)
+        if isinstance(record, Transaction) and record.state is State.PREPARE_COMMIT:
+            name, due_ms = record.transactional_id, record.updated_ms + self._expiration_ms
+            del self._prepared[name]
+            check_ms = machine_module._next_check_ms(due_ms, self._expiration_check_ms)
+            self._expirations.set(name, check_ms)
 
     return [
-        (Transactions, "_set_deadline", wait),
+        (Transactions, "replay", replay),
         (machine_module, "MAY_FOLLOW", _ANYTHING_MAY_FOLLOW),
     ]
 
@@ -266,7 +270,7 @@ def _partitions_are_added_to_prepared_transactions() -> list[Patch]:
 
 @_bug(within=400)
 def _the_order_of_sequences_is_not_checked() -> list[Patch]:
-    return [(ProducerStates, "_check_order", lambda self, entry, header: None)]
+    return [(ProducerStates, "_check_order", lambda self, entry, header, following: None)]
 
 
 @_bug(within=400)
