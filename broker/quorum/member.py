@@ -361,9 +361,9 @@ async def _run(
 ) -> int:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    ending = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)  # a parent may block them for itself
-    for number in ending:
+    heeded = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, heeded)  # a parent may block them for itself
+    for number in heeded:
         if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
             continue  # nohup
         loop.add_signal_handler(number, ended.set)
