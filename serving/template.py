@@ -234,7 +234,7 @@ def start_at(
     request = {
         "arguments": list(arguments),
         "environment": dict(os.environ if environment is None else environment),
-        "directory": os.getcwd(),
+        "directory": _directory(),
         "umask": _umask(),
         "ends_with_connection": ends_with_connection,
     }
@@ -277,6 +277,14 @@ def _next_answer(
     received[:] = rest
     answer: dict[str, Any] = json.loads(line)
     return answer
+
+
+def _directory() -> str:
+    """The current directory; that of the system's root if it was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "/"
 
 
 def _umask() -> int:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .broker import BrokerFailed as BrokerFailed
     from .broker import Ottla as Ottla
     from .broker import RunningBroker as RunningBroker
-    from .broker import RunningNode as RunningNode
     from .broker import running_broker as running_broker
+    from .nodes import RunningNode as RunningNode
     from .ports import NO_BROKER as NO_BROKER
     from .ports import closed_port as closed_port
     from .ports import silent_port as silent_port
@@ -39,11 +39,10 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    **dict.fromkeys(
-        ("BrokerFailed", "Ottla", "RunningBroker", "RunningNode", "running_broker"), "broker"
-    ),
+    **dict.fromkeys(("BrokerFailed", "Ottla", "RunningBroker", "running_broker"), "broker"),
     **dict.fromkeys(("NO_BROKER", "closed_port", "silent_port"), "ports"),
     "OttlaTestMixin": "unittest_mixin",
+    "RunningNode": "nodes",
 }
 
 

@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from ..serving.defaults_of_tests import DEFAULTS_OF_TESTS
 from ..serving.scratch import Scratch
 from . import story_mode
+from .arguments import absolute_path, check_broker, check_text
 from .clock import Clock
 from .data import PATIENCE_S, BrokerData
+from .nodes import RunningNode
 from .ports import HeldPorts
 from .process import BrokerProcess, start_process
 
@@ -58,27 +60,6 @@ brokers: Final[weakref.WeakSet[Ottla]] = weakref.WeakSet()
 
 class BrokerFailed(Exception):
     """The broker did not start, did not stop in time, or ended by itself; shows its log."""
-
-
-class RunningNode:
-    """One node of a broker process. `bootstrap` is its "HOST:PORT", or empty before a start."""
-
-    def __init__(self, broker: Ottla, node_id: int) -> None:
-        self.node_id = node_id
-        self.bootstrap = ""
-        self._broker = broker
-
-    def stop(self) -> None:
-        """Answer pending requests and stop; other in-sync replicas take over its partitions."""
-        self._broker.order(f"stop {self.node_id}")
-
-    def cut(self) -> None:
-        """Like `stop`, but close all connections at once, without answers."""
-        self._broker.order(f"cut {self.node_id}")
-
-    def start(self) -> None:
-        """Start again on the same port; it does not get back the partitions that it led."""
-        self._broker.order(f"start {self.node_id}")
 
 
 class _Nodes(dict[int, RunningNode]):
@@ -140,10 +121,10 @@ class Ottla(BrokerData):
     ) -> None:
         if not isinstance(nodes, int) or nodes < 1:
             raise ValueError(f"nodes={nodes!r}: a number from 1 on was expected")
-        if not isinstance(settings or {}, Mapping):
-            raise TypeError(f"settings={settings!r}: a mapping was expected")
+        check_broker(settings, users, emulate, log_level, clock)
         self._emulated = emulate if isinstance(emulate, str) else ",".join(emulate)
         if as_kafka is not None:
+            check_text("as_kafka", as_kafka, "3.9")
             from ..serving.release import check_release
 
             check_release(as_kafka)
@@ -157,15 +138,20 @@ class Ottla(BrokerData):
 
             self._security = BrokerSecurity(security, users or {}, mechanism)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
-        first_id = int(self._settings.get("node.id", "1"))
+        given_id = self._settings.get("node.id", "1")
+        first_id = int(given_id) if given_id.isdecimal() else 1  # the broker refuses others
         self.nodes: Mapping[int, RunningNode] = _Nodes(
-            {node_id: RunningNode(self, node_id) for node_id in range(first_id, first_id + nodes)}
+            {
+                node_id: RunningNode(self.order, node_id)
+                for node_id in range(first_id, first_id + nodes)
+            }
         )
-        self._given_data_dir = None if data_dir is None else Path(data_dir)
+        self._given_data_dir = absolute_path("data_dir", data_dir)
         self._scratch: Path | None = None
         self._removal: weakref.finalize[..., Ottla] | None = None
         self._ports = HeldPorts()
         self._process: BrokerProcess | None = None
+        self._started_by = 0  # a process id
         self._last_log = (0, b"")  # position and content
         self.tells_stories = story_mode.is_on
         self.stories: StoryFiles | None = None
@@ -213,7 +199,7 @@ class Ottla(BrokerData):
         brokers.add(self)
         arguments = self._arguments()
         self._ports.before_start()
-        self._process = start_process(arguments, self.log_path)
+        self._process, self._started_by = start_process(arguments, self.log_path), os.getpid()
         try:
             answers = self._process.await_ready(START_TIMEOUT_S)
         except TimeoutError:
@@ -245,6 +231,7 @@ class Ottla(BrokerData):
 
     def kill(self) -> None:
         """Send SIGKILL: data not yet passed to the operating system is lost."""
+        self._leave_to_parent()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -252,6 +239,7 @@ class Ottla(BrokerData):
 
     def stop(self) -> None:
         """Send SIGTERM and wait. Raises BrokerFailed if it failed, was slow or ended before."""
+        self._leave_to_parent()
         if self._process is None:
             return
         gone_before = self._process.has_ended()
@@ -266,6 +254,11 @@ class Ottla(BrokerData):
         if gone_before or status not in (0, -signal.SIGTERM, None):
             when = "by itself" if gone_before else "when it was stopped"
             raise self._failed(f"the broker ended {when}, with status {status}")
+
+    def _leave_to_parent(self) -> None:
+        """Forget the broker in a fork of the process that has started it."""
+        if self._started_by != os.getpid():
+            self._process = None
 
     def restart(self) -> None:
         """Stop the broker if it runs, then start it on the same port and data."""
@@ -336,14 +329,22 @@ class Ottla(BrokerData):
 
         Returns:
             The directory of the copy, for `restore`.
+
+        Raises:
+            BrokerFailed: there is something already; nothing is changed.
         """
         self._snapshots += 1
-        target = Path(directory) if directory else self._directory() / f"snapshot-{self._snapshots}"
+        target = absolute_path("directory", directory)
+        target = target or self._directory() / f"snapshot-{self._snapshots}"
+        if target.exists():
+            raise BrokerFailed(f"{target} exists already: a new directory was expected")
         runs = self._process is not None
         self.stop()
-        shutil.copytree(self.data_dir, target)
-        if runs:
-            self.start()
+        try:
+            shutil.copytree(self.data_dir, target)
+        finally:
+            if runs:
+                self.start()
         return target
 
     def restore(self, snapshot: Path | str) -> None:

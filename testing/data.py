@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
+from .arguments import check_mapping, check_number, check_text
 from .reasons import BrokerReasons
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ class BrokerData(BrokerReasons):
         __tracebackhide__ = True  # pytest shows the caller
         from ..client.admin.topics import create_topic
 
+        check_text("name", name)
+        check_number("partitions", partitions, 31)
+        check_number("replication_factor", replication_factor, 15)
+        check_mapping("configs", configs)
         with self._client() as client:
             create_topic(
                 client,
@@ -127,6 +132,9 @@ class BrokerData(BrokerReasons):
 
         if not commit and transactional_id is None:
             raise ValueError("commit=False needs a transactional_id: nothing else is aborted")
+        check_text("topic", topic)
+        if transactional_id is not None:
+            check_text("transactional_id", transactional_id)
         records = [_record(row) for row in _rows(rows)]
         with self._client() as client:
             _found(client, topic, may_create=True)
@@ -155,7 +163,7 @@ class BrokerData(BrokerReasons):
         Raises:
             TimeoutError: what `until` asks for did not happen in time. A broker that does not
                 answer has two seconds at least.
-            ValueError: there is no such isolation level.
+            ValueError, TypeError: an argument is wrong; the text names it.
         """
         __tracebackhide__ = True  # pytest shows the caller
         from ..client.admin.offsets import Isolation
@@ -164,8 +172,11 @@ class BrokerData(BrokerReasons):
         levels = {each.name.lower(): each for each in Isolation}
         if (level := levels.get(isolation)) is None:
             raise ValueError(f"isolation={isolation!r} must be one of {', '.join(levels)}")
+        check_text("topic", topic)
         if until is None:
             return self._read_now(topic, level)
+        if not callable(until):
+            check_number("until", until)
         deadline_s = time.monotonic() + timeout_s
         try:
             return self._read_until(topic, level, until, timeout_s)
@@ -222,6 +233,8 @@ class BrokerData(BrokerReasons):
         __tracebackhide__ = True  # pytest shows the caller
         from .share_groups import ShareGroup
 
+        check_text("group", group)
+        check_mapping("configs", configs)
         found = ShareGroup(group, self._client)
         if configs:
             found.configure(configs)
@@ -238,6 +251,8 @@ class BrokerData(BrokerReasons):
         __tracebackhide__ = True  # pytest shows the caller
         from .streams_groups import StreamsGroup
 
+        check_text("group", group)
+        check_mapping("configs", configs)
         found = StreamsGroup(group, self._client)
         if configs:
             found.configure(configs)
@@ -247,6 +262,7 @@ class BrokerData(BrokerReasons):
         """The committed offsets of a group, by topic and partition; empty for an unknown group."""
         from ..client.admin.groups import committed_offsets
 
+        check_text("group", group)
         with self._client() as client:
             return {place: found[0] for place, found in committed_offsets(client, group).items()}
 
@@ -316,6 +332,8 @@ def _record(row: Any) -> OutgoingRecord:  # Any: as in _rows
     from ..client.record_batch import OutgoingRecord
 
     if isinstance(row, Mapping) and _has_parts(row):
+        check_number("partition", row.get("partition"))
+        check_number("timestamp_ms", row.get("timestamp_ms"))
         return OutgoingRecord(
             value=_encoded(row.get("value")),
             key=_encoded(row.get("key")),

@@ -261,7 +261,7 @@ class Trace:
 
             file, body["file_bytes"] = self._story, FILE_BYTES
         if file is not None:
-            body["file"] = str(file)
+            body["file"] = str(Path(file).absolute())  # the broker is in a directory of its own
         state: Event = self._client.call("POST", "/trace", body)
         return state
 

@@ -21,7 +21,7 @@ from ..serving.health import answers
 from .broker import BrokerFailed, Ottla
 
 if TYPE_CHECKING:
-    from .broker import RunningNode
+    from .nodes import RunningNode
 
 _SIMILAR: Final = 0.6
 _ALMOST_EQUAL: Final = 0.8

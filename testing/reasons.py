@@ -10,6 +10,8 @@ import threading
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
+from .arguments import check_number
+
 if TYPE_CHECKING:
     from ..client.cluster_client import Client
     from ..why.explanation import Explanation
@@ -55,9 +57,13 @@ class BrokerReasons(ABC):
         Raises:
             NoAnswer: the broker does not answer.
             BrokerFailed: it was not started.
+            ValueError, TypeError: a partition without a topic, or no number.
         """
         from ..why.facts import Subject
 
+        check_number("partition", partition)
+        if partition is not None and topic is None:
+            raise ValueError(f"partition={partition}: a topic was expected, too")
         subject = Subject(topic, partition, group, transactional_id)
         return self._explained(subject, patience_s, _QUESTION_S)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ..client.security import MECHANISMS, UNSECURED_TOKENS, ClientSecurity
+from .arguments import check_text
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENTS: Final = (
@@ -58,6 +59,9 @@ class BrokerSecurity:
         self._protocol = protocol
         self._mechanism = mechanism
         self._first_login = secrets.token_urlsafe()  # by which SCRAM credentials are made
+        for name, password in users.items():
+            check_text("a user of users", name)
+            check_text(f"the password of {name}", password)
         self._users = dict(users)
         self._has_tls = protocol.endswith("SSL")
         self._has_login = protocol.startswith("SASL_")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
     from unittest import TestResult
 
     from .broker import Ottla
     from .stories import Mark
+
+
+_TRACES: Final = ("on-failure", "off")
 
 
 class OttlaTestMixin:
@@ -31,10 +35,21 @@ class OttlaTestMixin:
     ottla_nodes: ClassVar[int] = 1
     ottla_trace: ClassVar[str] = "off"
 
+    def __init_subclass__(cls, **named: Any) -> None:  # Any: of other classes
+        """Refuse the mixin behind `TestCase`, which would not call it."""
+        super().__init_subclass__(**named)
+        for each in cls.__mro__[: cls.__mro__.index(OttlaTestMixin)]:
+            if (each.__module__, each.__name__) == ("unittest.case", "TestCase"):
+                raise TypeError(
+                    f"class {cls.__name__}: OttlaTestMixin was expected before TestCase"
+                )
+
     @classmethod
     def setUpClass(cls) -> None:
         """Start the broker of the class."""
         super().setUpClass()  # type: ignore[misc]  # TestCase has it
+        if cls.ottla_trace not in _TRACES:
+            raise ValueError(f"ottla_trace={cls.ottla_trace!r}: one of {', '.join(_TRACES)}")
         cls.ottla = cls.enterClassContext(cls._new_ottla())  # type: ignore[attr-defined]  # as well
 
     def fresh_ottla(self) -> Ottla:
@@ -72,8 +87,13 @@ class OttlaTestMixin:
         from .stories import stories_since, write_stories
 
         stories = stories_since(list(brokers), marks)
+        if not stories:
+            return
         name: str = self.id()  # type: ignore[attr-defined]  # TestCase has it
-        told = write_stories(stories, Path("ottla-report").absolute(), name, failure=failure)
+        folder = Path("ottla-report")
+        with suppress(OSError):  # the current directory was removed
+            folder = folder.absolute()
+        told = write_stories(stories, folder, name, failure=failure)
         for title, text in told.sections:
             yield f"\n{title}:\n{text}\n"
 

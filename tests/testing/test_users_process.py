@@ -283,3 +283,67 @@ def test_a_use_of_ottla_testing_changes_nothing(use: str) -> None:
     run(
         *map(textwrap.dedent, (STATE, USES[use], COMPARE)), environment={"OTTLA_TEMPLATE": template}
     )
+
+
+def test_a_process_that_is_forked_leaves_the_brokers_to_its_parent() -> None:
+    """It leaves the body of the `with` by its end, as `sys.exit` does."""
+    found = run(
+        """
+        import os, sys
+        from ottla.testing import Ottla
+        with Ottla() as first, Ottla() as second:  # the second one is of a template
+            child = os.fork()
+            if child == 0:
+                sys.exit(3)
+            _, status = os.waitpid(child, 0)
+            for each in (first, second):
+                each.produce("orders", ["a"])
+                assert len(each.read("orders")) == 1
+            print(os.waitstatus_to_exitcode(status))
+        """.replace("\n        ", "\n")
+    )
+    assert found == "3\n"
+
+
+@pytest.mark.parametrize("trace", ["off", "on-failure"])
+def test_brokers_and_their_logs_do_without_a_current_directory(tmp_path: Path, trace: str) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_DIRECTORY.format(gone=str(gone), trace=trace)],
+        cwd=gone,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "AssertionError: as wanted" in done.stderr
+    assert "FAILED (failures=1)" in done.stderr
+    assert "Ottla's log (127.0.0.1" in done.stderr
+
+
+_WITHOUT_DIRECTORY = """
+import shutil
+import unittest
+
+from ottla.testing import Ottla, OttlaTestMixin
+
+shutil.rmtree({gone!r})
+
+
+class Test(OttlaTestMixin, unittest.TestCase):
+    ottla_trace = {trace!r}
+
+    def test_it(self):
+        for broker in (self.ottla, self.fresh_ottla()):
+            broker.produce("orders", ["a"])
+            broker.kill()
+            broker.start()
+            assert len(broker.read("orders")) == 1
+        self.fail("as wanted")
+
+
+unittest.main()
+"""
