@@ -21,7 +21,7 @@ from ..trials.conform.known_violations import ClientNames, with_known
 from ..trials.conform.scenarios import Scenario, scenarios_named
 from ..verdict.rules.all_rules import RULES
 from .progress import counting
-from .shared_options import AsJson, about, check_writable, guarded
+from .shared_options import AsJson, about, check_writable, guarded, refuse_unused
 
 if TYPE_CHECKING:
     from ..trials.conform.scenario_run import RunPlan
@@ -33,6 +33,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _conform(
+    context: typer.Context,
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="A program to judge.")
     ] = None,
@@ -87,6 +88,10 @@ def _conform(
         return _list(scenario or [], as_json=as_json)
     if bool(trace) == bool(command):
         raise CannotRun("conform: expected --trace FILE, or -- and a command")
+    if trace:
+        refuse_unused(context, "--trace", {"scenario", "timeout", "at_least_once", "traces"})
+    else:
+        refuse_unused(context, "a command", {"client"})
     accepted = _baseline(baseline, allow or [])
     check_writable("conform --junit", junit)
     check_writable("conform --html", html)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, ParamSpec
@@ -93,6 +93,24 @@ def about(file: Path | str, wrong: Exception) -> str:
     if isinstance(wrong, OSError) and wrong.strerror:
         return f"{wrong.filename or file}: {wrong.strerror}"
     return f"{file}: {wrong}"
+
+
+def refuse_unused(context: typer.Context, beside: str, names: Collection[str]) -> None:
+    """Raise CannotRun if an option is given that changes nothing.
+
+    Args:
+        beside: the option, or the argument, beside which it changes nothing.
+        names: of the options, as parameters.
+    """
+    for each in context.command.params:
+        if each.name is not None and each.name in names and _is_given(context, each.name):
+            raise CannotRun(f"{context.info_name} {each.opts[0]}: unused with {beside}")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether the command line has an option."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def check_writable(option: str, file: Path | None) -> None:

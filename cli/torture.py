@@ -13,7 +13,7 @@ import typer
 from ..client.cluster_client import ErrorAnswer, NoAnswer
 from ..console.options import CannotRun, read_pairs
 from ..console.tables import print_error, print_json
-from .shared_options import AsJson, about, check_writable, guarded
+from .shared_options import AsJson, about, check_writable, guarded, refuse_unused
 
 if TYPE_CHECKING:
     from ..trials.torture.campaign import CampaignPlan, Report
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _EXAMPLE = "ottla torture --check copy --runs 100 --seed 1 -- python copy_orders.py"
 _FILE = Path("torture.yaml")
+_OF_REPLAYS = {"command", "replay", "html", "as_json"}
 
 
 def add(app: typer.Typer) -> None:
@@ -31,6 +32,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _torture(
+    context: typer.Context,
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The application.")
     ] = None,
@@ -137,7 +139,9 @@ def _torture(
     if replay is not None:
         if junit is not None:
             raise CannotRun("torture: --junit is for runs, not for --replay")
-        return _replayed(replay, command or [], html, timeout_s=timeout, as_json=as_json)
+        names = {each.name for each in context.command.params if each.name}
+        refuse_unused(context, "--replay, whose file has it", names - _OF_REPLAYS)
+        return _replayed(replay, command or [], html, as_json=as_json)
     if not command:
         raise CannotRun("torture: expected -- and a command, or --replay FILE")
     check_writable("torture --junit", junit)
@@ -289,9 +293,7 @@ def _write(file: Path, text: str) -> None:
         raise CannotRun(f"torture: {file} cannot be written: {failed.strerror}") from None
 
 
-def _replayed(
-    file: Path, command: Sequence[str], html: Path | None, *, timeout_s: float, as_json: bool
-) -> int:
+def _replayed(file: Path, command: Sequence[str], html: Path | None, *, as_json: bool) -> int:
     """Run a scenario again; the exit status. Raises CannotRun."""
     from msgspec.structs import replace
 

@@ -106,6 +106,8 @@ def _show(
         raise CannotRun("trace show takes one of --html, --json and --lanes")
     if by and not as_lanes:
         raise CannotRun("trace show --by: expected --lanes, too")
+    if api and (html is not None or as_json or as_lanes):
+        raise CannotRun("trace show --api: unused with --html, --json and --lanes")
     lines = _objects(file, control)
     if as_json:
         for each in lines:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from ..client.cluster_client import Client
 from ..console.options import CannotRun
 from ..console.security import COMMAND_CONFIG
 from ..console.tables import print_json, print_line
@@ -68,13 +69,11 @@ def _why(
     changes nothing.
     """
     subject = _subject(topic, group, transactional_id)
-    if command_config is not None:
-        os.environ[COMMAND_CONFIG] = str(command_config)
-    if control:
-        with lab_of(control) as lab:
-            found = _explained(bootstrap, subject, patience, lab)
-    else:
-        found = _explained(bootstrap, subject, patience, None)
+    with (
+        nullcontext() if not control else lab_of(control) as lab,
+        client_of(bootstrap, command_config) as client,
+    ):
+        found = _explained(client, subject, patience, lab)
     if as_json:
         print_json(_about(found))
     else:
@@ -84,7 +83,7 @@ def _why(
 
 
 def _explained(
-    bootstrap: str, subject: Subject, patience_s: float, lab: LabClient | None
+    client: Client, subject: Subject, patience_s: float, lab: LabClient | None
 ) -> Explanation:
     def ask(path: str) -> Any:  # Any: JSON
         assert lab is not None
@@ -93,14 +92,13 @@ def _explained(
         except LabRefused as refused:
             raise LookupError(str(refused)) from None
 
-    with client_of(bootstrap) as client:
-        facts = collect(
-            client,
-            subject,
-            control=None if lab is None else ask,
-            deadline_s=_DEADLINE_S,
-            look_again_s=_LATER * patience_s,
-        )
+    facts = collect(
+        client,
+        subject,
+        control=None if lab is None else ask,
+        deadline_s=_DEADLINE_S,
+        look_again_s=_LATER * patience_s,
+    )
     return Explanation.of(facts, patience_ms=round(1000 * patience_s))
 
 

@@ -43,4 +43,4 @@ def command_security(file: Path | None = None) -> ClientSecurity | None:
 
 def _wrong(file: Path | None, path: str, wrong: Exception) -> CannotRun:
     given = f"{COMMAND_CONFIG}={path}" if file is None else f"--command-config {file}"
-    return CannotRun(f"{given}: {wrong}")
+    return CannotRun(f"{given}: {getattr(wrong, 'strerror', None) or wrong}")

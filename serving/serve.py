@@ -190,7 +190,8 @@ def _set_up_log(given: argparse.Namespace) -> None:
             raise CannotRun(f"{source} {wrong}") from None
     format_name = given.log_format or os.environ.get(LOG_FORMAT) or AUTO
     if format_name not in FORMATS:
-        raise CannotRun(f"--log-format {format_name}: the formats are console and json")
+        source = "--log-format" if given.log_format else LOG_FORMAT
+        raise CannotRun(f"{source} {format_name}: the formats are console and json")
     set_levels(levels)
     set_format(format_name)
 

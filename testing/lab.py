@@ -71,6 +71,10 @@ class LabClient:
             connection.request(method, path, data, headers)
             answer = connection.getresponse()
             decoded = json.loads(answer.read())
+        except ConnectionError:
+            raise
+        except (http.client.BadStatusLine, ValueError):
+            raise OSError("what listens there is no control") from None
         finally:
             connection.close()
         if answer.status >= 400:

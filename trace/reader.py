@@ -34,25 +34,31 @@ def read_objects(lines: Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
 def _whole(
     lines: Iterable[str | bytes], decode: Callable[[str | bytes], _Found]
 ) -> Iterator[_Found]:
-    broken = 0
+    broken, is_cut = 0, False
     for number, line in enumerate(lines, 1):
         if broken:
             raise BrokenTrace(f"line {broken} is no event of a trace")
         try:
             found = decode(line)
         except BrokenTrace:
-            broken = number
+            broken, is_cut = number, _is_cut(line)
             continue
         yield found
-    if broken == 1:
-        raise BrokenTrace("line 1 is no event of a trace")
+    if broken == 1 or (broken and not is_cut):
+        raise BrokenTrace(f"line {broken} is no event of a trace")
+
+
+def _is_cut(line: str | bytes) -> bool:
+    """Whether a line may be the begin of an event whose rest was not written; or an empty one."""
+    text = line.encode(errors="replace") if isinstance(line, str) else line
+    return not text.strip() or (text.startswith(b"{") and not text.endswith(b"\n"))
 
 
 def decode_line(line: str | bytes) -> Event:
     """The event of a line. Raises BrokenTrace."""
     try:
         event: Event = _DECODER.decode(line)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         # A kind without a struct, or a text that is no Unicode, which only `json` reads.
         return event_of(_object(line))
     if event.seq < 1:
@@ -69,7 +75,7 @@ def _decode_object(line: str | bytes) -> dict[str, Any]:
 def _object(line: str | bytes) -> Any:
     try:
         return json.loads(line)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise BrokenTrace(str(wrong)) from None
 
 

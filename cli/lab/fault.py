@@ -53,8 +53,8 @@ def _add(
         match, *parameters = parameters
         try:
             wanted = json.loads(match)
-        except ValueError as wrong:
-            raise CannotRun(f"fault add {match}: the match is no JSON: {wrong}") from None
+        except (ValueError, RecursionError) as wrong:
+            raise CannotRun(f"fault add {match[:80]}: the match is no JSON: {wrong}") from None
     action = {"kind": kind, **dict(map(_parameter, parameters))}
     with lab_of(control) as lab:
         rule = {

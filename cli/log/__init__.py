@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...console.options import CannotRun
-from ..shared_options import AsJson, guarded
+from ..shared_options import AsJson, guarded, refuse_unused
 
 
 def add(app: typer.Typer) -> None:
@@ -16,6 +16,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _log(
+    context: typer.Context,
     words: Annotated[list[str], typer.Argument(metavar="[verify] DIR", help="The directory.")],
     topic: Annotated[
         str, typer.Option("--topic", metavar="T", help="Print the batches of this topic.")
@@ -40,6 +41,7 @@ def _log(
         raise CannotRun(f"log {' '.join(words)}: expected `log DIR` or `log verify DIR`")
     try:
         if action:
+            refuse_unused(context, "verify, which checks everything", {"topic", "decode", "empty"})
             return verify(path, as_json=as_json)
         shown = Shown(topic=topic or None, decode=decode, empty=empty, as_json=as_json)
         return show(path, shown)

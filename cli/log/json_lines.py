@@ -111,7 +111,7 @@ def record_of_json(text: str) -> SentRecord:
         return SentRecord(
             _bytes_of(fields.get("key")), _bytes_of(fields["value"]), headers, time_ms
         )
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise CannotRun(f"{text[:80]}: no record as `ottla consume --json` prints it") from None
 
 

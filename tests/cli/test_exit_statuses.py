@@ -80,6 +80,14 @@ def files(tmp_path: Path) -> dict[str, str]:
         "violation": [request, {**request, "seq": 2}],
     }
     paths = {"missing": str(tmp_path / "missing"), "directory": str(tmp_path)}
+    texts = {
+        "deep": "[" * 100_000 + "\n",
+        "digits": f"seed: {'9' * 5000}\n",
+        "garbage": f"{json.dumps(request)}\nno event, and whole\n",
+    }
+    for name, text in texts.items():
+        paths[name] = str(tmp_path / name)
+        Path(paths[name]).write_text(text)
     for name, lines in contents.items():
         paths[name] = str(tmp_path / f"{name}.jsonl")
         Path(paths[name]).write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -193,7 +201,18 @@ def test_the_test_elsewhere_calls_the_command(command: str, file: str) -> None:
         ("trace parquet {missing} --out {missing}.parquet", 2),
         ("trace pcap {missing} --out {missing}.jsonl", 2), ("log {missing}", 2),
         ("museum run no-such", 2), ("diff --replay {missing} --with 127.0.0.1:1", 2),
-        ("config --config {missing}", 2), ("conform -- {missing}", 2), ("torture -- {missing}", 2),
+        ("conform --trace {trace} --scenario calm", 2), ("conform --client a -- true", 2),
+        ("torture --replay {missing} --set a=b", 2), ("torture --replay {missing} --timeout 5", 2),
+        ("log verify {directory} --topic t", 2), ("trace show {trace} --lanes --api Fetch", 2),
+        ("why --command-config {missing}", 2), ("console --command-config {directory}", 2),
+        ("diff --trace {missing} --with 127.0.0.1:1", 2), ("conform --trace {garbage}", 2),
+        ("trace show {garbage}", 2), ("oracle --trace {garbage} -b 127.0.0.1:1", 2),
+        ("conform --trace {deep}", 2), ("oracle --history {deep}", 2), ("trace show {deep}", 2),
+        ("trace export {deep} --format otlp", 2), ("torture --replay {deep}", 2),
+        ("conform --trace {trace} --baseline {deep}", 2), ("torture --replay {digits}", 2),
+        ("diff --replay {deep} --with 127.0.0.1:1", 2), ("produce t --json-lines --file {deep}", 2),
+        ("fault list --control {broker}", 1), ("config --config {missing}", 2),
+        ("conform -- {missing}", 2), ("torture -- {missing}", 2),
     ],
 )  # fmt: skip
 def test_a_command_that_fails_is_one_line_on_standard_error(
@@ -206,7 +225,7 @@ def test_a_command_that_fails_is_one_line_on_standard_error(
 ) -> None:
     if "-b " not in words:
         monkeypatch.setenv("OTTLA_BOOTSTRAP", broker.bootstrap)
-    found = ended(words.format(**files).split(), capfd)
+    found = ended(words.format(**files, broker=broker.bootstrap).split(), capfd)
     assert (found.status, found.out) == (status, ""), found.err
     (line,) = found.err.splitlines()
     assert line.startswith("ottla: ")

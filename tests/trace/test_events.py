@@ -100,9 +100,19 @@ def test_a_broken_line_is_named(read: Any, broken: str) -> None:
     lines = [*text(REQUEST), f"{broken}\n", *text(ANSWER)]
     with pytest.raises(BrokenTrace, match="line 2 is no event of a trace"):
         list(read(lines))
-    assert len(list(read(lines[:2]))) == 1, "the last line may be cut"
+    with pytest.raises(BrokenTrace, match="line 2 is no event of a trace"):
+        list(read(lines[:2]))  # it is whole, and no event
     with pytest.raises(BrokenTrace, match="line 1 is no event of a trace"):
         list(read(lines[1:2]))
+
+
+@pytest.mark.parametrize("rest", [0, 1, 9, 40])
+@pytest.mark.parametrize("read", [read_trace, read_objects])
+def test_a_last_line_that_is_cut_is_left_out(read: Any, rest: int) -> None:
+    """A broker that is killed writes a part of it, which begins as an event does."""
+    cut = json.dumps(ANSWER)[:rest]
+    for last in (cut, cut.encode(), cut if cut else "\n"):
+        assert len(list(read([*text(REQUEST), last]))) == 1
 
 
 def test_a_text_that_is_no_unicode_is_read_as_it_was_written() -> None:

@@ -71,7 +71,7 @@ def read_baseline(file: Path) -> frozenset[tuple[str, str]]:
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
         return frozenset(_violated(report))
-    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
         if isinstance(wrong, UnicodeDecodeError):
             raise
         raise NoBaseline("it is no report of ottla conform --json") from None

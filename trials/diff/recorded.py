@@ -66,7 +66,7 @@ def of_report(path: Path) -> Recording:
         return _of_exchanges(value["exchanges"], value["answering"])
     except OSError as failed:
         raise CannotRun(f"diff --replay {path}: {failed.strerror or failed}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, Malformed):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Malformed):
         raise CannotRun(f"diff --replay {path}: it has no frames of a report") from None
 
 
@@ -90,7 +90,8 @@ def of_trace(path: Path) -> Recording:
     try:
         found = exchanges(read_file(path))
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
-        raise CannotRun(f"diff --trace {path}: {wrong}") from None
+        why = getattr(wrong, "strerror", None) or wrong
+        raise CannotRun(f"diff --trace {path}: {why}") from None
     requests: list[Recorded] = []
     left_out: dict[str, int] = {}
     numbers: dict[str, int] = {}

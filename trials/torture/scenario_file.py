@@ -174,7 +174,7 @@ def read_scenario(text: str, name: str) -> Scenario:
 
     try:
         fields: object = yaml.safe_load(text)
-    except yaml.YAMLError as wrong:
+    except (yaml.YAMLError, ValueError, RecursionError) as wrong:
         reason = " ".join(str(wrong).split())
         raise WrongScenario(f"{name}: no YAML: {reason}") from None
     try:

@@ -83,7 +83,7 @@ def read_history(lines: Iterable[str | bytes]) -> Iterator[HistoryLine]:
             continue
         try:
             fields = loads(text)
-        except ValueError as wrong:
+        except (ValueError, RecursionError) as wrong:
             broken = BrokenHistory(f"line {number}: {wrong}")
             if not _is_cut(text):
                 raise broken from None
