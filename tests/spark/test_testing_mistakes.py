@@ -74,11 +74,16 @@ def test_a_query_is_not_awaited_without_offsets(offsets: Any) -> None:
         run_until(None, offsets)  # type: ignore[arg-type]  # it is refused before it is used
 
 
-@pytest.mark.parametrize("pid", [0, 1, -1, -7, os.getpid(), "7", None])
+@pytest.mark.parametrize("pid", [0, 1, -1, -7, "7", None])
 def test_a_kill_is_for_one_process_that_is_named(pid: Any) -> None:
     """0 and negative numbers are groups of processes, or all of them."""
     with pytest.raises(ValueError, match=f"pid is {pid}"):
         kill_in_batch(None, pid)  # type: ignore[arg-type]  # as above
+
+
+def test_a_kill_is_not_for_the_process_of_the_test() -> None:
+    with pytest.raises(ValueError, match=f"pid is {os.getpid()}"):
+        kill_in_batch(None, os.getpid())  # type: ignore[arg-type]  # as above
 
 
 @pytest.mark.parametrize("row", [0, -1, "4", 1.5])
