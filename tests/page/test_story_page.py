@@ -101,6 +101,22 @@ def test_the_first_view_has_the_likely_cause(browser: Browser, bills: str) -> No
         assert cut == 0, "a line is cut by the head"
 
 
+def test_an_arc_is_drawn_only_if_both_of_its_events_are(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    with opened(browser, page_of(copied().events)) as page:
+        assert page.locator(".arc").count() == 2
+        search, only = page.get_by_label("Search events"), page.get_by_text("Only found")
+        search.fill("EndTxn")
+        only.click()
+        assert page.locator(".arc").count() == 0
+        search.fill("offset:3")
+        assert page.locator(".line").count() > 0
+        assert page.locator(".arc").count() == 0
+        search.fill("n")
+        assert page.locator(".arc").count() == 2
+
+
 def test_a_commit_that_was_refused_has_an_arc_of_another_kind(
     browser: Browser, page_of: Callable[..., str]
 ) -> None:

@@ -67,6 +67,11 @@ export function lineOf(items: Items, row: number): number {
   return low < items.count && items.gaps[low] > 0 ? low + 1 : low;
 }
 
+/** Whether a row has a line, and is not left out by a filter. */
+export function hasLine(items: Items, row: number): boolean {
+  return items.rows[lineOf(items, row)] === row;
+}
+
 /** Finds what overlaps a stretch of rows, such as bands and arcs, without a look at all of them. */
 export class Stretches {
   private readonly blocks = new Map<number, number[]>();

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { shown } from "../shared/fields";
 import { type Model, spanOf, timeOf } from "../shared/model";
 import { type Columns, NARROW } from "./columns";
-import { type Items, lineOf, Stretches } from "./items";
+import { hasLine, type Items, lineOf, Stretches } from "./items";
 import { Mark, WORDS } from "./marks";
 
 export const LINE = 24;
@@ -216,6 +216,7 @@ function Picture({ model, items, columns, chosen, showsArcs, first, last, hidden
   }
   for (const number of ofWaits.between(firstRow, lastRow)) {
     const { first: from, last: to } = waits[number];
+    if (!hasLine(items, from) && !hasLine(items, to)) continue;
     const lane = rows.lanes[from].find((each) => model.lanes[each][0] === "client");
     const x = lane === undefined ? -1 : center(lane);
     if (x >= 0) drawn.push(<path key={`w${number}`} class="wait" d={`M${x} ${y(from)}V${y(to)}`} />);
@@ -233,6 +234,7 @@ function Picture({ model, items, columns, chosen, showsArcs, first, last, hidden
     const x = TIME + columns.width + 4;
     for (const number of ofArcs.between(firstRow, lastRow).slice(0, MOST_ARCS)) {
       const [from, to, kind] = arcs[number];
+      if (!hasLine(items, from) || !hasLine(items, to)) continue; // it would lead to another event
       const [a, b] = [y(from), y(to)];
       const bend = Math.min(34, 14 + Math.abs(b - a) / 12);
       const isChosen = chosen === from || chosen === to;
