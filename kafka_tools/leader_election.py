@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Final
 
 from ..client.admin import topics as admin_topics
 from ..client.cluster_client import Client
 from ..protocol.errors import Code
 from .options import Options, WrongOptions, has, require
-from .session import exception_message, exception_name, partitions_in, properties_in
+from .partition_files import MAPPING, WrongContent, WrongFile, content_of, partitions_of
+from .session import exception_message, exception_name, properties_in
 from .texts import error_line, line
 from .tool import Tool
 
@@ -44,19 +45,40 @@ def _check(given: argparse.Namespace) -> None:
         )
     if given.topic is not None and given.partition is None:
         require(given, "partition")
+    given.places = None
+    if given.topic is not None:
+        given.places = {given.topic: [given.partition]}
+    elif given.path_to_json_file is not None:
+        given.places = defaultdict(list)
+        for topic, (index,) in _places_in(given.path_to_json_file):
+            given.places[topic].append(index)
+
+
+def _places_in(path: str) -> list[tuple[str, list[int]]]:
+    """Topic and number of each partition in a file. Raises ValueError."""
+    try:
+        content = content_of(path)
+        if content is None:
+            raise ValueError("Replica election data is empty")
+        if "partitions" not in content:
+            raise ValueError('Replica election data is missing "partitions" field')
+        found = partitions_of(content["partitions"], partition="Integer")
+    except WrongContent as wrong:
+        raise ValueError(f"{MAPPING}: {wrong}") from None
+    except WrongFile as wrong:
+        raise ValueError(f"java.io.IOException: {wrong}") from None
+    counts = Counter((topic, index) for topic, (index,) in found)
+    if twice := [f"{topic}-{index}" for (topic, index), count in counts.items() if count > 1]:
+        raise ValueError(
+            f"Replica election data contains duplicate partitions: [{', '.join(twice)}]"
+        )
+    return found
 
 
 def _elect(client: Client, given: argparse.Namespace) -> int:
     kind = given.election_type.lower()
-    places = None
-    if given.topic is not None:
-        places = {given.topic: [given.partition]}
-    elif given.path_to_json_file is not None:
-        places = defaultdict(list)
-        for topic, (index,) in partitions_in(given.path_to_json_file, "partition"):
-            places[topic].append(index)
     done, needless, failed = [], [], []
-    for each in admin_topics.elect_leaders(client, _TYPES[kind], places):
+    for each in admin_topics.elect_leaders(client, _TYPES[kind], given.places):
         name = f"{each.topic}-{each.partition}"
         match each.error_code:
             case Code.NONE:

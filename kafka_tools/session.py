@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 import time
@@ -142,21 +141,6 @@ def properties_in(path: str | None) -> dict[str, str]:
     except ValueError as wrong:
         raise Failure(f"{path}: {wrong}", "java.lang.IllegalArgumentException") from None
     return found
-
-
-def partitions_in(path: str, *names: str) -> list[tuple[str, list[int]]]:
-    """The partitions that a JSON file lists: the topic of each, and its numbers of these names.
-
-    Raises:
-        ValueError: the file cannot be read, or it lacks a name.
-    """
-    try:
-        return [
-            (each["topic"], [int(each[name]) for name in names])
-            for each in json.loads(Path(path).read_text())["partitions"]
-        ]
-    except (OSError, KeyError) as wrong:
-        raise ValueError(str(wrong)) from None
 
 
 def connect(bootstrap: str, settings: Mapping[str, str], call: str, kind: str = "Admin") -> Client:

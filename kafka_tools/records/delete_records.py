@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from typing import Final
 
 from ...client.admin import topics as admin_topics
 from ...client.cluster_client import Client, ErrorAnswer
 from ..options import Options, require
-from ..session import failure_of, partitions_in
+from ..partition_files import WrongFile, content_of, number, partitions_of
+from ..session import failure_of
 from ..texts import line
 from ..tool import Tool
+
+_VERSION: Final = 1
 
 
 def options() -> Options:
@@ -27,8 +31,24 @@ def options() -> Options:
 
 def _check(given: argparse.Namespace) -> None:
     require(given, "bootstrap-server", "offset-json-file")
-    found = partitions_in(given.offset_json_file, "partition", "offset")
+    found = _offsets_in(given.offset_json_file)
+    counts = Counter((topic, index) for topic, (index, _) in found)
+    if twice := [f"{topic}-{index}" for (topic, index), count in counts.items() if count > 1]:
+        raise WrongFile(f"Offset json file contains duplicate topic partitions: {','.join(twice)}")
     given.places = {(topic, index): offset for topic, (index, offset) in found}
+
+
+def _offsets_in(path: str) -> list[tuple[str, list[int]]]:
+    """Topic, and number and offset, of each partition in a file. Raises WrongFile."""
+    content = content_of(path)
+    if content is None:
+        raise WrongFile("The input string is not a valid JSON")
+    version = number(content.get("version", _VERSION), "Integer")
+    if version != _VERSION:
+        raise WrongFile(f"Not supported version field value {version}")
+    if "partitions" not in content:
+        raise WrongFile("Missing partitions field")
+    return partitions_of(content["partitions"], partition="Integer", offset="Long")
 
 
 def _delete(client: Client, given: argparse.Namespace) -> None:

@@ -53,6 +53,93 @@ def test_a_mistake_has_a_message_and_a_status(
     assert message in shown.out + shown.err
 
 
+_ONE = {"topic": "t", "partition": 0, "offset": 0}
+_NO_OBJECT = "Expected JSON object, received "
+_MAPPING = "com.fasterxml.jackson.databind.JsonMappingException: "
+
+
+def listed(*partitions: object) -> str:
+    return json.dumps({"partitions": partitions})
+
+
+@pytest.mark.parametrize(
+    ("content", "of_offsets", "of_elections"),
+    [
+        ("", "The input string is not a valid JSON", "Replica election data is empty"),
+        ("[" * 100_000, "The input string is not a valid JSON", "Replica election data is empty"),
+        ("[]", f"{_NO_OBJECT}[]", f"{_MAPPING}{_NO_OBJECT}[]"),
+        ("5", f"{_NO_OBJECT}5", f"{_MAPPING}{_NO_OBJECT}5"),
+        ("null", f"{_NO_OBJECT}null", f"{_MAPPING}{_NO_OBJECT}null"),
+        ("{}", "Missing partitions field", 'Replica election data is missing "partitions" field'),
+        (
+            '{"partitions": 5}', "Expected JSON array, received 5",
+            f"{_MAPPING}Expected JSON array, received 5",
+        ),
+        (listed(5), f"{_NO_OBJECT}5", f"{_MAPPING}{_NO_OBJECT}5"),
+        (
+            listed({"topic": "t"}), "No such field exists: `partition`",
+            f"{_MAPPING}No such field exists: `partition`",
+        ),
+        (
+            listed({**_ONE, "partition": "x"}), 'Expected `Integer` value, received "x"',
+            f'{_MAPPING}Expected `Integer` value, received "x"',
+        ),
+        (
+            listed({**_ONE, "partition": None}), "Expected `Integer` value, received null",
+            f"{_MAPPING}Expected `Integer` value, received null",
+        ),
+        (
+            listed({**_ONE, "partition": 0.5}), "Expected `Integer` value, received 0.5",
+            f"{_MAPPING}Expected `Integer` value, received 0.5",
+        ),
+        (
+            listed({**_ONE, "partition": 1 << 40}),
+            "Expected `Integer` value, received 1099511627776",
+            f"{_MAPPING}Expected `Integer` value, received 1099511627776",
+        ),
+        (
+            listed({**_ONE, "topic": 5}), "Expected `String` value, received 5",
+            f"{_MAPPING}Expected `String` value, received 5",
+        ),
+        (
+            listed(_ONE, _ONE), "Offset json file contains duplicate topic partitions: t-0",
+            "Replica election data contains duplicate partitions: [t-0]",
+        ),
+    ],
+)  # fmt: skip
+def test_a_file_of_partitions_has_the_errors_of_kafkas_tools(
+    content: str,
+    of_offsets: str,
+    of_elections: str,
+    bootstrap: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The first lines of DeleteRecordsCommand and LeaderElectionCommand of Apache Kafka 4.4.0."""
+    file = tmp_path / "file.json"
+    file.write_text(content)
+    of_tools = {
+        "kafka-delete-records --offset-json-file": of_offsets,
+        "kafka-leader-election --election-type preferred --path-to-json-file": of_elections,
+    }
+    for command, message in of_tools.items():
+        name, *words = [*command.split(), str(file)]
+        assert main([name, "--bootstrap-server", bootstrap, *words]) == 1
+        assert capfd.readouterr() == ("", f"{message}\n")
+
+
+def test_a_version_of_offsets_that_is_not_known_is_refused(
+    bootstrap: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file.json"
+    file.write_text('{"version": 9, "partitions": []}')
+    words = ["--bootstrap-server", bootstrap, "--offset-json-file", str(file)]
+    assert main(["kafka-delete-records", *words]) == 1
+    assert capfd.readouterr().err == "Not supported version field value 9\n"
+    assert main(["kafka-delete-records", *words[:-1], str(tmp_path / "none")]) == 1
+    assert capfd.readouterr().err == f"Unable to read file {tmp_path / 'none'}\n"
+
+
 def test_keys_of_a_verifiable_producer_may_never_repeat(
     bootstrap: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
