@@ -61,6 +61,9 @@ class Groups:
         if event.after in _WITHOUT_MEMBERS:
             group.members, group.joined = set(), set()
         if event.after == _PREPARING:
+            if not event.cause:  # a timer has removed a member, and the event does not say which
+                group.members = set()
+                row.note("a member's session has expired")
             waited = group.members - group.joined
             if waited:
                 row.note(f"waits for JoinGroup of {_members(waited)}")

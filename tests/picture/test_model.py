@@ -190,6 +190,20 @@ def test_a_rebalance_names_the_members_that_it_waits_for() -> None:
     assert ("g", "CompletingRebalance 2") in bands(found, "state")
 
 
+def test_a_rebalance_after_an_expired_session_names_no_member_to_wait_for() -> None:
+    """The event does not say which member is gone."""
+    trace = Trace()
+    first, second = join(trace, "a"), join(trace, "b")
+    joined(trace, first, "a", 1, "a", "b")
+    joined(trace, second, "b", 1)
+    lost = trace.move_group(0, "g", "Stable", "PreparingRebalance")
+    again = join(trace, "b")
+    found = model(trace.events)
+    texts = found["rows"]["text"]
+    assert texts[row_of(found, lost)].endswith("a member's session has expired")
+    assert "waits" not in texts[row_of(found, again)]
+
+
 def test_a_group_that_became_empty_waits_for_no_earlier_member() -> None:
     trace = Trace()
     first = join(trace, "a")
