@@ -52,7 +52,7 @@ def ottla_spark_session(
 
     Override the fixture to return a session of your own, which has the Kafka connector.
     """
-    from ..spark.connector import SparkUnavailable
+    from ..spark.connector import SparkUnavailable, without
     from ..spark.session import running_session, session
 
     log = tmp_path_factory.mktemp("spark") / "spark.log"
@@ -60,7 +60,8 @@ def ottla_spark_session(
         is_own = running_session() is None
         made = session("ottla-tests", settings=ottla_spark_settings, log_path=log)
     except (SparkUnavailable, ModuleNotFoundError) as missing:
-        pytest.fail(f"spark_kafka: {missing}", pytrace=False)
+        why = without(missing) if isinstance(missing, ModuleNotFoundError) else missing
+        raise pytest.fail.Exception(f"spark_kafka: {why}", pytrace=False) from None
     if is_own:
         pytestconfig.stash[_SPARK_LOG] = log
     try:
@@ -80,7 +81,7 @@ def spark_kafka(ottla: Ottla, ottla_spark_session: SparkSession) -> SparkKafka:
     try:
         check_session(ottla_spark_session, {})
     except SparkUnavailable as missing:
-        pytest.fail(f"spark_kafka: {missing}", pytrace=False)
+        raise pytest.fail.Exception(f"spark_kafka: {missing}", pytrace=False) from None
     register_formats(ottla_spark_session)
     return SparkKafka(ottla_spark_session, ottla.bootstrap_servers, ottla.client_settings("spark"))
 

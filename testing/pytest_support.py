@@ -39,7 +39,7 @@ def in_few_lines(fixture: str) -> Iterator[None]:
     """Fail the test with the text of a mistake of its author, without a traceback."""
     try:
         yield
-    except (BrokerFailed, ErrorAnswer, TypeError, ValueError) as mistake:
+    except (BrokerFailed, ErrorAnswer, ImportError, TypeError, ValueError) as mistake:
         raise pytest.fail.Exception(f"{fixture}: {mistake}", pytrace=False) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -101,6 +102,8 @@ def run(
     }  # fmt: skip
     if "topics" not in words:
         del environment["OTTLA_COMMAND_CONFIG"]
+    if "PYTHONPATH" in os.environ:  # the product of another checkout
+        environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
     return subprocess.run(
         [sys.executable, "-c", program, blocked, *given],
         env=environment, cwd=home, capture_output=True, text=True, timeout=60, check=False,
@@ -123,6 +126,20 @@ def test_a_program_without_an_extra_names_it(name: str, tmp_path: Path) -> None:
     extra = "tls" if name == "certificates" else "spark"
     assert ended.returncode != 0
     assert f"pip install 'ottla[{extra}]'" in ended.stderr.splitlines()[-1], ended.stderr
+
+
+def test_a_fixture_without_an_extra_is_one_line_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n\ndef test_spark(spark_kafka):\n    pass\n\n"
+        "@pytest.mark.ottla(security='SSL')\ndef test_tls(ottla_broker):\n    pass\n"
+    )
+    program = f"{WITHOUT}import pytest\nsys.exit(pytest.main())\n"
+    words = ["-q", "-p", "no:cacheprovider", "test_it.py"]
+    ended = run(program, f"{SPARK},cryptography", words, tmp_path)
+    lines = ended.stdout.splitlines()
+    assert "spark_kafka: Spark needs pyspark: pip install 'ottla[spark]'" in lines
+    assert sum("ottla_broker: " in line and "'ottla[tls]'" in line for line in lines) == 1
+    assert not [line for line in lines if line.startswith(("E  ", ">  "))], ended.stdout
 
 
 def test_each_module_of_an_extra_has_its_name() -> None:
