@@ -76,3 +76,16 @@ def test_a_file_that_no_listed_package_has_is_found() -> None:
     del listing["artifacts"][-1]
     of_python = ["usr/bin/python3.12", "usr/lib/python3.12/abc.py"]
     assert scanned.without_an_owner(known, listing) == of_python
+
+
+def test_a_package_without_the_text_of_a_licence_is_found() -> None:
+    """Also one whose licence the scanner knows: the text must be in the image."""
+    listing = {
+        "artifacts": [
+            {"name": "libcrypt1", "type": "deb", "licenses": []},
+            {"name": "python", "type": "binary", "licenses": []},
+            {"name": "Broom_Stick", "type": "python", "licenses": ["MIT"]},
+        ]
+    }
+    assert scanned.without_a_licence(listing, {"libcrypt1", "python", "broom-stick"}) == []
+    assert scanned.without_a_licence(listing, {"python"}) == ["broom-stick", "libcrypt1"]
