@@ -141,6 +141,8 @@ def add_options(parser: argparse.ArgumentParser, options: tuple[Option, ...]) ->
     The parser raises CannotRun for an option that is given twice and takes one value: argparse
     itself would lose all but the last one, and the commands of typer refuse it too.
     """
+    import argparse
+
     once = _once()
     for each in options:
         more: dict[str, Any] = {"dest": each.destination}
@@ -153,7 +155,7 @@ def add_options(parser: argparse.ArgumentParser, options: tuple[Option, ...]) ->
                 more["choices"] = range(1, each.most + 1)
             if each.is_required:
                 more["required"] = True
-        parser.add_argument(*each.flags, help=each.text, **more)
+        parser.add_argument(*each.flags, help=each.text or argparse.SUPPRESS, **more)
 
 
 def _once() -> type[argparse.Action]:

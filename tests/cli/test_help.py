@@ -63,6 +63,19 @@ def test_help_shows_the_options_that_argparse_reads(
             assert (flag in text) == bool(each.text)
 
 
+def test_the_usage_after_a_wrong_option_shows_no_option_for_programs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--no-such"])
+    said = capsys.readouterr().err
+    shown = {each.flag for each in SERVE_OPTIONS if re.search(rf"{each.flag}\b(?!-)", said)}
+    hidden = {each.flag for each in SERVE_OPTIONS if not each.text}
+    assert "--answer-health" in hidden
+    assert hidden & shown == set()
+    assert "--data-dir" in shown
+
+
 def test_a_wrong_option_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["txn", "list", "--no-such"]) == 2
     assert main(["no-such"]) == 2

@@ -56,6 +56,7 @@ def _other_commands_run_as_they_are() -> None:
     _expect(try_call(*RUN, IMAGE, "bash", "-c", "exit 7"), 7, "")
     _expect(try_call(*RUN, IMAGE, "health", "127.0.0.1:1"), 1, "127.0.0.1:1")
     _expect(try_call(*RUN, IMAGE, "--help"), 0, "serve")
+    _expect(try_call(*RUN, IMAGE, "--version"), 0, "ottla ")
 
 
 def _paths_exist() -> None:
