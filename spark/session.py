@@ -6,8 +6,10 @@ takes 7 to 14 s, so one session should serve a whole test run.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -85,7 +87,8 @@ def session(
     jars = connector_jars() if with_connector else ConnectorJars((), "not used")
     _log.info("Spark's Kafka connector: %s", jars.how)
     builder = SparkSession.Builder().appName(app_name).master(master)
-    for name, value in chosen_settings(jars, settings or {}).items():
+    wanted = {"spark.sql.warehouse.dir": str(choose_warehouse()), **(settings or {})}
+    for name, value in chosen_settings(jars, wanted).items():
         builder = builder.config(name, value)
     with _stderr_to(log_path):
         made = builder.getOrCreate()
@@ -93,12 +96,27 @@ def session(
     return made
 
 
+def choose_warehouse() -> Path:
+    """A directory for the tables of this process alone, removed at its end.
+
+    Spark makes it with the first table. Its tables are known to the session that made them, so
+    those of an earlier session would only be in the way of a table with the same name.
+    """
+    warehouse = Path(tempfile.gettempdir()) / f"ottla-warehouse-{secrets.token_hex(8)}"
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # and not a fork of it
+            shutil.rmtree(warehouse, ignore_errors=True)
+
+    atexit.register(remove)
+    return warehouse
+
+
 def chosen_settings(jars: ConnectorJars, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings of a new session: Ottla's, then the given ones; lists of `ADDED` are joined."""
-    warehouse = Path(tempfile.gettempdir()) / f"ottla-warehouse-{os.getuid()}"
     chosen = {
         **_SETTINGS,
-        "spark.sql.warehouse.dir": str(warehouse),
         "spark.jars": ",".join(str(path) for path in jars.paths),
     }
     for name, value in settings.items():

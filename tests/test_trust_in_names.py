@@ -27,6 +27,7 @@ DELETIONS: Final = {
     "cli/conform.py": "the page of an earlier run, by its whole name",
     "serving/scratch.py": "its own directory, and those of dead processes, by two locks",
     "spark/exactly_once/crash_steps.py": "the order of a test, by its whole name",
+    "spark/session.py": "the warehouse that it has named at random",
     "spark/testing.py": "the order of a test, by its whole name",
     "storage/disk/boot_mark.py": "its own file",
     "storage/disk/files.py": "the place of all operations on files",

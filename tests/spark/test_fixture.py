@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -62,7 +64,9 @@ PROJECT = """
                 process.kill()
 
     def test_fails_and_says_why(spark_kafka):
-        kill_in_batch(rows(spark_kafka), 1, row=4)
+        with sleeper() as process:
+            kill_in_batch(rows(spark_kafka), process.pid, row=4)
+            process.kill()
         assert "its own reason" == ""
 
     def test_a_kill_that_happens(spark_kafka):
@@ -149,6 +153,24 @@ def test_a_python_of_tasks_without_ottla_is_named(tmp_path: Path) -> None:
         assert f"Spark's tasks run {python}, which has no ottla" in foreign_python("local", python)
     lacking.write_text(f'#!/bin/sh\nexec {own} "$@"\n')
     assert foreign_python("local", str(lacking)) == ""
+
+
+def test_a_process_has_a_warehouse_of_its_own_until_its_end(tmp_path: Path) -> None:
+    program = (
+        "import os\n"
+        "from ottla.spark.session import choose_warehouse\n"
+        "one, other = choose_warehouse(), choose_warehouse()\n"
+        "assert one != other\n"
+        "(one / 'orders').mkdir(parents=True)\n"
+        "if not os.fork():\n"
+        "    raise SystemExit(0)\n"
+        "os.wait()\n"
+        "assert (one / 'orders').is_dir()\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_jars_and_packages_are_added_and_other_settings_replaced(tmp_path: Path) -> None:
