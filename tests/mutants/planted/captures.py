@@ -18,7 +18,7 @@ MUTANTS: Final = (
         "fresh = payload[self._next - position :]",
         "fresh = payload",
         "frames are made of bytes that came twice",
-        _ALL,
+        ("tests/lab/captures/test_tcp_direction.py",),
     ),
     Mutant(
         "a-late-segment-is-taken-for-a-hole",
