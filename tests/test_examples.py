@@ -69,7 +69,8 @@ def test_a_python_example_runs(
     file = tmp_path / "test_example.py"
     file.write_text(READERS_BROKER.sub(readers_broker.bootstrap, example.text))
     command = [sys.executable, "-P"]
-    command += ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if example.is_for_pytest else []
+    if example.is_for_pytest:
+        command += ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp", "scratch"]
     limit_s = SPARK_TIMEOUT_S if "spark" in example.text.lower() else TIMEOUT_S
     printed = run([*command, str(file)], tmp_path, limit_s)
     if example.output is not None:

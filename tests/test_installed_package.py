@@ -153,7 +153,19 @@ def test_a_project_with_packages_of_the_same_names_uses_the_fixtures(
     (tmp_path / "tests" / "test_project.py").write_text(TESTS)
     without = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run(
-        [str(python), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "tests"],
+        [
+            str(python),
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "2",
+            "-p",
+            "no:cacheprovider",
+            "tests",
+            "--basetemp",
+            "scratch",
+        ],
         cwd=tmp_path,
         env=without,
         stdout=subprocess.PIPE,

@@ -59,7 +59,10 @@ def test_the_public_names_of_a_room_can_be_imported_from_it(name: str) -> None:
 def test_pytest_takes_the_old_name_of_the_plugin_where_it_loads_none_by_itself(
     tmp_path: Path,
 ) -> None:
-    command = [sys.executable, "-P", "-m", "pytest", "-p", "ottla.pytest_plugin", "--fixtures"]
+    command = [
+        sys.executable, "-P", "-m", "pytest", "-p", "ottla.pytest_plugin", "--fixtures",
+        "--basetemp", "scratch",
+    ]  # fmt: skip
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False

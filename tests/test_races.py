@@ -1,8 +1,10 @@
-"""No test races with its client, or with the clock of the machine.
+"""No test races with its client, with the clock of the machine, or with what lies in /tmp.
 
 A consumer fetches from the moment it is assigned. A rule or a trace that is made after that may
 miss the request that the test means. A test that polls a fixed number of times, each for less than
-a second, gives up on a busy machine, and so does one that allows work a few seconds.
+a second, gives up on a busy machine, and so does one that allows work a few seconds. A pytest that
+a test starts removes the directories of earlier runs at its end, which may take minutes, unless it
+has a directory of its own.
 """
 
 from __future__ import annotations
@@ -77,6 +79,15 @@ def timed_asserts_in(source: ast.Module) -> Iterator[int]:
                 yield node.lineno
 
 
+def runs_of_pytest_in(source: ast.Module) -> Iterator[int]:
+    """Yield the lines of functions that start a pytest in the directory of all runs."""
+    for function in ast.walk(source):
+        if isinstance(function, Function):
+            text = ast.unparse(function)
+            if ("'-m', 'pytest'" in text or "pytest.main(" in text) and "--basetemp" not in text:
+                yield function.lineno
+
+
 def _is_below(node: ast.expr, limit: float) -> bool:
     return (
         isinstance(node, ast.Constant)
@@ -127,6 +138,31 @@ def test_no_test_allows_work_a_few_seconds() -> None:
         for line in timed_asserts_in(source)
     ]
     assert not found, "count steps, or measure CPU time"
+
+
+def test_a_pytest_of_a_test_has_its_own_directory() -> None:
+    found = [
+        f"{module}:{line}"
+        for module, source in modules_with('"pytest"', "pytest.main(")
+        if "/test_" in module
+        for line in runs_of_pytest_in(source)
+    ]
+    assert not found, "pass --basetemp"
+
+
+@pytest.mark.parametrize(
+    ("body", "is_found"),
+    [
+        ("run([sys.executable, '-m', 'pytest', '-q'])", True),
+        ("run([sys.executable, '-m', 'pytest', '-q', '--basetemp', 'scratch'])", False),
+        ("program = 'import pytest; sys.exit(pytest.main())'", True),
+        ("run([sys.executable, '-m', 'ottla'])", False),
+        ("names = ['aiokafka', 'pytest']", False),
+    ],
+)
+def test_runs_of_pytest_without_a_directory_are_found(body: str, is_found: bool) -> None:
+    source = ast.parse(f"def test_of_a_plugin():\n    {body}")
+    assert bool(list(runs_of_pytest_in(source))) is is_found
 
 
 @pytest.mark.parametrize(

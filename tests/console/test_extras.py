@@ -134,7 +134,7 @@ def test_a_fixture_without_an_extra_is_one_line_that_names_it(tmp_path: Path) ->
         "@pytest.mark.ottla(security='SSL')\ndef test_tls(ottla_broker):\n    pass\n"
     )
     program = f"{WITHOUT}import pytest\nsys.exit(pytest.main())\n"
-    words = ["-q", "-p", "no:cacheprovider", "test_it.py"]
+    words = ["-q", "-p", "no:cacheprovider", "--basetemp", "scratch", "test_it.py"]
     ended = run(program, f"{SPARK},cryptography", words, tmp_path)
     lines = ended.stdout.splitlines()
     assert "spark_kafka: Spark needs pyspark: pip install 'ottla[spark]'" in lines

@@ -168,6 +168,9 @@ def test_the_fixture_needs_no_configuration(tmp_path: Path) -> None:
         "    host, port = ottla_broker.bootstrap.split(':')\n"
         "    socket.create_connection((host, int(port)), timeout=5).close()\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    command = [
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp", "scratch",
+        str(tmp_path),
+    ]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 passed" in done.stdout, done.stdout

@@ -137,7 +137,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     command = [
         sys.executable, "-m", "pytest", "-c", str(PROJECT / "pytest.ini"), "--rootdir",
         str(PROJECT), "-p", "no:cacheprovider", "-p", "no:warnings", "--ottla-report", str(folder),
-        str(PROJECT),
+        "--basetemp", str(folder.with_name("scratch")), str(PROJECT),
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     return Run(done.stdout + done.stderr, folder)
