@@ -1,7 +1,7 @@
 """The broker's process: starts the nodes, prints the ready line, and stops cleanly.
 
-On SIGTERM, SIGINT or SIGHUP it accepts no new connections and requests, answers the current
-requests, long polls at once, then flushes the logs and writes the clean-shutdown mark.
+On a signal that ends it (unix_process.py) it accepts no new connections and requests, answers
+the current requests, long polls at once, then flushes the logs and writes the clean-shutdown mark.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -29,6 +28,7 @@ from .scheduling.garbage import Garbage
 from .settings.config import BrokerConfig
 from .settings.quorum import Part, Place, with_kafkas_replication
 from .settings.support import is_tiered, lines_at_start
+from .unix_process import TooFewDescriptors, call_at_ending_signals, raise_descriptor_limit
 from .variants import USUAL, Variants
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from .quorum.leader import QuorumListener
 
 _log = Log("nodes")
-_ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 ALONE: Final = Place(Part.ALONE)
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -135,7 +134,7 @@ def serve(
     stage: Stage = _USUAL_STAGE,
     on_ready: Callable[[Ready], None] = print_ready,
 ) -> int:
-    """Run a broker until SIGTERM, SIGINT or SIGHUP; return the exit status.
+    """Run a broker until a signal ends it; return the exit status.
 
     Args:
         config: the settings; the port of a listener may be 0 for a free one.
@@ -151,9 +150,13 @@ def serve(
         stage: the surroundings of the process, and what tests replace.
         on_ready: called when the nodes answer, before the file is written.
     """
+    try:
+        raise_descriptor_limit()
+    except TooFewDescriptors as few:
+        write_error(f"ottla: {few}\n")
+        return 1
     import uvloop
 
-    _raise_descriptor_limit()
     directory, is_temporary = _directory(config, data_dir)
     if (is_temporary or data_dir is not None) and "," not in directory:
         # DescribeConfigs shows this path; a comma would make it two.
@@ -217,16 +220,6 @@ def _halt(data_dir: str) -> None:
     os._exit(1)
 
 
-def _raise_descriptor_limit() -> None:
-    """Raise it to the hard limit: each connection and each partition in use needs a descriptor."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def _directory(config: BrokerConfig, data_dir: Path | str | None) -> tuple[str, bool]:
     if data_dir is not None:
         return _without_end(os.fspath(data_dir)), False
@@ -240,18 +233,6 @@ def _directory(config: BrokerConfig, data_dir: Path | str | None) -> tuple[str, 
 def _without_end(path: str) -> str:
     """The path of a directory without slashes at its end."""
     return path.rstrip("/") or path or "."
-
-
-def _call_at_ending_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Call a function at SIGTERM, SIGINT and SIGHUP.
-
-    A parent that blocks them for itself does not do so for its broker: Java unblocks them, too.
-    """
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
-    for number in _ENDING_SIGNALS:
-        if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-            continue  # nohup
-        loop.add_signal_handler(number, call)
 
 
 class _Server:
@@ -291,7 +272,7 @@ class _Server:
     ) -> int:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
-        _call_at_ending_signals(loop, stopped.set)
+        call_at_ending_signals(loop, stopped.set)
         configs = [self._config]
         if nodes > 1:
             from .settings.node_configs import configs_of

@@ -32,11 +32,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from ..broker.unix_process import ENDING_SIGNALS
+
 REQUEST_BYTES: Final = 4 << 20
 _REQUEST_TIMEOUT_S: Final = 10.0
 _STREAMS: Final = 2  # descriptors with a request
-_ENDING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_SIGNALS: Final = (*_ENDING, signal.SIGCHLD)
+_SIGNALS: Final = (*ENDING_SIGNALS, signal.SIGCHLD)
 
 # What a broker imports when it starts, and with its first requests.
 _MODULES: Final = (
@@ -70,7 +71,7 @@ def serve_template(
     until_stdin_ends: bool,
     as_json: bool = False,
 ) -> int:
-    """Fork brokers until SIGTERM, SIGINT, SIGHUP, the end of standard input, or an idle time.
+    """Fork brokers until a signal ends it, the end of standard input, or an idle time.
 
     The brokers go on; those with `ends_with_connection` end with their connections.
 
@@ -158,7 +159,7 @@ class _Template:
         self._waking.setblocking(False)
         signal.set_wakeup_fd(self._waking.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in _ENDING:
+        for number in ENDING_SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
                 signal.signal(number, self._end)
 

@@ -184,7 +184,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "broker/quorum": {
         *("broker/net", "broker/settings", "broker/cluster", "broker/health_socket"),
-        *("broker/node", "broker/node_orders"),
+        *("broker/node", "broker/node_orders", "broker/unix_process"),
         *BASE,
     },
     "coordinator/transactions": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from ..net.listening import bind_to, listen_on
 from ..settings.config import BrokerConfig
 from ..settings.listeners import Listener
 from ..settings.quorum import Place, controller_addresses
+from ..unix_process import TooFewDescriptors, call_at_ending_signals, raise_descriptor_limit
 from . import lines
 
 _CONNECT_MS: Final = 5_000
@@ -334,7 +334,7 @@ def run_member(
     on_joined: Callable[[Joined], None],
     health_name: str | None = None,
 ) -> int:
-    """Run the process until SIGTERM, SIGINT or SIGHUP; return the exit status.
+    """Run the process until a signal ends it; return the exit status.
 
     Args:
         config: its settings.
@@ -343,11 +343,12 @@ def run_member(
         on_joined: called each time that it has joined.
         health_name: the name of a socket for the health check of a container (health_socket.py).
     """
-    import uvloop
-
     try:
+        raise_descriptor_limit()
+        import uvloop
+
         return uvloop.run(_run(config, place, cluster_id, on_joined, health_name))
-    except (OSError, Refused) as trouble:
+    except (OSError, Refused, TooFewDescriptors) as trouble:
         write_error(f"ottla: {trouble}\n")
         return 1
 
@@ -361,12 +362,7 @@ async def _run(
 ) -> int:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    heeded = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, heeded)  # a parent may block them for itself
-    for number in heeded:
-        if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-            continue  # nohup
-        loop.add_signal_handler(number, ended.set)
+    call_at_ending_signals(loop, ended.set)
     member = Member(config, place, cluster_id, SystemClock(), on_joined)
     health = None
     if health_name is not None:
