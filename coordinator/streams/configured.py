@@ -101,11 +101,9 @@ def configure(topology: Topology, metadata_hash: int, topics: Topics) -> Configu
     Raises:
         Refused: STREAMS_INVALID_TOPOLOGY; UNKNOWN_SERVER_ERROR where Kafka's coordinator fails.
     """
-    copartitioned = [
-        _copartitioned(subtopology, group)
-        for subtopology in topology.by_id.values()
-        for group in range(len(subtopology.copartition_groups))
-    ]
+    copartitioned = topology.copartitioned
+    if copartitioned is None:
+        raise Refused(Code.UNKNOWN_SERVER_ERROR)
     counts = PartitionCounts(topology, topics)
     try:
         _check_sources(topology, topics)
@@ -147,22 +145,6 @@ def _check_sources(topology: Topology, topics: Topics) -> None:
     if missing:
         detail = f"Source topics {_some(sorted(missing))} are missing."
         raise _Wrong(Status.MISSING_SOURCE_TOPICS, detail)
-
-
-def _copartitioned(subtopology: Subtopology, group: int) -> list[str]:
-    """The names of the topics in a copartition group. Raises Refused for an index out of range."""
-    indexes = subtopology.copartition_groups[group]
-    if any(index < 0 for index in (*indexes.source_topics, *indexes.repartition_source_topics)):
-        raise Refused(Code.UNKNOWN_SERVER_ERROR)
-    try:
-        names = [subtopology.source_topics[index] for index in indexes.source_topics]
-        names += [
-            subtopology.repartition_source_topics[index].name
-            for index in indexes.repartition_source_topics
-        ]
-    except IndexError:
-        raise Refused(Code.UNKNOWN_SERVER_ERROR) from None
-    return names_in_order(dict.fromkeys(names))
 
 
 def _enforced(names: Collection[str], counts: PartitionCounts) -> Mapping[str, int]:

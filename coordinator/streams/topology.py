@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...protocol.api_types.records import Subtopology as StoredSubtopology
     from ...protocol.api_types.streams_group_heartbeat import Subtopology as SentSubtopology
     from ...protocol.api_types.streams_group_heartbeat import TopicInfo as SentTopicInfo
+    from ...protocol.api_types.streams_group_heartbeat import Topology as SentTopology
 
 
 class TopicInfo(NamedTuple):
@@ -111,6 +112,47 @@ class Topology:
                 )
             )
         )
+
+    @cached_property
+    def copartitioned(self) -> tuple[list[str], ...] | None:
+        """The names in each copartition group, in Kafka's order; None: an index is out of range."""
+        try:
+            return tuple(
+                _names_in(group, subtopology)
+                for subtopology in self.by_id.values()
+                for group in subtopology.copartition_groups
+            )
+        except IndexError:
+            return None
+
+
+def _names_in(group: CopartitionGroup, subtopology: Subtopology) -> list[str]:
+    """The names of the topics in a copartition group. Raises IndexError."""
+    sources, repartition = group.source_topics, group.repartition_source_topics
+    if min((*sources, *repartition), default=0) < 0:
+        raise IndexError
+    names = dict.fromkeys(map(subtopology.source_topics.__getitem__, sources))
+    for index in repartition:
+        names[subtopology.repartition_source_topics[index].name] = None
+    return names_in_order(names)
+
+
+def is_larger_than(topology: SentTopology, limit: int) -> bool:
+    """Whether a topology of a request has more names, settings and indexes than the limit."""
+    size = 0
+    for each in topology.subtopologies:
+        size += len(each.source_topics) + len(each.source_topic_regex)
+        size += len(each.repartition_sink_topics) + 1
+        for topic in (*each.state_changelog_topics, *each.repartition_source_topics):
+            size += len(topic.topic_configs) + 1
+            if size > limit:
+                return True
+        for group in each.copartition_groups:
+            size += len(group.source_topics) + len(group.source_topic_regex)
+            size += len(group.repartition_source_topics) + 1
+            if size > limit:
+                return True
+    return size > limit
 
 
 def read_subtopology(subtopology: SentSubtopology | StoredSubtopology) -> Subtopology:

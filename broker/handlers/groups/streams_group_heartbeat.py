@@ -19,7 +19,7 @@ from ....coordinator.streams.kind import StreamsKind
 from ....coordinator.streams.member import Endpoint, Tasks
 from ....coordinator.streams.records import encode_topology
 from ....coordinator.streams.requests import EndpointPartitions, HeartbeatReply, HeartbeatRequest
-from ....coordinator.streams.topology import Subtopology, Topology, read_subtopology
+from ....coordinator.streams.topology import Topology, is_larger_than, read_subtopology
 from ....metadata.catalog import INTERNAL_TOPICS
 from ....metadata.topic_names import is_legal_topic_name
 from ....protocol.api_keys import ApiKey
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ...node import Node
 
 _TAGS_SINCE: Final = 1
-_FEW: Final = 100
+_FEW_ELEMENTS: Final = 1_000
 
 
 @serves(ApiKey.STREAMS_GROUP_HEARTBEAT, versions=(0, 1), guard=CHECKED_BY_HANDLER)
@@ -119,15 +119,16 @@ async def _topology(
     node: Node, context: Context, sent: SentTopology
 ) -> tuple[Topology, bytes | None]:
     """The topology; a large one is put in order and encoded in a thread, before the decision."""
-    subtopologies: list[Subtopology] = [
-        read_subtopology(each) async for each in context.turns.each(sent.subtopologies)
-    ]
-    if len(subtopologies) <= _FEW:
-        return Topology(sent.epoch, tuple(subtopologies)), None
+
+    def read() -> Topology:
+        return Topology(sent.epoch, tuple(map(read_subtopology, sent.subtopologies)))
+
+    if not is_larger_than(sent, _FEW_ELEMENTS):
+        return read(), None
 
     def made() -> tuple[Topology, bytes]:
-        topology = Topology(sent.epoch, tuple(subtopologies))
-        assert topology.required_topics is not None  # it is kept
+        topology = read()
+        _ = topology.required_topics, topology.copartitioned  # they are kept
         return topology, encode_topology(topology)
 
     return await node.workers.run(made)

@@ -348,6 +348,15 @@ def _joins(count: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _joins_copartitioned(count: int) -> dict[str, Any]:
+    """The first heartbeat of a member of a Streams group that has one subtopology."""
+    group = {"source_topics": [0] * 100, "source_topic_regex": [], "repartition_source_topics": []}
+    fields = _joins(-499)
+    (subtopology,) = fields["topology"]["subtopologies"]
+    subtopology["copartition_groups"] = [group] * (50 + count)
+    return fields
+
+
 DECIDED: Final[dict[str, tuple[ApiKey, int, Fields, float]]] = {
     # The lines that the longest turn may run for each element: its part in the one append.
     "ACLs": (ApiKey.CREATE_ACLS, 3, _structs("creations", _acl), 20),
@@ -372,6 +381,8 @@ DECIDED: Final[dict[str, tuple[ApiKey, int, Fields, float]]] = {
         "group_id": "g", **_topics(
             lambda index: {"partition_index": index}, field="partitions")(500 + count)}, 16),
     "subtopologies of a member that joins": (ApiKey.STREAMS_GROUP_HEARTBEAT, 1, _joins, 45),
+    "copartition groups of a member that joins": (
+        ApiKey.STREAMS_GROUP_HEARTBEAT, 1, _joins_copartitioned, 30),
     "a group with offsets": (ApiKey.DELETE_GROUPS, 2, lambda count: {"groups_names": ["g"]}, 16),
 }  # fmt: skip
 
@@ -390,9 +401,12 @@ async def test_a_decision_is_made_and_encoded_in_slices(tmp_path: Path, name: st
     assert found[2] - found[1] < most * 4 * few, found
 
 
-async def test_a_topology_that_the_log_would_refuse_is_not_decided_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("many", ["subtopologies", "copartition groups"])
+async def test_a_topology_that_the_log_would_refuse_is_not_decided_on(
+    tmp_path: Path, many: str
+) -> None:
     set_slice_s(0.0)
-    key, version, fields, _ = DECIDED["subtopologies of a member that joins"]
+    key, version, fields, _ = DECIDED[f"{many} of a member that joins"]
     found: list[int] = []
     for count in (30, 30, 150):  # the first time some things are made for later
         settings = {**AUTHORIZED, "message_max_bytes": "10000"}
