@@ -35,6 +35,8 @@ MOST_TAGGED_FIELDS: Final = 10_000
 """Limits of Kafka's generated readers, of each array and each struct."""
 MOST_IN_A_HEADER: Final = 1000
 _NO_ID: Final = bytes(16)
+_LARGEST: Final = 1 << 31
+_OF_32_BITS: Final = (1 << 32) - 1
 _CHEAPER_BITS: Final = 5  # a number in an array costs a thirtieth of a struct or string
 
 
@@ -77,7 +79,7 @@ class _Source:
         self._lines = ["def decode(data, pos, left=None):", " size = len(data)"]
         self._indent = " "
         self._names: dict[str, Any] = {
-            "Malformed": Malformed, "new": object.__new__, "varint": read_unsigned,
+            "Malformed": Malformed, "new": object.__new__, "long_length": _long_length,
             "check_text": check_text,
             "uuid": uuid.UUID, "no_id": _NO_ID, "tagged_fields": _tagged_fields,
             "structs": struct.unpack_from, "TooManyElements": TooManyElements,
@@ -226,7 +228,7 @@ class _Source:
             self._line(f"{length} = data[pos]; pos += 1")
             self._line(f"if {length} > 127:")
             self._line(f" {length} = {length} & 127 | data[pos] << 7; pos += 1")
-            self._line(f" if {length} > 16383: {length}, pos = varint(data, pos - 2)")
+            self._line(f" if {length} > 16383: {length}, pos = long_length(data, pos - 2)")
             self._line(f"{length} -= 1")
         else:
             unpack = struct.Struct(">" + layout)
@@ -254,6 +256,16 @@ class _Source:
         name = f"constant_{len(self._names)}"
         self._names[name] = value
         return name
+
+
+def _long_length(data: memoryview, position: int) -> tuple[int, int]:
+    """A length plus 1 and the position behind it.
+
+    It is 0, the length of null, where Java's number of 32 bits is negative after it took 1 off.
+    """
+    number, end = read_unsigned(data, position)
+    number &= _OF_32_BITS
+    return 0 if number > _LARGEST else number, end
 
 
 def _tagged_fields(

@@ -209,12 +209,12 @@ def one_batch(
     """
     size = len(records)
     if size < HEADER_SIZE:
-        _refuse_unless_framed(records)
+        refuse_unless_framed(records)
         raise Refused(Code.CORRUPT_MESSAGE, "a record batch that is shorter than its header")
     if header is None:
         header = read_header(records)
     if header.length + LOG_OVERHEAD != size or header.magic != MAGIC:
-        _refuse_unless_framed(records)
+        refuse_unless_framed(records)
         size = header.length + LOG_OVERHEAD
     if header.base_offset != 0:
         raise Refused(
@@ -241,7 +241,7 @@ def one_batch(
     return header
 
 
-def _refuse_unless_framed(records: Bytes) -> None:
+def refuse_unless_framed(records: Bytes) -> None:
     """Check that `records` is exactly one frame of format v2, as ByteBufferLogInputStream does."""
     end = frame_end(records, 0)
     if end is None:
@@ -276,7 +276,7 @@ def frame_end(records: Bytes, start: int) -> int | None:
 
 
 def begins_transactional(records: Bytes) -> bool:
-    """Whether the first batch is transactional; False if no whole header begins there.
+    """Whether the first batch is transactional; False if it is cut.
 
     Raises:
         Refused: CORRUPT_MESSAGE, as `frame_end`.
@@ -284,7 +284,7 @@ def begins_transactional(records: Bytes) -> bool:
     if len(records) >= HEADER_SIZE and records[_UP_TO_MAGIC - 1] == MAGIC:
         (length,) = _LENGTH.unpack_from(records, 8)
         if length >= _MIN_LENGTH:
-            return bool(records[22] & TRANSACTIONAL)
+            return bool(records[22] & TRANSACTIONAL) and length + LOG_OVERHEAD <= len(records)
     frame_end(records, 0)
     return False
 
@@ -328,7 +328,7 @@ def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked
     limit_bytes, level = config.max_message_bytes, config.compression_level
     packed = yield from recompress_batch(
         checked.records,
-        checked.header,
+        checked.header._replace(attributes=header.attributes),
         codec,
         level,
         limit_bytes,

@@ -2,7 +2,8 @@
 
 The batch is rewritten like a new one (Kafka's LogValidator): its base timestamp is that of its
 first record, offset deltas that are not in order are replaced, and undefined attributes are
-dropped. Timestamps and sequence numbers stay.
+dropped. Timestamps and sequence numbers stay. If a client says that its batch has the time of its
+append, each record gets the batch's largest timestamp, as a record of such a batch is read.
 Large batches are rewritten piece by piece, until the result exceeds the limit.
 """
 
@@ -68,7 +69,7 @@ def recompress_batch(
     batch = _Growing(partial(packer, codec, level), max_message_bytes)
     source = Payload(records, 0, header, sizes=sizes)
     payload = source.at_hand()
-    if shift_ms or not is_in_order:
+    if shift_ms or not is_in_order or header.attributes & LOG_APPEND_TIME:
         copy, offset_deltas = RecordCopy(header.record_count), count()
 
         def new_deltas(delta_ms: int, _: int) -> tuple[int, int]:
@@ -87,7 +88,7 @@ def recompress_batch(
     data = batch.data
     header = header._replace(
         length=len(data) - LOG_OVERHEAD,
-        attributes=header.attributes & (LOG_APPEND_TIME | TRANSACTIONAL) | codec,
+        attributes=header.attributes & TRANSACTIONAL | codec,
         base_timestamp_ms=base_timestamp_ms,
     )
     HEADER.pack_into(data, 0, *header)

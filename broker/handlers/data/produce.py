@@ -25,6 +25,7 @@ from ....metadata.catalog import INTERNAL_TOPICS
 from ....protocol.api_keys import ApiKey
 from ....protocol.batch import (
     HEADER_SIZE,
+    LOG_OVERHEAD,
     MAGIC,
     TRANSACTIONAL,
     BatchHeader,
@@ -41,6 +42,7 @@ from ....storage.records.client_batch import (
     Rules,
     begins_transactional,
     check,
+    refuse_unless_framed,
 )
 from ....storage.records.record_errors import InvalidRecords
 from ...requests.api import CHECKED_BY_HANDLER, NEVER, code_for, serves
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from ...runtime.shards.shard import Shard
     from ...scheduling.turns import Turns
 
+_LENGTH: Final = slice(8, 12)  # of a batch behind this field
 _PRODUCER: Final = slice(43, 53)  # producer id and epoch in the header of a batch
 _VALID_ACKS: Final = (0, 1, -1)
 _ALL: Final = -1
@@ -245,9 +248,12 @@ def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> b
 
 
 def _is_transactional(records: Bytes) -> bool:
-    # Checks only two bytes: most batches have their header read once, at the append.
+    # Checks few bytes: most batches have their header read once, at the append.
     return (
-        len(records) >= HEADER_SIZE and records[16] == MAGIC and bool(records[22] & TRANSACTIONAL)
+        len(records) >= HEADER_SIZE
+        and records[16] == MAGIC
+        and bool(records[22] & TRANSACTIONAL)
+        and int.from_bytes(records[_LENGTH], "big") + LOG_OVERHEAD <= len(records)  # it is whole
     )
 
 
@@ -326,6 +332,8 @@ def _append(
             )
         is_transactional = header.attributes & TRANSACTIONAL and header.magic == MAGIC
         if is_transactional and rules.membership is not None:
+            if header.size_bytes != len(records):
+                refuse_unless_framed(records)  # as Kafka, before it looks at the transaction
             rules.membership.check(log, header)
         if rules.acks_are_wrong:
             raise Refused(Code.INVALID_REQUIRED_ACKS)

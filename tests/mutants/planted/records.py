@@ -156,8 +156,8 @@ MUTANTS: Final = (
     Mutant(
         "recompressed-records-keep-their-offsets",
         "storage/records/recompression.py",
-        "    if shift_ms or not is_in_order:\n",
-        "    if shift_ms:\n",
+        "    if shift_ms or not is_in_order or header.attributes & LOG_APPEND_TIME:\n",
+        "    if shift_ms or header.attributes & LOG_APPEND_TIME:\n",
         "two records have one offset",
         _FOUND_BY,
     ),

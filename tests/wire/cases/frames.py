@@ -10,7 +10,7 @@ from ..broker import Broker
 from ..client import Answer, Closed, encode, error_name, framed, header
 from ..registry import case
 
-API_VERSIONS, METADATA, FIND_COORDINATOR = 18, 3, 10
+API_VERSIONS, METADATA, FIND_COORDINATOR, INIT_PRODUCER_ID = 18, 3, 10, 22
 
 
 def heard(broker: Broker, data: bytes, api: str = "ApiVersions", version: int = 0) -> str:
@@ -216,6 +216,29 @@ def frame__broken_tagged_fields(broker: Broker) -> Any:
     return {
         name: heard(broker, framed(header(API_VERSIONS, 3) + b"\0" + body + tags), version=3)
         for name, tags in broken.items()
+    }
+
+
+@case
+def frame__compact_lengths_beyond_31_bits(broker: Broker) -> Any:
+    """Java's number of 32 bits is negative: null, where null is allowed."""
+    lengths = {
+        "2^31": b"\x80\x80\x80\x80\x08",
+        "2^31+1": b"\x81\x80\x80\x80\x08",
+        "2^32-1": b"\xff\xff\xff\xff\x0f",
+        "2^32": b"\x80\x80\x80\x80\x10",
+        "2^35-1": b"\xff\xff\xff\xff\x7f",
+    }
+    init = header(INIT_PRODUCER_ID, 3, flexible=True), struct.pack(">iqhb", 1000, -1, -1, 0)
+    topics = header(METADATA, 12, flexible=True), b"\x01\0\0"
+    keys = header(FIND_COORDINATOR, 4, flexible=True) + b"\0", b"\0"
+    return {
+        name: [
+            heard(broker, framed(length.join(init)), "InitProducerId", 3),
+            heard(broker, framed(length.join(topics)), "Metadata", 12),
+            heard(broker, framed(length.join(keys)), "FindCoordinator", 4),
+        ]
+        for name, length in lengths.items()
     }
 
 

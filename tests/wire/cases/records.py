@@ -234,6 +234,30 @@ def records__log_append_time(broker: Broker) -> Any:
 
 
 @case
+def records__log_append_time_of_a_client(broker: Broker) -> Any:
+    """A client sets the bit of LogAppendTime, also where the topic has another codec."""
+    out: dict[str, Any] = {}
+    for kind in ("CreateTime", "LogAppendTime"):
+        for codec in ("producer", "gzip", "uncompressed"):
+            topic = broker.topic(message_timestamp_type=kind, compression_type=codec)
+            sent = [
+                batch([b"a", b"b"], timestamp=1000, timestamp_deltas=deltas, attributes=8 | bits,
+                      compression=bits, max_timestamp=5000)
+                for bits in (0, 1)
+                for deltas in ([0, 7], [3, 1])
+            ]  # fmt: skip
+            out[f"{kind}, {codec}"] = [
+                [attempt(broker, data, topic=topic) for data in sent],
+                [
+                    [each.attributes, each.crc_is_right, each.first_timestamp, each.max_timestamp,
+                     [record.timestamp for record in each.records]]
+                    for each in broker.batches(topic)
+                ],
+            ]  # fmt: skip
+    return out
+
+
+@case
 def records__log_append_time_found(broker: Broker) -> Any:
     """Offsets are found by the time of the append, also in a compressed batch."""
     topic = broker.topic(message_timestamp_type="LogAppendTime")

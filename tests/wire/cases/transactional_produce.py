@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..batches import batch
 from ..broker import Broker
 from ..client import Closed, error_name
 from ..registry import case
@@ -48,6 +49,30 @@ def txnproduce__null_txn_id_in_request(broker: Broker, topic: str) -> Any:
         "not_in_txn": outside.produce(topic, **nobody)[0],
         "v12": outside.produce(topic, version=12, **nobody)[0],
     }
+
+
+@case
+def txnproduce__cut_without_a_transactional_id(broker: Broker) -> Any:
+    """A batch that is cut counts as none, in each place of a request."""
+    topic, producer = broker.topic(2), broker.producer()
+    whole = producer.batch()
+    plain, cut = batch(), whole[:-1]
+    asked = {
+        "alone": [cut],
+        "behind a plain one": [plain, cut],
+        "before a whole one": [cut, whole],
+        "behind a whole one": [whole, cut],
+        "two in one": [whole + plain],
+        "half a one behind": [whole + cut],
+    }
+    out = {}
+    for name, batches in asked.items():
+        for named in (None, producer.transactional_id):
+            parts = [(topic, index, data) for index, data in enumerate(batches)]
+            answers = broker.produce_raw(parts, version=9, transactional_id=named)
+            found = sorted((each["index"], error_name(each["error_code"])) for each in answers)
+            out[f"{name}, {'no id' if named is None else 'an id'}"] = found
+    return out
 
 
 @case
