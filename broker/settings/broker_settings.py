@@ -61,7 +61,7 @@ compression.gzip.level int -1 1..9|-1 cluster works
 compression.lz4.level int 9 1..17 cluster works
 compression.type string producer one:uncompressed|zstd|lz4|snappy|gzip|producer cluster works
 compression.zstd.level int 3 -131072..22 cluster works
-config.providers list "" - cluster refused
+config.providers list "" - cluster works
 connection.failed.authentication.delay.ms int 100 0.. static works
 connections.max.idle.ms long 600000 - static works
 connections.max.reauth.ms long 0 - static works

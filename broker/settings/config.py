@@ -110,6 +110,12 @@ class BrokerConfig:
         Raises:
             BadSetting: the first setting that is wrong.
         """
+        if "config.providers" in given:
+            import os
+
+            from .config_providers import resolved
+
+            given = resolved(given, os.environ)
         for name, text in given.items():
             _check_one(name, text)
         config = cls(_with_both_ids(given), source, login_sections)
@@ -404,15 +410,20 @@ def setting_of(name: str) -> Setting | None:
 
 def is_known(name: str) -> bool:
     """Whether it is a setting of Kafka, of its authorizer or of one of its plug-ins."""
-    return setting_of(name) is not None or _is_foreign(name)
+    return setting_of(name) is not None or _is_foreign(name) or _is_of_providers(name)
 
 
 def _is_foreign(name: str) -> bool:
     return name in FOREIGN or name.startswith(FOREIGN_PREFIXES)
 
 
+def _is_of_providers(name: str) -> bool:
+    """Whether it names the class of a config provider, or a parameter of one."""
+    return name.startswith("config.providers.")
+
+
 def _check_one(name: str, text: str) -> None:
-    if _is_foreign(name):
+    if _is_foreign(name) or _is_of_providers(name):
         return
     setting = setting_of(name) or BROKER_SETTINGS.row(name)
     if setting is None:

@@ -94,6 +94,10 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The compression of stored batches: a codec, or producer to keep the producer's."
     ),
     "compression.zstd.level": "The zstd level the broker compresses with.",
+    "config.providers": (
+        "Names of providers of values in files and variables, each with its class in"
+        " config.providers.NAME.class: Kafka's own three. It works at the start."
+    ),
     "connection.failed.authentication.delay.ms": (
         "The delay before a failed login is answered and its connection closed."
     ),

@@ -274,8 +274,8 @@ def _connections(config: Settings) -> None:
     overrides = config[name]
     for entry in filter(None, overrides.split(",")):
         host, _, text = entry.strip().rpartition(":")
-        number = number_in(text)
-        if not host or " " in host or number is None or number < 0:
+        # A negative number refuses all connections of the host, as in Kafka.
+        if not host or " " in host or number_in(text) is None:
             raise BadSetting(name, overrides, f"{entry!r} must be HOST:NUMBER")
     name = "max.connections.per.ip"
     if config[name] == 0 and not overrides:

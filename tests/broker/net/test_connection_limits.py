@@ -36,11 +36,13 @@ def test_a_connection_beyond_the_limit_waits_until_another_closes() -> None:
 
 def test_an_address_has_a_limit_of_its_own() -> None:
     counted = limits(
-        max_connections_per_ip="1", max_connections_per_ip_overrides=f"{THERE}:2,localhost:0"
+        max_connections_per_ip="1",
+        max_connections_per_ip_overrides=f"{THERE}:2,localhost:0,10.0.0.3:-1",
     )
     assert [counted.admit("PLAINTEXT", THERE) for _ in range(3)] == [ADMITTED, ADMITTED, REFUSED]
     assert [counted.admit("PLAINTEXT", "10.0.0.2") for _ in range(2)] == [ADMITTED, REFUSED]
     assert counted.admit("PLAINTEXT", HERE) is REFUSED
+    assert counted.admit("PLAINTEXT", "10.0.0.3") is REFUSED
     counted.leave("PLAINTEXT", THERE)
     assert counted.admit("PLAINTEXT", THERE) is ADMITTED
 

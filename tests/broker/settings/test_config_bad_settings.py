@@ -124,7 +124,8 @@ group.streams.assignors=mine   | group.streams.assignors | must be sticky
 group.share.assignors=         | group.share.assignors | one entry or more
 log.dir=                       | log.dir | a list with one entry or more
 log.cleanup.policy=delete,     | log.cleanup.policy | a list with only compact, delete
-config.providers=file          | config.providers | must be left out
+config.providers=x;config.providers.x.class=a.B | config.providers.x.class \
+| FileConfigProvider, DirectoryConfigProvider or EnvVarConfigProvider
 metadata.log.dir=/a            | metadata.log.dir | left out: Ottla keeps its metadata log
 sasl.kerberos.service.name=x   | sasl.kerberos.service.name | Ottla does not speak Kerberos
 sasl.login.class=x             | sasl.login.class | left out: nodes of Ottla need no login
