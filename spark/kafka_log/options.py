@@ -19,8 +19,9 @@ OPTIONS: Final[Mapping[str, str]] = {
     "path": "the log directory, the argument of `load`; several separated by commas",
     "level": "the kind of rows: `records` (default) or another level",
     "topic": "names of topics, separated by commas, or patterns with `*`; a name that is not "
-    "there is an error",
-    "partition": "numbers of partitions and ranges, such as `0,4-7`",
+    "there is an error, a pattern that matches none a warning",
+    "partition": "numbers of partitions and ranges, such as `0,4-7`; one that no topic has is a "
+    "warning",
     "offsets": "offsets FIRST-END, END excluded; either may be left out",
     "time": "times FROM/TO, TO excluded; ISO 8601 in UTC, or ms since 1970; either may be left out",
     "columns": "names of columns, separated by commas: only they are made",
@@ -55,6 +56,7 @@ class Options:
         partitions: ranges of numbers, both ends included; empty for all.
         first_offset, end_offset, from_ms, to_ms: END and -END stand for no limit.
         topic_names: those of `topic` that have no `*`.
+        topic_patterns: those that have one, as given.
         fail_on_data_loss: None if it is not given.
         starting_offsets, ending_offsets: by "TOPIC-PARTITION"; None if they are not given.
     """
@@ -63,6 +65,7 @@ class Options:
     level: Level = Level.RECORDS
     topic: str | None = None
     topic_names: tuple[str, ...] = ()
+    topic_patterns: tuple[str, ...] = ()
     partitions: tuple[tuple[int, int], ...] = ()
     first_offset: int = 0
     end_offset: int = END
@@ -83,11 +86,15 @@ class Options:
 
     def wants(self, topic: str, partition: int) -> bool:
         """Whether a partition is to be read."""
-        if self.level in TOPICS and topic != TOPICS[self.level]:
-            return False
-        if self.topic is not None and re.fullmatch(self.topic, topic) is None:
+        if not self.wants_topic(topic):
             return False
         return not self.partitions or any(a <= partition <= b for a, b in self.partitions)
+
+    def wants_topic(self, topic: str) -> bool:
+        """Whether partitions of a topic are to be read."""
+        if self.level in TOPICS and topic != TOPICS[self.level]:
+            return False
+        return self.topic is None or re.fullmatch(self.topic, topic) is not None
 
 
 def parse(given: Mapping[str, str]) -> Options:
@@ -108,7 +115,7 @@ def parse(given: Mapping[str, str]) -> Options:
     if not values.get("path"):
         raise ValueError('kafka-log needs a directory: spark.read.format("kafka-log").load(DIR)')
     level = _level(values.get("level", "records"))
-    topic, topic_names = _topics(level, values.get("topic"))
+    topic, topic_names, topic_patterns = _topics(level, values.get("topic"))
     first_offset, end_offset = _offsets(values.get("offsets", "-"))
     from_ms, to_ms = _times(values.get("time", "/"))
     fail = values.get("failOnDataLoss")
@@ -117,6 +124,7 @@ def parse(given: Mapping[str, str]) -> Options:
         level=level,
         topic=topic,
         topic_names=topic_names,
+        topic_patterns=topic_patterns,
         partitions=_partitions(values.get("partition", "")),
         first_offset=first_offset,
         end_offset=end_offset,
@@ -146,9 +154,10 @@ def _level(text: str) -> Level:
         raise ValueError(f"level is {text!r}; levels are {', '.join(Level)}") from None
 
 
-def _topics(level: Level, text: str | None) -> tuple[str | None, tuple[str, ...]]:
+def _topics(level: Level, text: str | None) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+    """A pattern of whole names; the names in it; the patterns in it."""
     if text is None:
-        return None, ()
+        return None, (), ()
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise ValueError(f"topic is {text!r}, with an empty name")
@@ -156,7 +165,8 @@ def _topics(level: Level, text: str | None) -> tuple[str | None, tuple[str, ...]
     only = TOPICS.get(level)
     if only is not None and re.fullmatch(pattern, only) is None:
         raise ValueError(f"level {level} reads {only} alone, and topic is {text!r}")
-    return pattern, tuple(name for name in names if "*" not in name)
+    patterns = tuple(name for name in names if "*" in name)
+    return pattern, tuple(name for name in names if name not in patterns), patterns
 
 
 def _partitions(text: str) -> tuple[tuple[int, int], ...]:

@@ -6,7 +6,9 @@ Segments are skipped by their offsets and by their time indexes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -18,11 +20,12 @@ from ...storage.segments.indexes import TIME_ENTRY
 from .files import OpenFile, read_whole
 from .listing import Partition, Segment, partitions_in
 from .options import END, Options
-from .schemas import Level
+from .schemas import TOPICS, Level
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_log = logging.getLogger(__name__)
 _NOT_SPLIT: Final = frozenset({Level.TRANSACTIONS, Level.DAMAGE})
 
 
@@ -43,8 +46,11 @@ class Task:
     following: tuple[Segment, ...] = ()
 
 
-def chosen_partitions(options: Options) -> list[Partition]:
-    """The partitions that are to be read.
+def choose_partitions(options: Options) -> list[Partition]:
+    """Choose the partitions that are to be read; a warning tells what chooses none.
+
+    Spark's Kafka source goes on, too, without a partition that is assigned and not there, and with
+    a pattern that no topic matches.
 
     Raises:
         OSError: a directory cannot be read.
@@ -57,7 +63,30 @@ def chosen_partitions(options: Options) -> list[Partition]:
         known = ", ".join(sorted(there)[:10]) or "no topic"
         more = ", ..." if len(there) > 10 else ""
         raise ValueError(f"{options.path} has no topic {', '.join(missing)}; it has {known}{more}")
+    for what in _chooses_nothing(options, found):
+        _log.warning("kafka-log: %s", what)
     return [each for each in found if options.wants(each.topic, each.partition)]
+
+
+def _chooses_nothing(options: Options, found: Sequence[Partition]) -> Iterator[str]:
+    """What of the options chooses no partition, in words."""
+    topics = {each.topic for each in found}
+    if not topics:
+        yield f"{options.path} has no directory of a partition"
+        return
+    only = TOPICS.get(options.level)
+    if only is not None and only not in topics:
+        yield f"{options.path} has no topic {only}, which level {options.level} reads"
+        return
+    for pattern in options.topic_patterns:
+        expression = re.compile(re.escape(pattern).replace(r"\*", ".*"))
+        if not any(map(expression.fullmatch, topics)):
+            yield f"{options.path} has no topic that matches {pattern}"
+    numbers = {each.partition for each in found if options.wants_topic(each.topic)}
+    for first, last in options.partitions if numbers else ():
+        if not any(first <= number <= last for number in numbers):
+            range_ = f"{first}" if first == last else f"{first}-{last}"
+            yield f"no topic that is read in {options.path} has a partition {range_}"
 
 
 def tasks_of(partition: Partition, options: Options) -> Iterator[Task]:

@@ -18,7 +18,7 @@ from . import FORMAT
 from .ends import Ends, name_of
 from .listing import Partition
 from .options import Options, parse
-from .planning import Task, chosen_partitions, tasks_of
+from .planning import Task, choose_partitions, tasks_of
 from .positions import EARLIEST, LATEST, chosen_offsets
 from .pushdown import PushFilters, narrowed
 from .reading import lost, read_task
@@ -88,7 +88,7 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One input for each task."""
-        chosen = chosen_partitions(self._given)
+        chosen = choose_partitions(self._given)
         names = {name_of(each) for each in chosen}
         first, end = (
             {} if offsets is None else chosen_offsets(option, offsets, names)

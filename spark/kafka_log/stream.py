@@ -22,7 +22,7 @@ from .ends import Ends, name_of
 from .fates import blocks_of, open_at
 from .listing import Partition, partitions_in, topic_id_in, topic_id_of
 from .options import Options
-from .planning import chosen_partitions, position_before, tasks_of
+from .planning import choose_partitions, position_before, tasks_of
 from .positions import EARLIEST, LATEST, Extent, Positions, chosen_offsets, continued, is_another
 from .reading import lost, read_task
 
@@ -101,7 +101,7 @@ class LogStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[mi
 
     def initialOffset(self) -> Json:  # PySpark's name
         """Where a new query begins."""
-        chosen_partitions(self._options)  # a topic that is named is there
+        choose_partitions(self._options)  # a topic that is named is there
         logs = self._logs()
         if self._options.from_latest:
             return self._available(logs).as_json()

@@ -138,6 +138,33 @@ def test_options_select_records(
     assert [row["offset"] for row in chosen] == list(offsets)
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"partition": "9"}, ["no topic that is read in {} has a partition 9"]),
+        ({"partition": "0,1-4"}, ["no topic that is read in {} has a partition 1-4"]),
+        ({"topic": "no*,t*"}, ["{} has no topic that matches no*"]),
+        ({"topic": "no*", "partition": "9"}, ["{} has no topic that matches no*"]),
+        ({"level": "offsets"}, ["{} has no topic __consumer_offsets, which level offsets reads"]),
+        ({"topic": "t*", "partition": "0-9", "offsets": "20-"}, []),
+    ],
+)
+def test_an_option_that_chooses_nothing_is_a_warning(
+    options: dict[str, str], told: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Spark's Kafka source it is no error, but there it is not told either."""
+    segment(tmp_path / "t-0", 0, transactions())
+    rows(tmp_path, **options)
+    assert caplog.messages == [f"kafka-log: {each.format(tmp_path)}" for each in told]
+
+
+def test_a_directory_without_partitions_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert rows(tmp_path, topic="no*") == []
+    assert caplog.messages == [f"kafka-log: {tmp_path} has no directory of a partition"]
+
+
 def test_a_batch_has_a_row_with_its_header(tmp_path: Path) -> None:
     segment(tmp_path / "t-0", 0, transactions())
     found = rows(tmp_path, level="batches")
