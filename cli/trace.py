@@ -16,6 +16,7 @@ from ..console.options import CannotRun
 from ..console.tables import print_json, print_line, print_painted
 from ..testing.lab import Trace
 from ..trace.events import BrokenTrace, Event, events_of
+from ..trace.filters import FitsNothing, check_apis
 from ..trace.lane_rows import CLIENT, GROUP, TRANSACTION
 from ..trace.lanes import lanes
 from ..trace.reader import read_objects
@@ -108,6 +109,10 @@ def _show(
         raise CannotRun("trace show --by: expected --lanes, too")
     if api and (html is not None or as_json or as_lanes):
         raise CannotRun("trace show --api: unused with --html, --json and --lanes")
+    try:
+        check_apis(api or ())
+    except FitsNothing as nothing:
+        raise CannotRun(f"trace show --api: {nothing}") from None
     lines = _objects(file, control)
     if as_json:
         for each in lines:

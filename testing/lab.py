@@ -294,7 +294,18 @@ class Trace:
         """The events with these values; texts are patterns with *.
 
         Events that a request caused are found by their own fields: `where(cause=7)`.
+
+        Raises:
+            ValueError: no event can fit: there is no such field, kind or API.
         """
+        from ..trace.filters import check_apis, check_fields, check_kind
+
+        check_fields(wanted)
+        api, kind = wanted.get("api"), wanted.get("kind")
+        if isinstance(api, str):
+            check_apis([api])
+        if isinstance(kind, str):
+            check_kind(kind)
         return [event for event in self.events() if _fits(event, wanted)]
 
     def lines(self, *apis: str) -> list[str]:
@@ -302,10 +313,15 @@ class Trace:
 
         Args:
             apis: names of APIs, patterns with *: only their requests, and what had no request.
+
+        Raises:
+            ValueError: Kafka has no such API.
         """
         from ..trace.events import events_of
+        from ..trace.filters import check_apis
         from ..trace.view import lines_of
 
+        check_apis(apis)
         return [text for text, _ in lines_of(events_of(self.events()), apis)]
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from ...browse.local_http import Failure
+from ...trace.filters import FitsNothing, check_apis, check_kind
 from ..lab import Lab, NotThere
 from ..tracing.trace import MOST_AT_ONCE
 from .operation import ControlOperation, Query, Run, Values
@@ -80,6 +81,11 @@ async def _read_trace(lab: Lab, values: Values, query: Query, body: Any) -> obje
             wanted[name] = int(text)
         else:
             wanted[name] = text
+    try:
+        check_apis([wanted["api"]] if "api" in wanted else ())
+        check_kind(wanted.get("kind", "*"))
+    except FitsNothing as nothing:
+        raise Failure(400, str(nothing)) from None
     limit = wanted.pop("limit", MOST_AT_ONCE)
     if not 1 <= limit <= MOST_AT_ONCE:
         raise Failure(400, f"limit must be from 1 to {MOST_AT_ONCE}")

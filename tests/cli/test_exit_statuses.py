@@ -197,7 +197,7 @@ def test_the_test_elsewhere_calls_the_command(command: str, file: str) -> None:
         ("conform --trace {trace} --baseline {missing}", 2), ("torture --replay {missing}", 2),
         ("trace show {missing}", 2), ("trace view {missing}", 2),
         ("trace export {missing} --format otlp", 2), ("trace show {trace} --html a --json", 2),
-        ("trace show {trace} --html {directory}", 2),
+        ("trace show {trace} --html {directory}", 2), ("trace show {trace} --api Metdata", 2),
         ("trace parquet {missing} --out {missing}.parquet", 2),
         ("trace pcap {missing} --out {missing}.jsonl", 2), ("log {missing}", 2),
         ("museum run no-such", 2), ("diff --replay {missing} --with 127.0.0.1:1", 2),

@@ -116,6 +116,8 @@ def test_the_trace_is_read_in_parts(broker: Ottla, lab: LabClient) -> None:
         ("GET", "/trace?limit=0", {}, b"", 400),
         ("GET", "/trace?after=x", {}, b"", 400),
         ("GET", "/trace?what=1", {}, b"", 400),
+        ("GET", "/trace?api=Metdata", {}, b"", 400),
+        ("GET", "/trace?kind=request_", {}, b"", 400),
         ("POST", "/trace", JSON, b'{"ring": 0}', 400),
         (
             "POST",

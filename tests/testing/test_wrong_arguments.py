@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla.testing import BrokerFailed, Ottla, OttlaTestMixin
+from ottla.testing.lab import LabClient, Trace
 
 
 @pytest.mark.parametrize(
@@ -147,3 +149,22 @@ def test_a_wrong_mode_of_the_mixin_is_an_error() -> None:
 
     with pytest.raises(ValueError, match="ottla_trace='on_failure': one of on-failure, off"):
         Test.setUpClass()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda trace: trace.lines("Fetch", "Metdata"), "no API is 'Metdata' .did you mean Meta"),
+        (lambda trace: trace.lines("EndTx"), "there are AddOffsetsToTxn, .*, EndTxn, "),
+        (lambda trace: trace.where(api="endtxn"), "no API is 'endtxn'"),
+        (lambda trace: trace.where(kind="decisions"), "no kind of event is 'decisions' .did you"),
+        (lambda trace: trace.where(knd="decision"), "no field of an event is 'knd' .did you mean"),
+    ],
+    ids=["lines", "part of a name", "where", "kind", "field"],
+)
+def test_a_filter_of_a_trace_that_nothing_fits_is_refused(
+    asked: Callable[[Trace], object], said: str
+) -> None:
+    """A test that asserts that there is no such request would hold for ever."""
+    with pytest.raises(ValueError, match=said):
+        asked(Trace(LabClient(lambda: "127.0.0.1:1")))
