@@ -33,6 +33,18 @@ if TYPE_CHECKING:
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _TRUST: Final = "ssl.truststore."
 _KEY: Final = "ssl.keystore."
+READ: Final = frozenset(
+    {
+        *("security.protocol", "sasl.mechanism", "sasl.mechanisms", "sasl.jaas.config"),
+        *("sasl.username", "sasl.password", "ssl.endpoint.identification.algorithm"),
+        *("enable.ssl.certificate.verification", "ssl.key.password"),
+        *(_TRUST + each for each in ("location", "certificates", "type", "password")),
+        *(_KEY + each for each in ("location", "key", "certificate.chain", "type", "password")),
+        *(f"ssl.{each}.location" for each in ("ca", "key", "certificate")),
+        *(f"ssl.{each}.pem" for each in ("ca", "key", "certificate")),
+    }
+)
+"""The properties that `ClientProperties` reads."""
 
 
 class TlsOfClient(NamedTuple):

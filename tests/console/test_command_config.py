@@ -102,3 +102,31 @@ def test_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv(COMMAND_CONFIG, str(tmp_path / "none"))
     with pytest.raises(CannotRun, match=f"{COMMAND_CONFIG}=.*none"):
         command_properties()
+
+
+def test_misspelt_properties_are_named_once_on_a_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command connected without TLS and without a login, and said nothing."""
+    file = tmp_path / "client.properties"
+    file.write_text("secrity.protocol=SSL\nsasl_password=secret\nssl.trustore.location=x\n")
+    monkeypatch.setenv(COMMAND_CONFIG, str(file))
+    for _ in range(2):
+        command_properties()
+    assert capsys.readouterr().err == (
+        f"ottla: {COMMAND_CONFIG}={file}: no properties of a client, which change nothing: "
+        "sasl_password (did you mean sasl.password?), "
+        "secrity.protocol (did you mean security.protocol?), "
+        "ssl.trustore.location (did you mean ssl.truststore.location?)\n"
+    )
+
+
+def test_properties_of_other_clients_are_not_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("client.id", "ssl.crl.location", "sasl.login.class", "ssl.protocol", "acks")
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{name}=x\n" for name in names))
+    monkeypatch.setenv(COMMAND_CONFIG, str(file))
+    command_properties()
+    assert capsys.readouterr().err == ""
