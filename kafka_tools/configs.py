@@ -15,6 +15,7 @@ from ..client.admin import groups as admin_groups
 from ..client.admin import topics as admin_topics
 from ..client.admin.configs import MECHANISMS, ConfigOperation, Resource, Source
 from ..client.cluster_client import Client
+from .java_numbers import java_int, parsed_double
 from .options import Options, WrongOptions, has
 from .session import Failure
 from .texts import error_line, error_lines, line
@@ -278,7 +279,7 @@ def _alter_quotas(
     changes: dict[str, float | None] = {}
     for key, value in added.items():
         try:
-            changes[key] = float(value)
+            changes[key] = parsed_double(value)
         except ValueError:
             raise ValueError(f"Cannot parse quota configuration value for {key}: {value}") from None
     _check_removed(client, entities, removed)
@@ -328,7 +329,7 @@ def _password(mechanism: str, text: str) -> tuple[int, str]:
     parts = dict(part.partition("=")[::2] for part in text.split(","))
     if "password" not in parts:
         raise ValueError(f"Invalid credential property {mechanism.replace('-', '_')}={text}")
-    iterations = int(parts.get("iterations", _DEFAULT_ITERATIONS))
+    iterations = java_int(parts.get("iterations", str(_DEFAULT_ITERATIONS)))
     if iterations < _DEFAULT_ITERATIONS:
         raise ValueError(
             f"Iterations {iterations} is less than the minimum {_DEFAULT_ITERATIONS} required for"

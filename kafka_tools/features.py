@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import struct
 from typing import Final
 
 from ..client.admin import cluster as admin_cluster
@@ -16,12 +15,12 @@ from .feature_levels import (
     level_text,
     metadata_level,
 )
+from .java_numbers import java_int
 from .options import CommandParser
 from .session import Failure
 from .texts import error_line, line
 from .tool import Tool, print_exception
 
-_SHORT: Final = struct.Struct(">h")
 _HOW: Final = {"upgrade": "upgraded to", "downgrade": "downgraded to", "disable": "disabled"}
 
 
@@ -120,8 +119,8 @@ def _parsed(text: str) -> tuple[str, int]:
     if not equals:
         raise ValueError(f"Can't parse feature=level string {text}: equals sign not found.")
     try:
-        _SHORT.pack(number := int(level))
-    except (ValueError, struct.error):
+        number = java_int(level.strip(), 16)
+    except ValueError:
         raise ValueError(
             f"Can't parse feature=level string {text}: unable to parse {level} as a short."
         ) from None

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..client.admin import topics as admin_topics
 from ..client.cluster_client import Client
+from .java_numbers import java_int
 from .options import Options, require
 from .session import Failure, exception_name
 from .texts import error_line, joined, line
@@ -32,7 +33,7 @@ def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
 def _describe(client: Client, given: argparse.Namespace) -> None:
     topics = {name for name in (given.topic_list or "").split(",") if name}
     nodes = sorted(client.brokers)
-    asked = [int(text) for text in (given.broker_list or "").split(",") if text]
+    asked = [java_int(text) for text in (given.broker_list or "").split(",") if text]
     missing = [node for node in asked if node not in client.brokers]
     if missing:
         raise ValueError(

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
+from .java_numbers import java_long
 from .texts import deprecated
 
 VERSION: Final = "4.4.0"
@@ -75,7 +76,7 @@ class Options(argparse.ArgumentParser):
         Args:
             more: further arguments of `add_argument`, such as `dest` for another name of an option.
         """
-        kind = int if number else str
+        kind = java_long if number else str
         added = self.add_argument(
             name, type=kind, action="append", metavar=_metavar(number), help=text, **more
         )

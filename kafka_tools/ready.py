@@ -12,6 +12,7 @@ from typing import Final
 
 from ..client.admin import cluster as admin_cluster
 from ..client.cluster_client import ErrorAnswer, NoAnswer
+from .java_numbers import an_int
 from .options import CommandParser, WrongOptions
 from .session import Failure, connect, properties_in
 from .texts import error_line, error_lines
@@ -21,8 +22,8 @@ from .tool import Tool
 def options() -> CommandParser:
     """The options of the tool."""
     made = CommandParser(prog="kafka-ready", description="Wait until a number of brokers answer.")
-    made.add_argument("expected_brokers", type=int, metavar="MIN_BROKERS", help="how many")
-    made.add_argument("timeout", type=int, metavar="TIMEOUT_S", help="seconds to wait")
+    made.add_argument("expected_brokers", type=an_int, metavar="MIN_BROKERS", help="how many")
+    made.add_argument("timeout", type=an_int, metavar="TIMEOUT_S", help="seconds to wait")
     made.add_argument("-b", "--bootstrap_broker_list", metavar="TEXT", help="brokers")
     made.add_argument("-c", "--config", metavar="FILE", help="properties of the client")
     made.add_argument("-s", "--security_protocol", metavar="TEXT", help="PLAINTEXT")

@@ -12,6 +12,7 @@ from ..client.admin.groups import Place
 from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
 from . import reassignment_plans as plans
+from .java_numbers import java_int
 from .options import Options, WrongOptions, has
 from .reassignment_plans import name_of
 from .reassignment_throttles import Move, clear_throttles, set_throttles
@@ -117,7 +118,7 @@ def _run(client: Client, given: argparse.Namespace) -> None:
 
 def _generate(client: Client, given: argparse.Namespace) -> None:
     try:
-        brokers = [int(text) for text in given.broker_list.split(",")]
+        brokers = [java_int(text) for text in given.broker_list.split(",")]
     except ValueError as wrong:
         raise Failure(str(wrong), "java.lang.NumberFormatException") from None
     if twice := sorted({node for node in brokers if brokers.count(node) > 1}):

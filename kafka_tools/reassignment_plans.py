@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..client.admin.groups import Place
+from .partition_files import MAPPING, WrongContent, number
 from .session import Failure
 
 _PACKAGE: Final = "org.apache.kafka.tools"
@@ -50,8 +51,8 @@ def read_plan(text: str) -> tuple[dict[Place, list[int]], dict[tuple[Place, int]
     directories: dict[tuple[Place, int], str] = {}
     try:
         for each in content["partitions"]:
-            place = str(each["topic"]), int(each["partition"])
-            replicas = [int(node) for node in each["replicas"]]
+            place = str(each["topic"]), number(each["partition"], "Integer")
+            replicas = [number(node, "Integer") for node in each["replicas"]]
             paths = each.get("log_dirs") or [ANY] * len(replicas)
             if len(paths) != len(replicas):
                 raise _no_plan(
@@ -64,6 +65,8 @@ def read_plan(text: str) -> tuple[dict[Place, list[int]], dict[tuple[Place, int]
                 for node, path in zip(replicas, paths, strict=True)
                 if path != ANY
             }
+    except WrongContent as wrong:
+        raise Failure(str(wrong), MAPPING) from None
     except (KeyError, TypeError, ValueError) as wrong:
         raise _no_plan(f"The partitions of the plan are wrong: {wrong}") from None
     _check_plan(listed)

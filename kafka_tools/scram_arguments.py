@@ -16,6 +16,7 @@ from typing import Final
 
 from ..metadata.records import UserScramCredentialRecord
 from ..metadata.scram import MAX_ITERATIONS, MECHANISMS, MIN_ITERATIONS, keys_of
+from .java_numbers import java_int
 
 _NUMBERS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 _SALT_BYTES: Final = 32
@@ -75,7 +76,7 @@ def _record(mechanism: str, given: dict[str, str]) -> UserScramCredentialRecord:
 
 def _iterations(mechanism: str, text: str | None) -> int:
     try:
-        found = MIN_ITERATIONS if text is None else int(text)
+        found = MIN_ITERATIONS if text is None else java_int(text)
     except ValueError:
         raise BadCredential(f"Failed to parse iterations count: {text}") from None
     using = f"for add-scram using {mechanism.replace('-', '_')}"

@@ -12,6 +12,7 @@ from typing import Final
 from ..client.cluster_client import Client, ErrorAnswer, LoginFailed, NoAnswer
 from ..client.security import UNSECURED, ClientSecurity
 from ..protocol.errors import Code
+from .java_numbers import java_int
 from .texts import error_line, error_lines
 
 _PACKAGE: Final = "org.apache.kafka.common.errors"
@@ -234,7 +235,7 @@ def _not_created(kind: str, why: str) -> Failure:
 
 def _number(settings: Mapping[str, str], name: str, default: int) -> int:
     try:
-        return int(settings.get(name, default))
+        return java_int(settings[name].strip()) if name in settings else default
     except ValueError:
         raise Failure(
             f"Invalid value {settings[name]} for configuration {name}: Not a number of type INT",

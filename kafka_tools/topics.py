@@ -10,6 +10,7 @@ from ..client.admin import configs as admin_configs
 from ..client.admin import topics as admin_topics
 from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
+from .java_numbers import java_int
 from .options import Options, RepeatedOption, WrongOptions, forbid, has, require
 from .session import Failure
 from .texts import (
@@ -154,7 +155,9 @@ def _settings(texts: Sequence[str]) -> dict[str, str]:
 def _assignments(text: str | None) -> list[list[int]]:
     if text is None:
         return []
-    every = [[int(node) for node in each.strip().split(":")] for each in text.split(",")]
+    every = [
+        [java_int(node.strip()) for node in each.strip().split(":")] for each in text.split(",")
+    ]
     for index, nodes in enumerate(every):
         if len(set(nodes)) != len(nodes):
             raise ValueError(f"Partition replica lists may not contain duplicate entries: {index}")

@@ -20,6 +20,7 @@ from ..client.admin.transactions import (
 )
 from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
+from .java_numbers import a_long, an_int
 from .options import CommandParser
 from .session import failure_of
 from .texts import error_line, table
@@ -39,27 +40,33 @@ def options() -> CommandParser:
     made.add_argument("--command-config", metavar="FILE", help="file with properties of the client")
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
     listed = commands.add_parser("list", help="list transactions")
-    listed.add_argument("--duration-filter", type=int, default=-1, metavar="MS", help="open longer")
+    listed.add_argument(
+        "--duration-filter", type=an_int, default=-1, metavar="MS", help="open longer"
+    )
     listed.add_argument(
         "--transactional-id-pattern", default="", metavar="TEXT", help="regular expression"
     )
     described = commands.add_parser("describe", help="print one transactional id")
     described.add_argument("--transactional-id", required=True, metavar="TEXT", help="the id")
     producers = commands.add_parser("describe-producers", help="print a partition's producers")
-    producers.add_argument("--broker-id", type=int, metavar="N", help="a replica's broker")
+    producers.add_argument("--broker-id", type=an_int, metavar="N", help="a replica's broker")
     abort = commands.add_parser("abort", help="abort a hanging transaction")
-    abort.add_argument("--start-offset", type=int, metavar="N", help="of the transaction")
-    abort.add_argument("--producer-id", type=int, metavar="N", help="without --start-offset")
-    abort.add_argument("--producer-epoch", type=int, metavar="N", help="without --start-offset")
-    abort.add_argument("--coordinator-epoch", type=int, metavar="N", help="without --start-offset")
+    abort.add_argument("--start-offset", type=a_long, metavar="N", help="of the transaction")
+    abort.add_argument("--producer-id", type=a_long, metavar="N", help="without --start-offset")
+    abort.add_argument("--producer-epoch", type=a_long, metavar="N", help="without --start-offset")
+    abort.add_argument(
+        "--coordinator-epoch", type=a_long, metavar="N", help="without --start-offset"
+    )
     for each in (producers, abort):
         each.add_argument("--topic", required=True, metavar="TEXT", help="the topic")
-        each.add_argument("--partition", required=True, type=int, metavar="N", help="its index")
+        each.add_argument("--partition", required=True, type=an_int, metavar="N", help="its index")
     hanging = commands.add_parser("find-hanging", help="find transactions without an owner")
-    hanging.add_argument("--broker-id", type=int, metavar="N", help="of partitions on this broker")
+    hanging.add_argument(
+        "--broker-id", type=an_int, metavar="N", help="of partitions on this broker"
+    )
     hanging.add_argument("--topic", metavar="TEXT", help="of a topic's partitions")
-    hanging.add_argument("--partition", type=int, metavar="N", help="of one partition")
-    hanging.add_argument("--max-transaction-timeout", type=int, default=15, metavar="MINUTES",
+    hanging.add_argument("--partition", type=an_int, metavar="N", help="of one partition")
+    hanging.add_argument("--max-transaction-timeout", type=an_int, default=15, metavar="MINUTES",
                          help="open longer")  # fmt: skip
     forced = commands.add_parser("forceTerminateTransaction", help="abort a transactional id")
     forced.add_argument(

@@ -108,7 +108,7 @@ HANDLERS = {
 }
 KAFKA_TOOL = {
     *("kafka_tools/options", "kafka_tools/session", "kafka_tools/texts", "kafka_tools/tool"),
-    "kafka_tools/partition_files",
+    *("kafka_tools/java_numbers", "kafka_tools/partition_files"),
 }
 HANDLERS_OF = {
     **dict.fromkeys(("cluster", "configs", "data", "groups", "security", "share"), ()),

@@ -15,6 +15,8 @@ from ...client.admin import offsets as admin_offsets
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, check
 from ...protocol.errors import Code
+from ...protocol.java_integers import number_in
+from ..java_numbers import java_int, java_long
 from ..session import Failure, exception_name
 from ..texts import cell, error_line, line, out
 
@@ -43,9 +45,10 @@ def named_partitions(client: Client, texts: Sequence[str]) -> list[Place]:
             whole.append(text)
             continue
         for index in indexes.split(","):
-            if not index.lstrip("-").isdecimal():
+            number = number_in(index)
+            if number is None:
                 raise ValueError(f"Invalid partition '{index}' specified in topic arg '{text}''")
-            places.append((topic, int(index)))
+            places.append((topic, number))
     for found in client.metadata(whole) if whole else ():
         check(found.error_code, found.name)
         places += sorted((found.name, each.partition_index) for each in found.partitions)
@@ -197,7 +200,7 @@ def offsets_in_file(group_id: str, path: str) -> dict[Place, int]:
         if not row or (len(row) == 4 and row[0] != group_id):
             continue
         topic, index, offset = row[-3:]
-        found[topic, int(index)] = int(offset)
+        found[topic, java_int(index.strip())] = java_long(offset.strip())
     return found
 
 

@@ -16,6 +16,7 @@ from uuid import uuid4
 from ...client.cluster_client import Client
 from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import OpenTransaction, produce
+from ..java_numbers import a_long, an_int, parsed_double
 from ..options import CommandParser, pairs
 from ..records.console_producer import ACKS, compression_of
 from ..session import Failure, properties_in
@@ -41,11 +42,11 @@ def options() -> CommandParser:
     )
     made.add_argument("--bootstrap-server", metavar="TEXT", help="brokers")
     made.add_argument("--topic", required=True, metavar="TEXT", help="the topic")
-    made.add_argument("--num-records", required=True, type=int, metavar="N", help="how many")
-    made.add_argument("--throughput", required=True, type=float, metavar="N",
+    made.add_argument("--num-records", required=True, type=a_long, metavar="N", help="how many")
+    made.add_argument("--throughput", required=True, type=parsed_double, metavar="N",
                       help="records a second; -1: as many as possible")  # fmt: skip
     payload = made.add_mutually_exclusive_group(required=True)
-    payload.add_argument("--record-size", type=int, metavar="BYTES", help="of random letters")
+    payload.add_argument("--record-size", type=an_int, metavar="BYTES", help="of random letters")
     payload.add_argument("--payload-file", metavar="FILE", help="a random line is a value")
     payload.add_argument("--payload-monotonic", action="store_true", help="numbers are values")
     made.add_argument("--payload-delimiter", default="\\n", metavar="TEXT", help="between values")
@@ -55,13 +56,17 @@ def options() -> CommandParser:
     made.add_argument("--command-config", metavar="FILE", help="file with properties of the client")
     made.add_argument("--print-metrics", action="store_true", help="print counts at the end")
     made.add_argument("--transactional-id", metavar="TEXT", help="produce in transactions")
-    made.add_argument("--transaction-duration-ms", type=int, metavar="MS", help="of each")
-    made.add_argument("--warmup-records", type=int, default=0, metavar="N", help="at first")
-    made.add_argument("--reporting-interval", type=int, default=5000, metavar="MS", help="of lines")
-    made.add_argument("--record-key-range", type=int, metavar="N", help="keys are below")
+    made.add_argument("--transaction-duration-ms", type=a_long, metavar="MS", help="of each")
+    made.add_argument("--warmup-records", type=a_long, default=0, metavar="N", help="at first")
+    made.add_argument(
+        "--reporting-interval", type=a_long, default=5000, metavar="MS", help="of lines"
+    )
+    made.add_argument("--record-key-range", type=an_int, metavar="N", help="keys are below")
     made.add_argument("--key-distribution", default="none", choices=("none", "range", "random"),
                       help="of keys")  # fmt: skip
-    made.add_argument("--random-seed", type=int, default=0, metavar="N", help="of values and keys")
+    made.add_argument(
+        "--random-seed", type=a_long, default=0, metavar="N", help="of values and keys"
+    )
     return made
 
 

@@ -17,6 +17,7 @@ from ...client.admin import offsets as admin_offsets
 from ...client.cluster_client import Client, ErrorAnswer
 from ...client.group_member import Change, GroupMember
 from ...client.record_reader import ReadRecord, RecordReader
+from ..java_numbers import an_int
 from ..options import CommandParser
 from ..session import Failure, failure_of, properties_in
 from ..texts import line
@@ -44,11 +45,11 @@ def options() -> CommandParser:
     made.add_argument("--group-protocol", type=str.lower, default="classic", choices=_PROTOCOLS,
                       help="accepted: it is always consumer")  # fmt: skip
     made.add_argument("--group-remote-assignor", metavar="TEXT", help="the server's assignor")
-    made.add_argument("--max-messages", type=int, default=-1, metavar="N", help="-1: ever on")
-    made.add_argument("--session-timeout", type=int, metavar="MS", help="accepted")
+    made.add_argument("--max-messages", type=an_int, default=-1, metavar="N", help="-1: ever on")
+    made.add_argument("--session-timeout", type=an_int, metavar="MS", help="accepted")
     made.add_argument("--verbose", action="store_true", help="print records")
     made.add_argument("--enable-autocommit", action="store_true", help="commit at the end alone")
-    made.add_argument("--close-timeout", type=int, default=30_000, metavar="MS", help="accepted")
+    made.add_argument("--close-timeout", type=an_int, default=30_000, metavar="MS", help="accepted")
     made.add_argument("--reset-policy", default="earliest", choices=(*_RESETS, "none"),
                       help="where to begin without a committed offset")  # fmt: skip
     made.add_argument("--assignment-strategy", metavar="CLASS", help="accepted")

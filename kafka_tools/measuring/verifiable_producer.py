@@ -13,6 +13,7 @@ from typing import Final
 from ...client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
+from ..java_numbers import a_long, an_int
 from ..options import CommandParser
 from ..session import failure_of, properties_in
 from ..texts import line
@@ -32,17 +33,17 @@ def options() -> CommandParser:
     made.add_argument("--bootstrap-server", required=True, metavar="TEXT", help="brokers")
     made.add_argument("--topic", required=True, metavar="TEXT", help="the topic")
     made.add_argument(
-        "--max-messages", type=int, default=-1, metavar="N", help="how many; -1: ever on"
+        "--max-messages", type=an_int, default=-1, metavar="N", help="how many; -1: ever on"
     )
-    made.add_argument("--throughput", type=int, default=-1, metavar="N", help="records a second")
-    made.add_argument("--acks", type=int, default=-1, choices=(0, 1, -1), help="of Produce")
+    made.add_argument("--throughput", type=an_int, default=-1, metavar="N", help="records a second")
+    made.add_argument("--acks", type=an_int, default=-1, choices=(0, 1, -1), help="of Produce")
     made.add_argument("--producer.config", dest="old_config", metavar="FILE", help="properties")
     made.add_argument("--command-config", metavar="FILE", help="file with properties of the client")
     made.add_argument(
-        "--message-create-time", type=int, default=-1, metavar="MS", help="of the first"
+        "--message-create-time", type=a_long, default=-1, metavar="MS", help="of the first"
     )
-    made.add_argument("--value-prefix", type=int, metavar="N", help="before each value")
-    made.add_argument("--repeating-keys", type=int, metavar="N", help="how many keys")
+    made.add_argument("--value-prefix", type=an_int, metavar="N", help="before each value")
+    made.add_argument("--repeating-keys", type=an_int, metavar="N", help="how many keys")
     return made
 
 

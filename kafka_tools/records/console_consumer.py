@@ -16,6 +16,7 @@ from ...client.admin import offsets as admin_offsets
 from ...client.admin.offsets import Isolation
 from ...client.cluster_client import Client
 from ...client.record_reader import RecordReader
+from ...protocol.java_integers import number_in
 from ..options import Options, WrongOptions, forbid_both, has, pairs, take_new_name
 from ..session import properties_in
 from ..texts import INTERNAL_TOPICS, topic_pattern
@@ -61,6 +62,12 @@ def options() -> Options:
     return made
 
 
+def _offset(text: str) -> int | None:
+    """The offset that a text is; None for another text."""
+    number = number_in(text, 64)
+    return None if number is None or number < 0 else number
+
+
 def _read_settings(given: argparse.Namespace) -> dict[str, str]:
     settings: dict[str, str] = properties_in(given.command_config) | given.client_settings
     given.group = given.group or settings.get("group.id")
@@ -93,7 +100,7 @@ def _check(given: argparse.Namespace) -> None:
     if given.offset is not None:
         if given.partition is None:
             raise WrongOptions("The partition is required when offset is specified.")
-        if given.offset not in ("earliest", "latest") and not given.offset.isdecimal():
+        if given.offset not in ("earliest", "latest") and _offset(given.offset) is None:
             raise WrongOptions(
                 f"The provided offset value '{given.offset}' is incorrect. Valid values are"
                 " 'earliest', 'latest', or a non-negative long."
@@ -171,8 +178,8 @@ def _starts(client: Client, given: argparse.Namespace, topic: str) -> dict[int, 
     places = [(topic, index) for index in indexes]
     if not places:
         return {}
-    if given.offset is not None and given.offset.isdecimal():
-        return dict.fromkeys(indexes, int(given.offset))
+    if given.offset is not None and (offset := _offset(given.offset)) is not None:
+        return dict.fromkeys(indexes, offset)
     is_early = given.from_beginning or given.offset == "earliest"
     when = admin_offsets.EARLIEST if is_early else admin_offsets.LATEST
     offsets = admin_offsets.list_offsets(client, dict.fromkeys(places, when))

@@ -9,6 +9,7 @@ from typing import Final
 
 from ...client.admin import offsets as admin_offsets
 from ...client.cluster_client import Client, ErrorAnswer
+from ..java_numbers import java_int, java_long
 from ..options import Options, WrongOptions, has, require
 from ..session import Failure, failure_of
 from ..texts import INTERNAL_TOPICS, error_line, line, topic_pattern
@@ -91,7 +92,7 @@ def _time(text: str) -> int:
     if text in _TIMES:
         return _TIMES[text]
     try:
-        return int(text)
+        return java_long(text)
     except ValueError:
         raise ValueError(
             f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or"
@@ -106,7 +107,7 @@ def _rule(given: argparse.Namespace) -> PartitionFilter:
         return lambda topic, index: any(rule(topic, index) for rule in rules)
     pattern = topic_pattern(given.topic or ".*")
     try:
-        indexes = {int(text) for text in (given.partitions or "").split(",") if text}
+        indexes = {java_int(text) for text in (given.partitions or "").split(",") if text}
     except ValueError:
         raise ValueError(
             f"--partitions expects a comma separated list of numeric partition ids, but received:"

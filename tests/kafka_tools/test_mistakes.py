@@ -15,13 +15,40 @@ VERIFIABLE = "kafka-verifiable-{0} --topic t {1} --{0}.config x --command-config
 PERF = "kafka-producer-perf-test --topic t --num-records 2 --throughput -1"
 
 
+_PLANNED = {"topic": "t", "partition": 0, "replicas": [1]}
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         ("kafka-transactions list --transactional-id-pattern [", "unterminated"),
         ("kafka-console-consumer --include [ --timeout-ms 1", "unterminated"),
-        (f"kafka-transactions list --duration-filter {1 << 70}", "int too large"),
+        (f"kafka-transactions list --duration-filter {1 << 70}", "could not convert"),
         ("kafka-features upgrade --feature share.version=99999", "parse 99999 as a short"),
+        # Python's int() and float() take these.
+        ("kafka-features upgrade --feature share.version=0_1", "parse 0_1 as a short"),
+        ("kafka-transactions list --duration-filter 1_0", "could not convert '1_0' to"),
+        (f"{PERF} --record-size 1_0", "could not convert '1_0' to"),
+        ("kafka-get-offsets --time 1_000", "Malformed time argument 1_000"),
+        ("kafka-get-offsets --partitions 1_0", "a comma separated list of numeric partition ids"),
+        ("kafka-log-dirs --describe --broker-list 0_1", 'For input string: "0_1"'),
+        ("kafka-topics --create --topic t --replica-assignment 0_1", 'For input string: "0_1"'),
+        ("kafka-topics --create --topic t --partitions 1_0", "argument '1_0' of option partitions"),
+        (
+            "kafka-configs --alter --entity-type users --entity-name a"
+            " --add-config consumer_byte_rate=1_0",
+            "Cannot parse quota configuration value",
+        ),
+        (
+            "kafka-configs --alter --entity-type users --entity-name a"
+            " --add-config consumer_byte_rate=inf",
+            "Cannot parse quota configuration value",
+        ),
+        ("kafka-console-consumer --topic t --partition 0 --offset 1_0", "'1_0' is incorrect"),
+        (
+            "kafka-consumer-groups --group g --reset-offsets --to-earliest --topic t:0_1",
+            "Invalid partition '0_1'",
+        ),
         (f"{PERF} --payload-monotonic --key-distribution range --record-key-range 0", "zero"),
         (f"{PERF} --payload-file {{blank}}", "has no payload"),
         (f"{PERF} --payload-file {{directory}}", "File does not exist"),
@@ -35,7 +62,15 @@ PERF = "kafka-producer-perf-test --topic t --num-records 2 --throughput -1"
         (VERIFIABLE.format("producer", ""), "mutually exclusive"),
         (f"{PERF} --record-size 1 --producer.config x --command-config y", "specified together"),
         (f"{PERF} --record-size 1 --producer-props a=b --command-property c=d", "together"),
-        ("kafka-reassign-partitions --verify --reassignment-json-file {far}", "'i' format"),
+        ("kafka-reassign-partitions --verify --reassignment-json-file {far}", "Expected `Integer`"),
+        (
+            "kafka-reassign-partitions --verify --reassignment-json-file {text}",
+            "Expected `Integer`",
+        ),
+        (
+            "kafka-reassign-partitions --verify --reassignment-json-file {half}",
+            "Expected `Integer`",
+        ),
         ("kafka-reassign-partitions --verify --reassignment-json-file {deep}", "not a valid JSON"),
     ],
 )
@@ -43,7 +78,11 @@ def test_a_mistake_has_a_message_and_a_status(
     command: str, message: str, bootstrap: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     far = {"partitions": [{"topic": "t", "partition": 1 << 40, "replicas": [1]}], "version": 1}
-    texts = {"blank": "\n\n", "far": json.dumps(far), "deep": "[" * 100_000}
+    text, half = ({"partitions": [{**_PLANNED, "partition": each}]} for each in ("0", 0.5))
+    texts = {
+        "blank": "\n\n", "far": json.dumps(far), "deep": "[" * 100_000,
+        "text": json.dumps({**text, "version": 1}), "half": json.dumps({**half, "version": 1}),
+    }  # fmt: skip
     paths = {name: tmp_path / name for name in texts}
     for name, path in paths.items():
         path.write_text(texts[name])
@@ -150,9 +189,12 @@ def test_keys_of_a_verifiable_producer_may_never_repeat(
 
 
 def test_brokers_of_a_plan_are_numbers() -> None:
-    each = {"topic": "t", "partition": 0, "replicas": ["1"], "log_dirs": ["/a"]}
+    each = {"topic": "t", "partition": 0, "replicas": [1], "log_dirs": ["/a"]}
     found = reassignment_plans.read_plan(json.dumps({"partitions": [each], "version": 1}))
     assert found == ({("t", 0): [1]}, {(("t", 0), 1): "/a"})
+    each["replicas"] = ["1"]
+    with pytest.raises(Failure, match='Expected `Integer` value, received "1"'):
+        reassignment_plans.read_plan(json.dumps({"partitions": [each], "version": 1}))
 
 
 def test_a_plan_names_nothing_twice() -> None:
