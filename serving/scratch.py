@@ -12,6 +12,7 @@ import shutil
 import stat
 import tempfile
 import threading
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
@@ -20,6 +21,8 @@ PREFIX: Final = "ottla-"
 OWNER: Final = ".ottla-owner"
 _MOST_AT_ONCE: Final = 100
 _DATA_LOCK: Final = Path("data", ".lock")  # of a broker, as in Kafka
+_SOCKET_PATH_BYTES: Final = 100  # the most that all systems take
+_SHORT_PLACE: Final = Path("/tmp")
 _once = threading.Lock()
 _cleared_in: set[int] = set()
 
@@ -58,6 +61,36 @@ class Scratch:
             shutil.rmtree(self.path, ignore_errors=True)
         with suppress(OSError):
             os.close(self._lock)
+
+
+class SocketPlace:
+    """Where Unix sockets are: beside other files, or in /tmp where that path is too long.
+
+    A directory that it makes goes with this object, and with the process.
+    """
+
+    def __init__(self) -> None:
+        self._removal: weakref.finalize[..., SocketPlace] | None = None
+        self._short: Path | None = None
+
+    def path_of(self, beside: Path) -> Path:
+        """The path of a socket, as short as all systems want it.
+
+        Args:
+            beside: where it is if that is short enough.
+        """
+        if len(os.fsencode(beside)) <= _SOCKET_PATH_BYTES:
+            return beside
+        if self._removal is None or not self._removal.alive or self._short is None:
+            made = Scratch.make(place=_SHORT_PLACE)
+            self._short = made.path
+            self._removal = weakref.finalize(self, made.remove)
+        return self._short / beside.name
+
+    def remove(self) -> None:
+        """Remove the directory that it has made."""
+        if self._removal is not None:
+            self._removal()
 
 
 def clear_abandoned(directory: Path) -> int:

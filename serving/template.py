@@ -28,7 +28,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
-from .scratch import Scratch
+from .scratch import Scratch, SocketPlace
 
 __all__ = ["Template", "TemplateBroker", "TemplateFailed", "start_at"]
 
@@ -151,7 +151,8 @@ class Template:
         # Private: a process that may connect runs brokers as this user.
         self._scratch = Scratch.make("ottla-template-")
         self._directory = self._scratch.path
-        self.path = self._directory / "socket"
+        self._sockets = SocketPlace()
+        self.path = self._sockets.path_of(self._directory / "socket")
         command = [sys.executable, "-P", "-m", "ottla", "template", "--until-stdin-ends"]
         command += ["--socket", str(self.path), "--idle-s", str(idle_s)]
         with (self._directory / "log").open("ab") as log:
@@ -201,6 +202,7 @@ class Template:
             self._process.kill()
             self._process.wait()
         self._scratch.remove()
+        self._sockets.remove()
 
     def __enter__(self) -> Self:
         return self

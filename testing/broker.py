@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ..serving.defaults_of_tests import DEFAULTS_OF_TESTS
-from ..serving.scratch import Scratch
+from ..serving.scratch import Scratch, SocketPlace
 from . import story_mode
 from .arguments import absolute_path, check_broker, check_text
 from .clock import Clock
@@ -47,7 +47,6 @@ START_TIMEOUT_S: Final = 20.0
 STOP_TIMEOUT_S: Final = 20.0
 _FIRST_PAUSE_S: Final = 0.002
 _LONGEST_PAUSE_S: Final = 0.1
-_SOCKET_PATH_BYTES: Final = 100  # the most that all systems take
 _LOG_BYTES: Final = 1 << 16
 _RING: Final = 10_000
 _NOT_STARTED: Final = "the broker was not started: call `start`, or use it in a `with`"
@@ -149,6 +148,7 @@ class Ottla(BrokerData):
         self._given_data_dir = absolute_path("data_dir", data_dir)
         self._scratch: Path | None = None
         self._removal: weakref.finalize[..., Ottla] | None = None
+        self._sockets = SocketPlace()
         self._ports = HeldPorts()
         self._process: BrokerProcess | None = None
         self._started_by = 0  # a process id
@@ -220,7 +220,7 @@ class Ottla(BrokerData):
 
     def _begin_story(self) -> None:
         """Trace into a file of its own, if the tests of this process want stories."""
-        if not self.tells_stories or not self._takes_orders:
+        if not self.tells_stories:
             return
         from .stories import StoryFiles
 
@@ -275,6 +275,7 @@ class Ottla(BrokerData):
             self.stories.keep()
         if self._removal is not None:
             self._removal()
+        self._sockets.remove()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.bootstrap_servers or 'not started'}>"
@@ -399,8 +400,6 @@ class Ottla(BrokerData):
         """
         if not self.bootstrap_servers:
             raise BrokerFailed(f"{line}: {_NOT_STARTED}")
-        if not self._takes_orders:
-            raise BrokerFailed(f"{line}: the path {self._control} is too long for a Unix socket")
         try:
             with socket.socket(socket.AF_UNIX) as control:
                 control.settimeout(timeout_s)
@@ -467,11 +466,8 @@ class Ottla(BrokerData):
 
     @property
     def _control(self) -> Path:
-        return self.log_path.with_suffix(".control")
-
-    @property
-    def _takes_orders(self) -> bool:
-        return len(os.fsencode(self._control)) <= _SOCKET_PATH_BYTES
+        """The socket of orders."""
+        return self._sockets.path_of(self.log_path.with_suffix(".control"))
 
     def _arguments(self) -> list[str]:
         first = next(iter(self.nodes.values()))
@@ -480,10 +476,9 @@ class Ottla(BrokerData):
         else:  # the broker chooses its port at its first start
             port = int(first.bootstrap.rpartition(":")[2] or 0)
         arguments = ["--listen", f"127.0.0.1:{port}", "--data-dir", str(self.data_dir)]
+        arguments += ["--control", str(self._control)]
         if len(self.nodes) > 1:
             arguments += ["--nodes", str(len(self.nodes))]
-        if self._takes_orders:
-            arguments += ["--control", str(self._control)]
         for name, value in (DEFAULTS_OF_TESTS | self._settings).items():
             arguments += ["--set", f"{name}={value}"]
         if self._security is not None:  # a file, because other processes see the arguments

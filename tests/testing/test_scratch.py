@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.serving.scratch import OWNER, Scratch, clear_abandoned
+from ottla.serving.scratch import OWNER, Scratch, SocketPlace, clear_abandoned
 
 
 @pytest.fixture
@@ -127,3 +127,49 @@ def _ends(process: int) -> bool:
         return bool(select.select([process], [], [], 20)[0])
     finally:
         os.close(process)
+
+
+def test_a_socket_has_a_short_path_where_its_directory_has_a_long_one(tmp_path: Path) -> None:
+    sockets = SocketPlace()
+    near = Path("/tmp/broker.control")
+    assert sockets.path_of(near) == near
+    far = tmp_path / ("x" * 100) / "broker.control"
+    short = sockets.path_of(far)
+    assert (short.name, short.parent.parent) == (far.name, Path("/tmp"))
+    assert short.parent.is_dir()
+    assert sockets.path_of(far) == short
+    sockets.remove()
+    assert not short.parent.exists()
+
+
+TRACED = """
+import tempfile
+from pathlib import Path
+from ottla.serving.template import Template
+from ottla.testing import Ottla
+
+with Ottla() as broker:
+    assert Path(tempfile.gettempdir()) in broker.data_dir.parents
+    broker.trace.start()
+    broker.create_topic("t")
+    print(len(broker.trace.where(kind="request", api="CreateTopics")))
+with Template() as template:
+    print(template.runs)
+"""
+
+
+def test_a_broker_takes_orders_where_the_temporary_directory_has_a_long_path(
+    tmp_path: Path,
+) -> None:
+    """Its faults and its trace were refused: the path of a Unix socket has some hundred bytes."""
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    command = [sys.executable, "-P", "-c", TRACED]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "TMPDIR": str(long)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("1\nTrue\n", "")
