@@ -206,9 +206,14 @@ class LeadersChanged(NamedTuple):
 
 
 class ClockAdvanced(NamedTuple):
-    """A test lets time pass, with a clock that it moves; what becomes due follows."""
+    """A test lets time pass, with a clock that it moves; what becomes due follows.
+
+    Attributes:
+        moved_by: who moves it, as they say; None if they do not.
+    """
 
     by_ms: int
+    moved_by: str | None = None
 
 
 class ClockJumped(NamedTuple):

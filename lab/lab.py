@@ -138,7 +138,8 @@ class Lab:
 
     async def advance(self, given: object) -> dict[str, Any]:
         """Let time pass; return the new wall time. Raises WrongRule, WrongOrder."""
-        return {"now_ms": await self._others.advance(read(given, ClockAdvance).ms)}
+        step = read(given, ClockAdvance)
+        return {"now_ms": await self._others.advance(step.ms, step.moved_by)}
 
     async def give(self, given: object) -> dict[str, Any]:
         """Give the broker a state; return what it has made. Raises WrongOrder."""

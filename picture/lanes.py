@@ -30,6 +30,7 @@ from ..trace.messages import Names, structs, topic_name
 from ..trace.owners import client_of, clients_of_connections, group_of, ids_of_producers
 from ..trace.owners import transactional_id_of as owner_of
 from ..trace.phrases import short
+from .fetch_sessions import FetchSessions
 
 CLIENT: Final = "client"
 TRANSACTION: Final = "transaction"
@@ -45,6 +46,7 @@ _PARTITIONS: Final = {
     "Produce": ("topic_data", "partition_data"),
     "AddPartitionsToTxn": ("v3_and_below_topics", "partitions"),
     "DeleteRecords": ("topics", "partitions"),
+    "ListOffsets": ("topics", "partitions"),
     "ShareAcknowledge": ("topics", "partitions"),
 }
 _INDEXES: Final = ("partition_index", "partition", "index")
@@ -93,6 +95,7 @@ class Places:
         self._names = names
         self._clients = clients_of_connections(known)
         self._ids = ids_of_producers(known)
+        self._sessions = FetchSessions(names)
 
     def of(self, event: Event, request: Request | None) -> Iterator[Lane]:
         """The lanes of an event that is neither request nor answer.
@@ -140,6 +143,9 @@ class Places:
         group = group_of(exchange.fields)
         if group and not exchange.fields.get("member_id") and answer.get("member_id"):
             yield member(group, answer)
+        if exchange.api == "Fetch":
+            for place in self._sessions.read_by(exchange)[:MOST_PARTITIONS]:
+                yield log_of(*place)
         if exchange.api in ("Fetch", "ShareFetch"):
             yield from list(self._of_batches(answer))[:MOST_PARTITIONS]
 

@@ -6,6 +6,7 @@ columns in place of objects, because a page may have 100,000 events.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,8 +18,9 @@ from ..trace.rows import places
 from .copies import arcs_of
 from .failure import said_by
 from .findings.find import findings_of
+from .findings.seen import Finding
 from .groups import Groups
-from .lanes import Lane, Lanes, Places, indexes, log_of
+from .lanes import CLIENT, Lane, Lanes, Places, indexes, log_of
 from .rows import Row, Rows, api_and_client, requests_of
 from .transactions import Transactions
 from .usual_errors import note_usual_errors
@@ -34,6 +36,8 @@ _WITH_OFFSETS: Final = {
     "DeleteRecords": ("topics", "partitions"),
 }
 _COMMITS: Final = frozenset({"OffsetCommit", "TxnOffsetCommit"})
+# A name may have dots, and a sentence may end with it.
+_AS_WORD: Final = r"(?<![\w.-]){}(?![\w-]|\.\w)"
 
 
 def model_of(
@@ -71,6 +75,7 @@ def model_of(
         "left_out": len(whole) - len(shown),
         "start_ms": shown[0].at_ms if shown else 0,
         "findings": [[each.seq, each.text, each.is_likely_cause] for each in findings],
+        "named": _named_clients(lanes, findings),
         "said": said_by(failure),
         "usual": usual,
         "earlier": _earlier(rows, names),
@@ -111,6 +116,20 @@ def _columns(rows: Sequence[Row], lanes: Lanes, of_events: Places, names: Names)
         for name, value in values.items():
             found[name].append(value)
     return found
+
+
+def _named_clients(lanes: Lanes, findings: Iterable[Finding]) -> list[int]:
+    """The lanes of the clients that findings name, which are never folded."""
+    texts = [each.text for each in findings]
+    return [
+        number
+        for number, lane in enumerate(lanes.all)
+        if lane.kind == CLIENT
+        and any(
+            lane.name in text and re.search(_AS_WORD.format(re.escape(lane.name)), text)
+            for text in texts
+        )
+    ]
 
 
 def _numbers(row: Row, rows: Sequence[Row], lanes: Lanes, of_events: Places) -> list[int]:

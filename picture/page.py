@@ -10,7 +10,8 @@ import base64
 import gzip
 import html
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -26,6 +27,8 @@ Lines: TypeAlias = "Iterable[Event] | Iterable[str] | Iterable[bytes]"
 PIECE: Final = 1000
 """The events whose fields are unpacked at once."""
 DATA: Final = "<!-- data -->"
+_MOST_EXACT: Final = (1 << 53) - 1
+_LONG: Final = re.compile(r"\d{16}")
 TITLE: Final = "<title></title>"
 
 
@@ -78,9 +81,25 @@ def _events(events: Lines) -> Iterator[Event]:
 
 def _element(kind: str, value: Sequence[object] | dict[str, Any]) -> str:
     """A part of the data. In base64 it cannot end its element, whatever it says."""
-    text = json.dumps(value, separators=(",", ":"), default=str)
+    text = _json(value)
+    if _LONG.search(text):
+        text = _json(_exact(value))
     packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
     return f'<script type="application/octet-stream" data-kind="{kind}">{packed}</script>'
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def _exact(value: object) -> object:
+    """A value with texts for the integers that a browser would round."""
+    if isinstance(value, Mapping):
+        return {name: _exact(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exact(each) for each in value]
+    is_rounded = isinstance(value, int) and abs(value) > _MOST_EXACT
+    return str(value) if is_rounded else value
 
 
 @cache

@@ -119,6 +119,7 @@ class Rows:
         self._together = Exchanges()
         self._connections = Connections()
         self._rows_of_requests: dict[int, int] = {}
+        self._refused: dict[int, list[Row]] = {}  # refusals of coordinators, by request
         self._says_node = False
         self.rows: list[Row] = []
 
@@ -144,6 +145,8 @@ class Rows:
         else:
             row = self._of_change(event)
             row.request_row = self._rows_of_requests.get(event.cause, -1)
+            if isinstance(event, DecisionRefused):
+                self._refused.setdefault(event.cause, []).append(row)
             self.rows.append(row)
 
     def _is_detail(self, event: RecordsAppended) -> bool:
@@ -157,7 +160,9 @@ class Rows:
         said = asked_in(event, self._names)
         content = produced_content(event.fields) if event.api == "Produce" else ""
         node = f"(node {event.node_id})" if self._says_node and event.node_id is not None else ""
-        text = cut(" ".join(each for each in (event.api, said, content, node) if each))
+        epoch = event.fields.get("producer_epoch") if event.api == "EndTxn" else None
+        whose = "" if epoch is None else f"epoch {epoch}"
+        text = cut(" ".join(each for each in (event.api, said, whose, content, node) if each))
         return Row(
             event, event.seq, REQUEST, text, is_error=event.undecoded is not None, exchange=exchange
         )
@@ -166,6 +171,8 @@ class Rows:
         errors = errors_of(event)
         is_error = bool(errors) or event.unanswered is not None
         number = self._rows_of_requests.get(event.cause, -1)
+        for refused in self._refused.pop(event.cause, ()):
+            refused.is_error = refused.errors[0] not in errors  # else the answer says it
         if exchange is None or number < 0:
             api = event.api or "a request"
             text = f"answer to {api}, which is before the trace"

@@ -187,7 +187,7 @@ class Faults:
             "action": {"kind": kind, **parameters},
             "name": name,
             "continue": goes_on,
-            "added_by": _caller(),
+            "added_by": caller(),
         }
         added = self._client.call("POST", "/faults", rule)
         return Fault(self._client, added["id"], added.get("warnings", ()))
@@ -325,8 +325,8 @@ class Trace:
         return [text for text, _ in lines_of(events_of(self.events()), apis)]
 
 
-def _caller() -> str:
-    """Who adds a rule: the line of a test, or the command of Ottla that does it."""
+def caller() -> str:
+    """Who adds a rule or moves the clock: the line of a test, or the command of Ottla."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))

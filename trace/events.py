@@ -263,9 +263,12 @@ class ClockAdvanced(_Known, kw_only=True):
 
     Attributes:
         by_ms: how much. The event has the time before.
+        moved_by: who moved it, as they said; None if they did not.
     """
 
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"moved_by"})
     by_ms: int
+    moved_by: str | None = None
 
 
 class ClockJumped(_Known, kw_only=True):

@@ -217,7 +217,8 @@ def changed(event: Event) -> str:
         case LeadersChanged():
             return _leaders(event.topic, event.leaders)
         case ClockAdvanced():
-            return f"the clock moves forward by {span(event.by_ms)}"
+            by = f", moved by {event.moved_by}" if event.moved_by else ""
+            return f"the clock moves forward by {span(event.by_ms)}{by}"
         case ClockJumped():
             where = "forward" if event.by_ms > 0 else "back"
             return f"the wall clock is set {where} by {span(abs(event.by_ms))}"

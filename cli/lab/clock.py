@@ -41,7 +41,7 @@ def _clock(
     wait_ms = milliseconds(step) if step else 0
     with lab_of(control) as lab:
         if step:
-            body = {"ms": -wait_ms if back else wait_ms}
+            body = {"ms": -wait_ms if back else wait_ms, "moved_by": "ottla clock"}
             answer = lab.call("POST", "/clock/advance", body)
         else:
             answer = lab.call("GET", "/clock")

@@ -1,4 +1,4 @@
-"""The control socket's lines for a lab: `clock`, `advance MS` and `given JSON`."""
+"""The control socket's lines for a lab: `clock`, `advance MS [WHO]` and `given JSON`."""
 
 from __future__ import annotations
 
@@ -73,14 +73,19 @@ class LabOrders:
         return await give(self._cluster, given["state"], **parameters)
 
     async def _advance(self, text: str) -> int:
+        number, _, who = text.partition(" ")
         try:
-            wait_ms = int(text)
+            wait_ms = int(number)
         except ValueError:
             wait_ms = MOST_ADVANCE_MS + 1
-        return await self.advance(wait_ms)
+        return await self.advance(wait_ms, who.strip())
 
-    async def advance(self, wait_ms: int) -> int:
-        """Let time pass; return the new wall time. Raises WrongOrder."""
+    async def advance(self, wait_ms: int, moved_by: str = "") -> int:
+        """Let time pass; return the new wall time. Raises WrongOrder.
+
+        Args:
+            moved_by: who does it, for the trace; empty if that is not said.
+        """
         if abs(wait_ms) > MOST_ADVANCE_MS:
             raise WrongOrder("advance: a number of milliseconds was expected, at most 100 years")
         if self._clock is None:
@@ -91,6 +96,6 @@ class LabOrders:
         if wait_ms > 0 and self._cluster.events.tell is not None:
             from ...broker.events import ClockAdvanced
 
-            self._cluster.events.tell(ClockAdvanced(wait_ms))
+            self._cluster.events.tell(ClockAdvanced(wait_ms, moved_by or None))
         await self._clock.advance_ms(wait_ms)
         return self._clock.now_ms()

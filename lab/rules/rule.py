@@ -296,9 +296,11 @@ class ClockAdvance(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True
 
     Attributes:
         ms: if negative, the wall clock is set back.
+        moved_by: for people: who moves it, such as the line of a test; the trace has it.
     """
 
     ms: Annotated[int, Meta(ge=-MOST_ADVANCE_MS, le=MOST_ADVANCE_MS)]
+    moved_by: Annotated[str, Meta(max_length=300)] = ""
 
 
 class LeaderMove(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...trace.events import ClockAdvanced, ClockJumped
-from ...trace.phrases import span
+from ...trace.phrases import few, span
 from .seen import BEFORE, Finding, Seen, times
 
 MOVED: Final = 3
@@ -26,10 +26,16 @@ def moves(seen: Seen) -> Iterator[Finding]:
             where = ", ".join(f"#{each.seq}" for each in found[:_SHOWN])
             where += ", ..." if len(found) > _SHOWN else ""
             more = f" in all ({where})" if len(found) > 1 else ""
+            movers = list(dict.fromkeys(who for each in found if (who := _mover(each))))
+            by = f", moved by {few(movers)}" if movers else ""
             yield Finding(
                 MOVED, found[0].seq,
-                f"The clock was {what}{times(len(found))} by {span(whole_ms)}{more}", BEFORE,
+                f"The clock was {what}{times(len(found))} by {span(whole_ms)}{more}{by}", BEFORE,
             )  # fmt: skip
+
+
+def _mover(event: ClockAdvanced | ClockJumped) -> str | None:
+    return event.moved_by if isinstance(event, ClockAdvanced) else None
 
 
 def _jumps(event: ClockAdvanced | ClockJumped) -> bool:

@@ -10,7 +10,7 @@ from ...trace.events import Event
 from ...trace.messages import Names, topic_names
 from ..rows import Row, Rows, cut
 from ..transactions import Transactions
-from . import clock, groups, lost_members, reads, refusals, transactions
+from . import clock, groups, lost_members, reads, refusals, retries, transactions
 from .seen import Finding, Seen, said, seen_in
 
 _WORD: Final = re.compile(r"[\w.-]+")
@@ -19,11 +19,12 @@ MOST: Final = 10
 _CAUSES: Final = 2
 """The largest weight of a finding that may be marked as the likely cause."""
 _FINDERS: Final[tuple[Callable[[Seen], Iterator[Finding]], ...]] = (
-    refusals.faults, refusals.stored_twice, transactions.ends, transactions.open_ones,
-    reads.uncommitted, reads.beginnings, lost_members.lost_members, groups.replaced_members,
-    refusals.refusals, groups.read_again, refusals.leaders, refusals.throttling, reads.deleted,
-    groups.resumptions, clock.moves,
+    refusals.faults, retries.stored_twice, retries.given_up, transactions.ends,
+    transactions.open_ones, reads.uncommitted, reads.beginnings, lost_members.lost_members,
+    groups.replaced_members, refusals.refusals, groups.read_again, refusals.leaders,
+    refusals.throttling, reads.deleted, groups.resumptions, clock.moves,
 )  # fmt: skip
+"""In an order in which `refusals` comes behind those that tell of a refusal with its reason."""
 
 
 def findings_of(

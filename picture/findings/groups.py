@@ -129,12 +129,13 @@ def resumptions(seen: Seen) -> Iterator[Finding]:
                     flow.commits.append((call, each.get("committed_offset", -1)))
             case "OffsetFetch":
                 for group_id, place, flow in _goes_on(call, flows, seen):
-                    text, first = _early(flow, produced)
+                    early = _early(flow, produced)
                     commit, offset = flow.commits[-1]
+                    # Of an early commit, the last one is the one that nothing follows.
                     yield Finding(
-                        GOES_ON if first is None else COMMITS_EARLY, (first or call).seq,
+                        COMMITS_EARLY if early else GOES_ON, commit.seq if early else call.seq,
                         f"{call.client} goes on with {said(place)} at offset {offset}, which"
-                        f" {commit.client} committed (#{commit.seq}){text}"
+                        f" {commit.client} committed (#{commit.seq}){early}"
                         f"{ends.told(group_id, commit, produced)}",
                     )  # fmt: skip
             case _:
@@ -158,14 +159,13 @@ def _goes_on(
                 yield group_id, place, flow
 
 
-def _early(flow: _Flow, produced: Sequence[int]) -> tuple[str, Call | None]:
-    """Words, and the first commit, if that came before anything was produced of its read."""
+def _early(flow: _Flow, produced: Sequence[int]) -> str:
+    """Words if the first commit came before anything was produced of its read; else empty."""
     commit = flow.commits[0][0]
     behind = bisect(produced, flow.reads[0].seq if flow.reads else 0)
     if behind == len(produced) or produced[behind] < commit.seq:
-        return "", None
-    text = (
+        return ""
+    return (
         f". {commit.client} commits before anything is produced of what it read"
         f" (commit #{commit.seq}, first Produce #{produced[behind]})"
     )
-    return text, commit

@@ -1,8 +1,8 @@
 """Findings: members that a group lost, because they were silent or held on to their partitions.
 
 A classic group leaves Stable by a timer then. Of groups of the newer kinds (KIP-848, KIP-932,
-KIP-1071) a timer of the coordinator removes the member. The request that matters is the last one of
-the member, so a finding leads there.
+KIP-1071) a timer of the coordinator removes the member. A finding leads there, and names the last
+request of the member.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _of_classic(group_id: str, found: list[tuple[int, list[_Member]]]) -> Findin
     more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
     of_whom = f" of {joined(each.told for each in silent[:_SHOWN])}{more}" if silent else ""
     return Finding(
-        LOST, silent[0].exchange.seq if silent else found[0][0],
+        LOST, found[0][0],
         f"Group {group_id} lost a member{times(len(found))}: no heartbeat{of_whom} came within"
         f" session.timeout.ms{f'={spans}' if spans else ''}, so its partitions were taken away"
         f" ({', '.join(f'#{seq}' for seq, _ in found[:_SHOWN])})",
@@ -145,4 +145,4 @@ def _removed(members: _Members, removed: RemovedMember, event: Decision) -> Find
         )
     else:
         why = f"{member.told} did not give up partitions within its rebalance timeout"
-    return Finding(LOST, member.exchange.seq, f"{head}{why}{tail}")
+    return Finding(LOST, event.seq, f"{head}{why}{tail}")

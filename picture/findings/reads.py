@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...protocol.errors import Code
 from ...trace.messages import structs
@@ -14,6 +14,7 @@ SKIPS: Final = 1
 DELETED: Final = 3
 _READ_UNCOMMITTED: Final = 0
 _LATEST: Final = -1
+_RESETS: Final = {_LATEST: "latest", -2: "earliest"}
 
 
 def uncommitted(seen: Seen) -> Iterator[Finding]:
@@ -49,17 +50,32 @@ def _range(first: int, last: int) -> str:
     return f"offset {first}" if first == last else f"offsets {first} to {last}"
 
 
+class _Listed(NamedTuple):
+    """What ListOffsets has told: the timestamp that was asked for, and its offset."""
+
+    seq: int
+    timestamp: int
+    offset: int
+
+    @property
+    def reset(self) -> str:
+        """The value of auto.offset.reset by which a client asks so."""
+        return _RESETS.get(self.timestamp, "by_duration")
+
+
 class _Reader:
     """What is known of a client's reads of a partition.
 
     Attributes:
-        ended_at: the end that ListOffsets has told, until the next Fetch; -1 for none.
-        refused_at: the Fetch with OFFSET_OUT_OF_RANGE before; -1 for none.
+        listed: the last offset that ListOffsets has told; None before that.
+        refused: the Fetch with OFFSET_OUT_OF_RANGE before; None without one.
+        refused_at: the offset that it asked for; -1 for none.
         has_none: whether OffsetFetch told that no offset is committed.
     """
 
     def __init__(self) -> None:
-        self.ended_at = -1
+        self.listed: _Listed | None = None
+        self.refused: Call | None = None
         self.refused_at = -1
         self.has_none = False
         self.is_new = True
@@ -80,13 +96,14 @@ def beginnings(seen: Seen) -> Iterator[Finding]:
                     readers.setdefault((call.client, place), _Reader()).has_none = none
             case "ListOffsets":
                 asked = {
-                    place for place, each in places_in(exchange.fields, seen.names)
-                    if each.get("timestamp") == _LATEST
-                }  # fmt: skip
+                    place: each.get("timestamp")
+                    for place, each in places_in(exchange.fields, seen.names)
+                }
                 for place, each in places_in(exchange.response, seen.names):
-                    if place in asked:
+                    timestamp = asked.get(place)
+                    if isinstance(timestamp, int):
                         reader = readers.setdefault((call.client, place), _Reader())
-                        reader.ended_at = each.get("offset", -1)
+                        reader.listed = _Listed(call.seq, timestamp, each.get("offset", -1))
             case _:
                 yield from _begin(call, seen, readers, starts)
 
@@ -103,24 +120,30 @@ def _begin(
     call: Call, seen: Seen, readers: dict[tuple[str, Partition], _Reader],
     starts: dict[Partition, int],
 ) -> Iterator[Finding]:  # fmt: skip
-    """What a Fetch says of its client."""
+    """What a Fetch says of its client; the ListOffsets before it shows why it begins there."""
     for place, each in places_in(call.exchange.fields, seen.names):
         reader = readers.setdefault((call.client, place), _Reader())
         offset = each.get("fetch_offset", -1)
-        if reader.refused_at >= 0 and offset != reader.refused_at:
+        listed = reader.listed if reader.listed and reader.listed.offset == offset else None
+        if reader.refused is not None and offset != reader.refused_at:
             start = max(starts.get(place, 0), min(reader.refused_at, offset))
             skipped = f", and skips {_range(start, offset - 1)}" if offset > start else ""
-            yield Finding(
-                SKIPS, call.seq,
-                f"{call.client} asked {said(place)} for offset {reader.refused_at}, which the log"
-                f" does not have (OFFSET_OUT_OF_RANGE). It goes on at {offset}, as its"
-                f" auto.offset.reset says{skipped}",
+            says = "its auto.offset.reset says" if listed is None else (
+                f"auto.offset.reset={listed.reset} says (#{listed.seq})"
             )  # fmt: skip
-            reader.refused_at = -1
-        elif reader.is_new and 0 < offset == reader.ended_at and offset > starts.get(place, 0):
+            seen.told.add(reader.refused.seq)
+            yield Finding(
+                SKIPS, listed.seq if listed else call.seq,
+                f"{call.client} asked {said(place)} for offset {reader.refused_at}, which the log"
+                f" does not have (OFFSET_OUT_OF_RANGE, #{reader.refused.seq}). It goes on at"
+                f" {offset}, as {says}{skipped}",
+            )  # fmt: skip
+            reader.refused = None
+        elif reader.is_new and 0 < offset > starts.get(place, 0) and _is_end(listed):
+            assert listed is not None
             none = "has no committed offset and " if reader.has_none else ""
             yield Finding(
-                SKIPS, call.seq,
+                SKIPS, listed.seq,
                 f"{call.client} {none}begins {said(place)} at its end, offset {offset}"
                 " (auto.offset.reset=latest): it does not read what was written before",
             )  # fmt: skip
@@ -129,7 +152,12 @@ def _begin(
         if each.get("error_code") == Code.OFFSET_OUT_OF_RANGE:
             asked = dict(places_in(call.exchange.fields, seen.names)).get(place, {})
             reader = readers.setdefault((call.client, place), _Reader())
-            reader.refused_at = asked.get("fetch_offset", -1)
+            reader.refused, reader.refused_at = call, asked.get("fetch_offset", -1)
+            reader.listed = None
+
+
+def _is_end(listed: _Listed | None) -> bool:
+    return listed is not None and listed.timestamp == _LATEST
 
 
 def deleted(seen: Seen) -> Iterator[Finding]:

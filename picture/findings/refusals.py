@@ -1,54 +1,37 @@
-"""Findings: faults of the lab, requests that were refused, records stored twice, moved leaders."""
+"""Findings: faults of the lab, requests that were refused, moved leaders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ...trace.events import Fault, LeadersChanged, RuleAdded
+from ...trace.events import Fault, LeadersChanged, RuleAdded, RuleRemoved
 from ...trace.expected_errors import UNENDING, why_expected
-from ...trace.messages import structs
 from ...trace.owners import transactional_id_of
 from ...trace.view import action_text
-from .seen import (
-    BEFORE,
-    EFFECT,
-    STEP,
-    Call,
-    Finding,
-    Partition,
-    Seen,
-    joined,
-    place_of,
-    said,
-    stored_by,
-    times,
-)
+from .seen import BEFORE, EFFECT, MEANINGS, STEP, Call, Finding, Seen, joined, times
 
-FAULTS: Final = 0
-STORED_TWICE: Final = 0
+LEFT: Final = 0
+FAULTS: Final = 1
 REFUSED: Final = 2
 MOVED: Final = 3
 THROTTLED: Final = 3
-_FENCING: Final = {
-    "INVALID_PRODUCER_EPOCH": "its transactional id has a newer epoch",
-    "PRODUCER_FENCED": "a newer producer has its transactional id",
-    "FENCED_INSTANCE_ID": "another member has its group.instance.id",
-    "UNKNOWN_MEMBER_ID": "it is no member any more",
-    "ILLEGAL_GENERATION": "its group has another generation",
-    "FENCED_MEMBER_EPOCH": "its epoch is not that of its member",
-    "NOT_LEADER_OR_FOLLOWER": "the node does not lead the partition",
-    "OFFSET_OUT_OF_RANGE": "the log does not have the offset",
-}
 
 
 def faults(seen: Seen) -> Iterator[Finding]:
-    """Each rule of the lab that acted, with the requests that it hit, and who added it."""
+    """Each rule of the lab that acted, with the requests that it hit, and who added it.
+
+    A rule that a test adds is its question, to which what a client does then is the answer. So the
+    likely cause is a rule only if nothing of a client explains as much, or if it was left.
+    """
     hits: dict[int, list[tuple[Fault, Any]]] = {}  # Any: the row's request
     added: dict[int, RuleAdded] = {}
+    removed: set[int] = set()
     for row in seen.rows:
         if isinstance(row.event, RuleAdded):
             added[row.event.id] = row.event
+        if isinstance(row.event, RuleRemoved):
+            removed.add(row.event.id)
         if isinstance(row.event, Fault):
             asked = None if row.request_row < 0 else seen.rows[row.request_row].exchange
             hits.setdefault(row.event.id, []).append((row.event, asked))
@@ -56,11 +39,15 @@ def faults(seen: Seen) -> Iterator[Finding]:
     for number, found in hits.items():
         first, asked = found[0]
         on = joined(f"{each.api} of {each.client_id or '-'}" for _, each in found if each)
-        yield Finding(
-            FAULTS, first.seq if asked is None else asked.seq,
-            f"{_rule(first)} acted{times(len(found))}{f' on {on}' if on else ''}"
-            f"{_origin(first, added.get(number), begin_ms)}", BEFORE,
-        )  # fmt: skip
+        acted = f"acted{times(len(found))}{f' on {on}' if on else ''}"
+        seq = first.seq if asked is None else asked.seq
+        if number not in added and first.added_at_ms is not None:
+            kept = "" if number in removed else ", and it was not removed"
+            text = f"{_rule(first)} was there before this trace: {_left(first, begin_ms)}{kept}"
+            yield Finding(LEFT, seq, f"{text}. It {acted}", BEFORE)
+        else:
+            text = f"{_rule(first)} {acted}{_origin(first, added.get(number))}"
+            yield Finding(FAULTS, seq, text, BEFORE)
 
 
 def _rule(fault: Fault) -> str:
@@ -69,38 +56,20 @@ def _rule(fault: Fault) -> str:
     return f"Fault rule {fault.id}{name} ({action_text(fault.action)})"
 
 
-def _origin(fault: Fault, added: RuleAdded | None, begin_ms: int) -> str:
-    """When the rule was added, and by whom; empty if the trace does not say it."""
+def _left(fault: Fault, begin_ms: int) -> str:
+    """Who added a rule before the trace begins, and when."""
+    before_s = f"{max(begin_ms - (fault.added_at_ms or 0), 0) / 1000:.1f}"
+    when = "just" if before_s == "0.0" else f"{before_s} s"
+    return f"{fault.added_by} added it {when} before" if fault.added_by else f"added {when} before"
+
+
+def _origin(fault: Fault, added: RuleAdded | None) -> str:
+    """Who added a rule in the trace; empty if that is not known."""
     whom = fault.added_by or ("" if added is None else added.added_by)
     by = f" by {whom}" if whom else ""
     if added is not None:
         return f". It was added{by} (#{added.seq})"
-    if fault.added_at_ms is None:
-        return f". It was added{by}" if by else ""
-    before_s = f"{max(begin_ms - fault.added_at_ms, 0) / 1000:.1f}"
-    when = "just" if before_s == "0.0" else f"{before_s} s"
-    return f". It was added{by}, {when} before the trace begins"
-
-
-def stored_twice(seen: Seen) -> Iterator[Finding]:
-    """A batch that a producer without idempotence sent again, as its answer did not come."""
-    lost: dict[tuple[Partition, int], tuple[Call, int]] = {}
-    for call in seen.of("Produce"):
-        offsets = {place: first for place, first, _ in stored_by(call, seen.names)}
-        for batch in structs(call.exchange.fields, "batches"):
-            place, crc = place_of(batch, seen.names), batch.get("crc")
-            if batch.get("producer_id") != -1 or crc is None or place not in offsets:
-                continue
-            before = lost.get((place, crc))
-            if before is not None:
-                yield Finding(
-                    STORED_TWICE, call.seq,
-                    f"{said(place)} has the same batch twice, at {before[1]} and {offsets[place]}:"
-                    f" {before[0].client} got no answer to its Produce #{before[0].seq} and sent it"
-                    " again, without idempotence (no producer id)", EFFECT,
-                )  # fmt: skip
-            if not call.exchange.is_answered:
-                lost[place, crc] = call, offsets[place]
+    return f". It was added{by}" if by else ""
 
 
 def refusals(seen: Seen) -> Iterator[Finding]:
@@ -111,7 +80,7 @@ def refusals(seen: Seen) -> Iterator[Finding]:
         if any(isinstance(each, Fault) for each in call.exchange.changes):
             continue
         errors = seen.errors(call)
-        for code in errors:
+        for code in errors if call.seq not in seen.told else ():
             kind = (call.client, call.exchange.api, _about(call), code)
             refused.setdefault(kind, []).append(call)
         if call.exchange.is_answered and not errors:
@@ -121,7 +90,7 @@ def refusals(seen: Seen) -> Iterator[Finding]:
         is_usual = why_expected(api, code) is not None
         if is_usual and (was_accepted or len(calls) < UNENDING):
             continue
-        why = f" ({_FENCING[code]})" if code in _FENCING else ""
+        why = f" ({MEANINGS[code]})" if code in MEANINGS else ""
         later = "" if was_accepted else f", and no later {api} of {client} was accepted"
         yield Finding(
             REFUSED + was_accepted, calls[0].seq,

@@ -23,6 +23,17 @@ STEP: Final = 1
 """What a client did, or the broker with it."""
 EFFECT: Final = 2
 """What came of it."""
+MEANINGS: Final = {
+    "INVALID_PRODUCER_EPOCH": "its transactional id has a newer epoch",
+    "PRODUCER_FENCED": "a newer producer has its transactional id",
+    "FENCED_INSTANCE_ID": "another member has its group.instance.id",
+    "UNKNOWN_MEMBER_ID": "it is no member any more",
+    "ILLEGAL_GENERATION": "its group has another generation",
+    "FENCED_MEMBER_EPOCH": "its epoch is not that of its member",
+    "NOT_LEADER_OR_FOLLOWER": "the node does not lead the partition",
+    "OFFSET_OUT_OF_RANGE": "the log does not have the offset",
+}
+"""What some error codes say about their client."""
 
 
 class Finding(NamedTuple):
@@ -77,6 +88,7 @@ class Seen:
         calls: all requests, in their order.
         by_api: the requests of each API.
         written: what was stored in each partition, as far as offsets are known.
+        told: the numbers of refused requests that a finding tells of, so that no other one does.
     """
 
     rows: Sequence[Row]
@@ -85,6 +97,7 @@ class Seen:
     calls: list[Call] = field(default_factory=list)
     by_api: dict[str, list[Call]] = field(default_factory=dict)
     written: dict[Partition, list[Written]] = field(default_factory=dict)
+    told: set[int] = field(default_factory=set)
 
     def of(self, *apis: str) -> Iterator[Call]:
         """The requests of some APIs, in their order."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ottla.client.cluster_client import Client
@@ -24,7 +26,8 @@ def test_a_step_of_the_clock_is_traced_before_the_timers_that_it_ends() -> None:
         aborted = next(each for each in events if each.get("by_timer"))
         assert aborted["seq"] > step["seq"]
         assert aborted["at_ms"] > step["at_ms"]
-        assert any("the clock moves forward by 15 min" in each for each in broker.trace.lines())
+        line = next(each for each in broker.trace.lines() if "the clock moves forward" in each)
+        assert re.search(r"by 15 min, moved by .*in_the_trace.py:\d+ in test_a_step_of_the", line)
         assert not any("clock" in each for each in broker.trace.lines("Produce"))
 
 
@@ -42,3 +45,14 @@ def test_a_clock_that_is_set_back_is_one_event_and_a_trace_that_is_off_has_none(
             (each["kind"], each["by_ms"]) for each in broker.trace.events() if each["kind"] in KINDS
         ]
         assert found == [("clock_jumped", -3_600_000)] * is_traced
+
+
+@pytest.mark.parametrize("said", [{"moved_by": "a drill"}, {}], ids=["said", "not said"])
+def test_the_mover_of_the_clock_by_http_is_in_the_trace_if_it_is_named(
+    said: dict[str, str],
+) -> None:
+    with Ottla(clock="manual") as broker:
+        broker.trace.start()
+        broker.lab().call("POST", "/clock/advance", {"ms": 1000, **said})
+        (step,) = (each for each in broker.trace.events() if each["kind"] in KINDS)
+        assert {name: step[name] for name in step if name == "moved_by"} == said

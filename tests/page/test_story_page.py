@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ottla.protocol.errors import Code
-from ottla.trace.events import ClockAdvanced
+from ottla.trace.events import ClockAdvanced, Request
 
 from ..picture.traces import Trace, copied, fetch
 from .browsers import NARROW, WIDE, opened
@@ -180,3 +180,115 @@ def test_no_sign_that_turns_text_around_is_left_in_the_page(
         whole = page.title() + page.locator("body").inner_text()
         assert "\\u202e\\u061c\\u2066\\u2028\\u2060" in page.title()
         assert not set(turning) & set(whole)
+
+
+def connect(trace: Trace, client: str) -> int:
+    """The requests with which a client begins; the number of the first one."""
+    first = trace.call(client, "ApiVersions", {})
+    trace.call(client, "Metadata", {})
+    trace.call(client, "FindCoordinator", {"key": "g"})
+    return first
+
+
+FOLDED = "▸ 6 requests that set up connections (ApiVersions, FindCoordinator, Metadata)"
+
+
+def test_requests_that_set_up_connections_share_a_line_which_opens(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    trace = Trace()
+    first = connect(trace, "a")
+    connect(trace, "b")
+    trace.call("a", "ListGroups", {})
+    address = page_of(trace.events)
+    with opened(browser, address) as page:
+        lines = page.get_by_role("option")
+        assert lines.locator(".text").all_inner_texts()[0] == FOLDED
+        assert lines.count() == 2
+        page.locator(".line.fold").click()
+        assert lines.count() == 7
+        assert page.locator("aside").count() == 0
+        more = page.get_by_role("button", name="Connections and more")
+        more.click()
+        assert page.locator(".line.fold").count() == 0
+        more.click()
+        assert page.locator(".line.fold").count() == 1
+        page.get_by_role("listbox").press("Home")
+        assert page.locator(".line.chosen .time b").inner_text() == str(first)
+    with opened(browser, f"{address}#seq={first + 4}") as page:
+        assert page.locator(".line.chosen .text").inner_text().startswith("aFindCoordinator")
+
+
+def test_a_setting_up_that_failed_or_that_a_sentence_names_has_a_line_of_its_own(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    trace = Trace()
+    connect(trace, "a")
+    refused = trace.call("a", "FindCoordinator", {"key": "g"}, error_code=29)
+    connect(trace, "a")
+    slow = trace.ask("a", "Metadata")
+    trace.fail(slow, "delay")
+    trace.answer(slow)
+    connect(trace, "a")
+    with opened(browser, page_of(trace.events)) as page:
+        lines = page.locator(".line:not(.fold)")
+        assert page.locator(".line.fold").count() == 3
+        numbers = lines.locator(".time b").all_inner_texts()
+        assert numbers == [str(each) for each in (refused, slow, slow + 1, slow + 2)]
+
+
+def test_a_client_that_a_sentence_names_has_a_lane_while_others_share_one(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    trace = Trace()
+    for number in range(40):
+        trace.call(f"c{number}", "ListGroups", {})
+    trace.call("c7", "Produce", {}, error_code=int(Code.NOT_LEADER_OR_FOLLOWER))
+    names = ".head .lane.client"
+    with opened(browser, page_of(trace.events)) as page:
+        button = page.get_by_role("group", name="Lanes", exact=True).get_by_text("clients")
+        assert page.locator(names).all_text_contents() == ["c7", "39 more clients"]
+        assert button.get_attribute("aria-pressed") == "mixed"
+        button.click()
+        assert page.locator(names).count() == 40
+        button.click()
+        assert page.locator(names).all_text_contents() == ["40 clients"]
+
+
+def test_a_single_lane_of_a_closed_kind_has_its_name(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    trace = Trace()
+    trace.call("a", "Heartbeat", {"group_id": "bills"})
+    with opened(browser, page_of(trace.events)) as page:
+        page.get_by_role("group", name="Lanes", exact=True).get_by_text("groups").click()
+        assert page.locator(".head .lane.group").all_text_contents() == ["group bills"]
+
+
+def test_an_integer_of_64_bits_is_shown_to_its_last_digit(
+    browser: Browser, page_of: Callable[..., str]
+) -> None:
+    fields = {"high_watermark": 9223372036854775807}
+    event = Request(seq=1, at_ms=1, api="Fetch", version=18, client_id="c", fields=fields)
+    with opened(browser, f"{page_of([event])}#seq=1") as page:
+        page.wait_for_selector("aside h3:text-is('Request')")
+        assert "9223372036854775807" in page.locator("aside").inner_text()
+
+
+def test_no_part_of_an_event_below_is_broken_into_two_columns(browser: Browser, bills: str) -> None:
+    with opened(browser, bills, size=(1280, 800)) as page:
+        page.locator(".line.named").first.click()
+        page.wait_for_selector("main.below aside h3:text-is('Answer')")
+        parts = page.locator(".sections > *").evaluate_all(
+            "all => all.map(each => each.getClientRects().length)"
+        )
+        assert parts
+        assert set(parts) == {1}
+
+
+def test_a_time_line_that_is_cut_on_the_right_shows_it(browser: Browser, bills: str) -> None:
+    with opened(browser, bills, size=SMALL) as page:
+        line = page.locator(".timeline")
+        assert "cut" in str(line.get_attribute("class"))
+        line.evaluate("each => { each.scrollLeft = each.scrollWidth; }")
+        page.wait_for_function("!document.querySelector('.timeline').classList.contains('cut')")

@@ -19,6 +19,7 @@ from ottla.trace.events import (
     Fault,
     LeadersChanged,
     RuleAdded,
+    RuleRemoved,
 )
 
 from .traces import Trace, copied, produce
@@ -104,17 +105,19 @@ def test_a_rule_that_is_older_than_the_trace_is_said_so() -> None:
     trace = Trace()
     trace.wait(12_000)
     trace.answer(_hit(trace, 1, added_by="test_old.py:9", added_at_ms=1_000_000))
-    assert texts(trace) == [
-        "Fault rule 1 (delay ms=9) acted on EndTxn of shop. It was added by test_old.py:9,"
-        " 12.0 s before the trace begins"
-    ]
+    rule = "Fault rule 1 (delay ms=9) was there before this trace"
+    who = "test_old.py:9 added it 12.0 s before"
+    acted = "It acted on EndTxn of shop"
+    assert texts(trace) == [f"{rule}: {who}, and it was not removed. {acted}"]
+    trace.add(RuleRemoved(id=1, fired=1))
+    assert texts(trace) == [f"{rule}: {who}. {acted}"]
 
 
 def test_a_rule_of_just_before_the_trace_has_no_time_that_is_zero() -> None:
     trace = Trace()
     trace.answer(_hit(trace, 1, added_by="test_old.py:9", added_at_ms=999_960))
     (text,) = texts(trace)
-    assert text.endswith("It was added by test_old.py:9, just before the trace begins")
+    assert ": test_old.py:9 added it just before, and it was not" in text
 
 
 def _hit(trace: Trace, rule: int, **of_rule: Any) -> int:
@@ -130,7 +133,7 @@ def test_a_batch_that_is_stored_twice_is_said_if_its_first_answer_was_lost() -> 
     trace.answer(write(trace, "shop", 2), responses=[])
     assert texts(trace) == [
         "t-0 has the same batch twice, at 0 and 1: shop got no answer to its Produce #1 and sent it"
-        " again, without idempotence (no producer id)"
+        " again, without idempotence (no producer id: enable.idempotence is off)"
     ]
 
 
@@ -223,13 +226,14 @@ def test_a_reader_of_aborted_records_is_said(isolation: int, said: bool) -> None
 def test_a_reader_that_begins_at_the_end_is_said() -> None:
     trace = Trace()
     trace.call("mailer", "OffsetFetch", {}, **offsets("committed_offset", -1))
-    ask_for_end(trace, "mailer", 7)
+    asked = ask_for_end(trace, "mailer", 7)
     read(trace, "mailer", 7)
     read(trace, "mailer", 7)
     assert texts(trace) == [
         "mailer has no committed offset and begins t-0 at its end, offset 7"
         " (auto.offset.reset=latest): it does not read what was written before"
     ]
+    assert seqs(trace) == [asked]  # and not the Fetch, which any position has
 
 
 @pytest.mark.parametrize(("end", "offset"), [(0, 0), (7, 0), (7, 3)])
@@ -243,14 +247,34 @@ def test_a_reader_that_begins_elsewhere_or_in_an_empty_log_is_usual(end: int, of
 def test_a_reader_that_skips_records_of_a_cut_log_is_said() -> None:
     trace = Trace()
     trace.call("night", "DeleteRecords", {}, **offsets("low_watermark", 4))
-    read(trace, "audit", 2, error=int(Code.OFFSET_OUT_OF_RANGE))
-    read(trace, "audit", 6)
+    refused = read(trace, "audit", 2, error=int(Code.OFFSET_OUT_OF_RANGE))
     assert texts(trace)[1].startswith("Fetch of audit was refused: OFFSET_OUT_OF_RANGE")
-    assert texts(trace)[2] == (
-        "audit asked t-0 for offset 2, which the log does not have (OFFSET_OUT_OF_RANGE)."
-        " It goes on at 6, as its auto.offset.reset says, and skips offsets 4 to 5"
-    )
-    assert texts(trace)[0] == "night deleted the records of t-0 before offset 4 (DeleteRecords)"
+    last = read(trace, "audit", 6)
+    assert texts(trace) == [
+        "night deleted the records of t-0 before offset 4 (DeleteRecords)",
+        "audit asked t-0 for offset 2, which the log does not have (OFFSET_OUT_OF_RANGE,"
+        f" #{refused}). It goes on at 6, as its auto.offset.reset says, and skips offsets 4 to 5",
+    ]
+    assert seqs(trace)[1] == last
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "told"), [(-1, "latest"), (-2, "earliest"), (1_000_000, "by_duration")]
+)
+def test_the_question_of_a_reader_shows_its_auto_offset_reset(timestamp: int, told: str) -> None:
+    trace = Trace()
+    read(trace, "audit", 2, error=int(Code.OFFSET_OUT_OF_RANGE))
+    trace.call("audit", "ListOffsets", offsets("timestamp", timestamp), **offsets("offset", 6))
+    asked = trace.events[-2].seq
+    read(trace, "audit", 6)
+    (text,) = texts(trace)
+    assert f"It goes on at 6, as auto.offset.reset={told} says (#{asked}), and skips" in text
+    assert seqs(trace) == [asked]
+    trace = Trace()
+    read(trace, "audit", 2, error=int(Code.OFFSET_OUT_OF_RANGE))
+    ask_for_end(trace, "audit", 9)
+    read(trace, "audit", 6)  # by itself
+    assert "as its auto.offset.reset says" in texts(trace)[0]
 
 
 def join(trace: Trace, client: str, instance: str | None = None) -> int:
@@ -270,7 +294,7 @@ def test_a_group_that_loses_a_member_by_time_is_said_with_its_session() -> None:
         f"Group g lost a member: no heartbeat of worker after #{joined} came within"
         f" session.timeout.ms=6000, so its partitions were taken away (#{moved})"
     ]
-    assert seqs(trace) == [joined]
+    assert seqs(trace) == [moved]
 
 
 def test_a_member_whose_instance_id_is_taken_is_said_if_it_is_still_there() -> None:
@@ -312,7 +336,12 @@ def test_a_member_that_goes_on_where_another_committed_is_said(is_early: bool) -
     ]  # fmt: skip
     for step in steps if is_early else reversed(steps):
         step()
-    commit = 3 if is_early else 5
+    if is_early:  # and the next one, which nothing follows
+        trace.call(
+            "worker-1", "OffsetCommit", {"group_id": "g"} | offsets("committed_offset", 1),
+            **offsets("error_code", 0),
+        )  # fmt: skip
+    first, commit = 3, 7 if is_early else 5
     leave = trace.call("worker-1", "LeaveGroup", {"group_id": "g"})
     fields = {"group_id": "g"}
     trace.call("worker-2", "OffsetFetch", fields, **offsets("committed_offset", 1))
@@ -320,11 +349,10 @@ def test_a_member_that_goes_on_where_another_committed_is_said(is_early: bool) -
     if is_early:
         sentence += (
             ". worker-1 commits before anything is produced of what it read"
-            f" (commit #{commit}, first Produce #5)"
+            f" (commit #{first}, first Produce #5)"
         )
     left = f". After that commit worker-1 left the group (#{leave})"
-    without = "" if is_early else ", with nothing produced in between"
-    assert texts(trace) == [sentence + left + without]
+    assert texts(trace) == [f"{sentence}{left}, with nothing produced in between"]
     assert seqs(trace) == [commit if is_early else leave + 2]
 
 
@@ -339,6 +367,75 @@ def test_a_refused_request_is_said_and_whether_a_later_one_was_accepted() -> Non
     assert texts(trace) == [f"{refused}, and no later Produce of sensor was accepted"]
     trace.call("sensor", "Produce", {})
     assert texts(trace) == [refused]
+
+
+def send(trace: Trace, value: str, code: Code = Code.NONE, **batch: Any) -> int:
+    """A Produce of `sensor` to t-0 with its answer."""
+    of_batch = {
+        "topic": "t", "partition": 0, "records": 1, "producer_id": -1, "crc": sum(value.encode()),
+        "first_records": [{"key": None, "value": value}],
+    } | batch  # fmt: skip
+    part = {"index": 0, "error_code": int(code)}
+    responses = [{"name": "t", "partition_responses": [part]}]
+    return trace.call("sensor", "Produce", {"batches": [of_batch]}, responses=responses)
+
+
+def test_a_producer_that_does_not_send_refused_records_again_is_said_once() -> None:
+    trace = Trace()
+    send(trace, "20")
+    lost = send(trace, "21", Code.NOT_LEADER_OR_FOLLOWER)
+    last = send(trace, "22", Code.NOT_LEADER_OR_FOLLOWER)
+    assert texts(trace) == [
+        "sensor did not send refused records again, so its retries are off (retries=0) or their"
+        " time was over: its Produce was refused 2 times with NOT_LEADER_OR_FOLLOWER (the node does"
+        f" not lead the partition), an error to retry (#{lost}, #{last}), and no later Produce of"
+        " sensor was accepted"
+    ]
+    assert seqs(trace) == [lost]
+    send(trace, "23")
+    assert texts(trace)[0].endswith(f"(#{lost}, #{last})")
+
+
+def test_a_producer_without_retries_is_the_cause_and_not_the_rule_of_its_test() -> None:
+    trace = Trace()
+    send(trace, "20", Code.NOT_LEADER_OR_FOLLOWER)
+    trace.events[-1].seq = 3
+    trace.events.insert(1, Fault(seq=2, at_ms=1, cause=1, id=1, action={"kind": "error"}))
+    send(trace, "21")
+    assert causes(trace) == ["Fault rule", "! sensor did"]
+
+
+@pytest.mark.parametrize(
+    ("code", "again", "batch"),
+    [
+        (Code.NOT_LEADER_OR_FOLLOWER, "20", {}),
+        (Code.NOT_LEADER_OR_FOLLOWER, "20", {"crc": 5, "records": 2}),
+        (Code.MESSAGE_TOO_LARGE, "21", {}),
+        (Code.NOT_LEADER_OR_FOLLOWER, "21", {"partition": 1}),
+    ],
+    ids=["again", "in a larger batch", "no error to retry", "nothing later"],
+)
+def test_a_producer_that_sends_refused_records_again_or_may_still_do_so_has_retries(
+    code: Code, again: str, batch: dict[str, Any]
+) -> None:
+    trace = Trace()
+    send(trace, "20", code)
+    send(trace, again, **batch)
+    assert not any("did not send" in each for each in texts(trace))
+
+
+def test_records_that_a_trace_does_not_show_may_have_been_sent_again() -> None:
+    trace = Trace()
+    send(trace, "20", Code.NOT_LEADER_OR_FOLLOWER, first_records=[])
+    send(trace, "21", first_records=[])
+    assert not any("did not send" in each for each in texts(trace))
+    trace = Trace()
+    for sequence in (0, 1):
+        send(
+            trace, str(sequence), Code.NOT_LEADER_OR_FOLLOWER, first_records=[], producer_id=7,
+            base_sequence=sequence,
+        )  # fmt: skip
+    assert any("did not send" in each for each in texts(trace))
 
 
 def test_errors_that_clients_expect_are_no_findings() -> None:
@@ -392,13 +489,26 @@ def test_findings_are_in_the_order_from_cause_to_effect() -> None:
     ]  # fmt: skip
 
 
-def test_a_rule_that_acted_is_the_cause_of_a_batch_that_is_stored_twice() -> None:
+def test_a_producer_without_idempotence_is_the_cause_and_not_the_rule_of_its_test() -> None:
     trace = Trace()
     first = write(trace, "shop", 1)
     trace.fail(first, "drop_answer")
     trace.add(Answer(cause=first, api="Produce", unanswered="closed"))
     trace.answer(write(trace, "shop", 2), responses=[])
-    assert causes(trace, "assert t-0 of shop") == ["! Fault rule", "t-0 has"]
+    assert causes(trace, "assert t-0 of shop") == ["Fault rule", "! t-0 has"]
+
+
+def test_a_rule_that_was_left_weighs_most_and_one_of_the_test_less_than_a_mistake() -> None:
+    trace = Trace()
+    begun(trace, "shop")
+    trace.answer(_hit(trace, 1, added_by="test_old.py:9", added_at_ms=999_000))
+    assert causes(trace) == ["! Fault rule", "T1 of"]
+    trace.events.insert(0, RuleAdded(seq=0, at_ms=1, id=1, action={"kind": "delay"}))
+    assert causes(trace) == ["! Fault rule", "T1 of"]
+    first = write(trace, "shop", 6)
+    trace.add(Answer(cause=first, api="Produce", unanswered="closed"))
+    trace.answer(write(trace, "shop", 7), responses=[])
+    assert causes(trace) == ["Fault rule", "T1 of", "! t-0 has"]
 
 
 def test_a_moved_clock_or_leader_and_a_quota_are_not_marked_as_the_cause() -> None:
@@ -414,11 +524,12 @@ def test_moves_of_the_clock_are_said_with_their_length_and_their_places() -> Non
     trace.add(ClockAdvanced(by_ms=7000))
     assert texts(trace) == ["The clock was moved forward by 7 s"]
     for by_ms in (7000, 60_000, 1000):
-        trace.add(ClockAdvanced(by_ms=by_ms))
+        trace.add(ClockAdvanced(by_ms=by_ms, moved_by="test_it.py:3 in wait"))
     trace.add(ClockJumped(by_ms=-3_600_000))
     trace.add(ClockJumped(by_ms=2000))
     assert texts(trace) == [
-        "The clock was moved forward 4 times by 1.2 min in all (#1, #2, #3, ...)",
+        "The clock was moved forward 4 times by 1.2 min in all (#1, #2, #3, ...), moved by"
+        " test_it.py:3 in wait",
         "The clock was set back by 1 h", "The clock was set forward by 2 s",
     ]  # fmt: skip
 

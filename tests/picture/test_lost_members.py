@@ -49,7 +49,7 @@ def test_a_silent_member_is_said_with_its_last_heartbeat(kind: str, key: int, se
         f"Group g lost a member: no heartbeat of worker after #{last} came within {setting}:"
         f" it was silent for 45.0 s, so its partitions were taken away (#{removed})"
     )
-    assert found.seq == last
+    assert found.seq == removed
 
 
 def test_a_member_that_holds_on_to_partitions_is_not_called_silent() -> None:

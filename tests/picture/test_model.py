@@ -65,6 +65,58 @@ def test_a_row_is_in_the_lanes_that_it_touches() -> None:
     ]  # fmt: skip
 
 
+def asked_of(*partitions: int, offset: int = 0) -> list[dict[str, Any]]:
+    parts = [{"partition": each, "fetch_offset": offset} for each in partitions]
+    return [{"topic": "t", "partitions": parts}]
+
+
+def partitions_of(trace: Trace, seq: int) -> list[str]:
+    return [name for kind, name in lane_names(model(trace.events), seq) if kind == "partition"]
+
+
+def test_a_fetch_without_records_and_a_question_for_offsets_are_in_the_lanes_of_partitions() -> (
+    None
+):
+    trace = Trace()
+    fetched = trace.call("c", "Fetch", {"topics": asked_of(0, 2)}, responses=[])
+    listed = trace.call("c", "ListOffsets", {"topics": asked_of(1)}, topics=[])
+    assert partitions_of(trace, fetched) == ["t-0", "t-2"]
+    assert partitions_of(trace, listed) == ["t-1"]
+
+
+def test_a_fetch_of_a_session_is_in_the_lanes_of_the_partitions_of_the_session() -> None:
+    trace = Trace()
+    begin = {"session_id": 0, "session_epoch": 0, "topics": asked_of(0, 1)}
+    trace.call("c", "Fetch", begin, session_id=5)
+    again = trace.call("c", "Fetch", {"session_id": 5, "session_epoch": 1, "topics": []})
+    gone = [{"topic": "t", "partitions": [0]}]
+    changed = trace.call(
+        "c", "Fetch",
+        {"session_id": 5, "session_epoch": 2, "topics": asked_of(3), "forgotten_topics_data": gone},
+    )  # fmt: skip
+    late = trace.ask("c", "Fetch", session_id=5, session_epoch=3, topics=[])
+    other = trace.call("d", "Fetch", {"session_id": 6, "session_epoch": 3, "topics": []})
+    answer = trace.answer(late, session_id=5)
+    assert partitions_of(trace, again) == ["t-0", "t-1"]
+    assert partitions_of(trace, changed) == ["t-1", "t-3"]
+    assert partitions_of(trace, late) == partitions_of(trace, answer) == ["t-1", "t-3"]
+    assert partitions_of(trace, other) == []  # it began before the trace
+
+
+def test_the_model_has_the_lanes_of_clients_that_findings_name() -> None:
+    trace = Trace()
+    for client in ("shop", "shop-2", "a.shop", "shop.a", "bank"):
+        trace.call(client, "Metadata", {})
+    trace.call("shop", "Produce", {}, error_code=6)
+    found = model(trace.events)
+    assert [found["lanes"][each][1] for each in found["named"]] == ["shop"]
+    asked = trace.ask("bank", "EndTxn", transactional_id="x")
+    trace.fail(asked, "delay")
+    found = model(trace.events)
+    assert "EndTxn of bank" in found["findings"][0][1]
+    assert [found["lanes"][each][1] for each in found["named"]] == ["shop", "bank"]
+
+
 def test_a_transaction_lasts_from_its_first_partition_to_its_end() -> None:
     trace = copied()
     found = model(trace.events)

@@ -51,6 +51,21 @@ def test_lines_of_a_file_make_the_same_page(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").read_text() == of_structs
 
 
+def test_integers_that_a_browser_would_round_are_texts_in_the_fields_of_an_event() -> None:
+    parts = [{"high_watermark": 9223372036854775807, "offset": 9007199254740991, "is": True}]
+    fields = {"partitions": parts, "lag": -9223372036854775808, "name": "9223372036854775807"}
+    (piece,) = data_of(
+        render_page([Request(seq=1, at_ms=1, api="Fetch", version=18, fields=fields)], title="x"),
+        "piece",
+    )
+    assert piece[0]["request"] == {
+        "partitions": [
+            {"high_watermark": "9223372036854775807", "offset": 9007199254740991, "is": True}
+        ],
+        "lag": "-9223372036854775808", "name": "9223372036854775807",
+    }  # fmt: skip
+
+
 def test_an_empty_trace_has_a_page() -> None:
     (model,) = data_of(render_page([], title="none"), "model")
     assert model["rows"]["seq"] == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ottla.picture.model import model_of
-from ottla.trace.events import ClockAdvanced, ClockJumped, LeadersChanged, Request
+from ottla.trace.events import ClockAdvanced, ClockJumped, DecisionRefused, LeadersChanged, Request
 
 from .traces import Trace
 
@@ -89,15 +89,39 @@ def test_nodes_that_are_not_asked_count(tell: Any) -> None:
     assert texts(trace)[0].startswith("Produce (node 1) →")
 
 
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [("FENCED_INSTANCE_ID", [0, 0, 1]), (None, [0, 1, 0]), ("GROUP_ID_NOT_FOUND", [0, 1, 1])],
+)
+def test_a_refusal_that_the_answer_has_is_one_error(answer: str | None, wanted: list[int]) -> None:
+    trace = Trace()
+    asked = trace.ask("c", "OffsetCommit")
+    trace.add(DecisionRefused(cause=asked, topic="o", partition=0, code="FENCED_INSTANCE_ID"))
+    trace.answer(asked, error=answer)
+    rows = model_of(trace.events, title="t")["rows"]
+    assert rows["error"] == wanted
+    assert rows["errors"][1] == ["FENCED_INSTANCE_ID"]  # by which it is found
+
+
+def test_the_end_of_a_transaction_has_the_epoch_of_its_producer() -> None:
+    trace = Trace()
+    fields = {"transactional_id": "shop", "producer_id": 4, "producer_epoch": 3, "committed": True}
+    trace.call("c", "EndTxn", fields)
+    trace.call("c", "Produce", fields)
+    assert [text.partition(" →")[0] for text in texts(trace)] == [
+        "EndTxn shop commit epoch 3", "Produce shop",
+    ]  # fmt: skip
+
+
 def test_moves_of_the_clock_are_rows_with_their_length() -> None:
     trace = Trace()
     for event in (
-        ClockAdvanced(by_ms=45_000), ClockAdvanced(by_ms=5), ClockJumped(by_ms=-5_400_000),
-        ClockJumped(by_ms=36_500 * 86_400_000),
+        ClockAdvanced(by_ms=45_000), ClockAdvanced(by_ms=5, moved_by="t.py:3"),
+        ClockJumped(by_ms=-5_400_000), ClockJumped(by_ms=36_500 * 86_400_000),
     ):  # fmt: skip
         trace.add(event)
     assert texts(trace) == [
-        "the clock moves forward by 45 s", "the clock moves forward by 5 ms",
+        "the clock moves forward by 45 s", "the clock moves forward by 5 ms, moved by t.py:3",
         "the wall clock is set back by 1.5 h", "the wall clock is set forward by 36500 d",
     ]  # fmt: skip
     assert set(model_of(trace.events, title="t")["rows"]["mark"]) == {"t"}

@@ -42,6 +42,7 @@ export interface Model {
   left_out: number;
   start_ms: number;
   findings?: [seq: number, text: string, isLikelyCause?: boolean][]; // what stands out, from cause to effect
+  named?: number[]; // the lanes of the clients that the sentences name
   said?: string | null; // what the failed test says, in a line
   earlier?: Record<number, number[]>; // by row: the offsets of each batch that its Fetch did not ask for
   usual?: Record<string, string>; // codes that a healthy client expects, and what it does then

@@ -26,10 +26,11 @@ export interface Columns {
   of: Map<number, Column>; // by lane
 }
 
-/** What a reader has chosen: kinds that are open, and lanes that are hidden. */
+/** What a reader has chosen: kinds that are open, lanes that are hidden, and those that are never folded. */
 export interface Choice {
   open: ReadonlySet<LaneKind>;
   hidden: ReadonlySet<number>;
+  kept: ReadonlySet<number>;
 }
 
 export function columnsOf(lanes: Lane[], choice: Choice): Columns {
@@ -50,20 +51,26 @@ export function columnsOf(lanes: Lane[], choice: Choice): Columns {
         of.set(lane, add(kind, lane, lanes[lane][1], WIDTHS[kind] ?? NARROW));
       }
     } else {
-      const label = `${shown.length} ${shown.length === 1 ? one : many}`;
-      const column = add(kind, -1, label, NARROW);
-      for (const lane of shown) of.set(lane, column);
+      const kept = shown.filter((lane) => choice.kept.has(lane));
+      const folded = shown.filter((lane) => !choice.kept.has(lane));
+      for (const lane of kept) of.set(lane, add(kind, lane, lanes[lane][1], NARROW));
+      if (folded.length === 0) continue;
+      // The name of a single lane says more than its number. Those of coordinators are long, and say little.
+      const isNamed = folded.length === 1 && kind !== "coordinator";
+      const count = `${folded.length} ${kept.length ? "more " : ""}${folded.length === 1 ? one : many}`;
+      const column = add(kind, isNamed ? folded[0] : -1, isNamed ? `${one} ${lanes[folded[0]][1]}` : count, NARROW);
+      for (const lane of folded) of.set(lane, column);
     }
   }
   return { all, width: left, of };
 }
 
 /** The kinds that are open at first: those that matter most, as long as there is room. */
-export function firstOpen(lanes: Lane[], room: number): Set<LaneKind> {
+export function firstOpen(lanes: Lane[], room: number, kept: ReadonlySet<number>): Set<LaneKind> {
   const open = new Set<LaneKind>();
   for (const kind of ["transaction", "partition", "group", "client", "member"] as const) {
     const attempt = new Set(open).add(kind);
-    const { width } = columnsOf(lanes, { open: attempt, hidden: new Set() });
+    const { width } = columnsOf(lanes, { open: attempt, hidden: new Set(), kept });
     if (width <= room) open.add(kind);
   }
   return open;

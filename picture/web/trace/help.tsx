@@ -30,7 +30,8 @@ export function Help({ onClose }: { onClose(): void }) {
         A band in a lane is a state, or in a partition an open transaction. T1, T2 … number the transactions, each in a
         colour of its own. A grey line leads from a request to its answer. An arc leads from the read of a record to its
         copy (solid), and to the commit of the offset behind it (dashed; red if the commit was refused). Tinted lines are those
-        that What stands out names.
+        that What stands out names. Requests that only set up connections share a line, which opens; Connections and more shows
+        all of them.
       </p>
       <h3>Search</h3>
       <p>An event has to have all words. These have a subject:</p>

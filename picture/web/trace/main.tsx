@@ -1,6 +1,6 @@
 // The page of a trace: reads the data in the page, and keeps what the reader has chosen.
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import "../shared/theme.css";
 import "./page.css";
@@ -13,7 +13,7 @@ import { useDock } from "./dock";
 import { Details } from "./details";
 import { Head, rowsOfFindings } from "./head";
 import { Help } from "./help";
-import { itemsOf } from "./items";
+import { isSetup, itemsOf } from "./items";
 import { Search } from "./search";
 import { TimeLine } from "./timeline";
 
@@ -40,18 +40,21 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
   const [showsTools, setShowsTools] = useState(false);
   const [clients, setClients] = useState<ReadonlySet<string>>(new Set());
   const [apis, setApis] = useState<ReadonlySet<string>>(new Set());
-  const [open, setOpen] = useState<ReadonlySet<LaneKind>>(() => firstOpen(lanes, window.innerWidth * 0.4 - 148));
+  const [kept, setKept] = useState<ReadonlySet<number>>(() => new Set(model.named));
+  const [open, setOpen] = useState<ReadonlySet<LaneKind>>(() => firstOpen(lanes, window.innerWidth * 0.4 - 148, kept));
+  const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
   const input = useRef<HTMLInputElement>(null);
 
+  const named = useMemo(() => rowsOfFindings(model), [model]);
   const found = useMemo(() => search.find(query), [search, query]);
   const foundSet = useMemo(() => (found ? new Set(found) : null), [found]);
   const matches = onlyFound ? foundSet : null;
   const items = useMemo(
-    () => itemsOf(model, { clients, apis, onlyTrouble, matches, quiet }),
-    [model, clients, apis, onlyTrouble, matches, quiet],
+    () => itemsOf(model, { clients, apis, onlyTrouble, matches, quiet, named, opened }),
+    [model, clients, apis, onlyTrouble, matches, quiet, named, opened],
   );
-  const columns = useMemo(() => columnsOf(lanes, { open, hidden }), [lanes, open, hidden]);
+  const columns = useMemo(() => columnsOf(lanes, { open, hidden, kept }), [lanes, open, hidden, kept]);
   const [isBelow, moveEvent] = useDock(columns.width);
   const names = useMemo(() => ({
     clients: [...new Set(rows.client)].filter(Boolean).sort(), apis: [...new Set(rows.api)].filter(Boolean).sort(),
@@ -60,7 +63,6 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
     () => rows.mark.flatMap((mark, row) => (mark === "f" || rows.error[row] ? [row] : [])), [model],
   );
 
-  const named = useMemo(() => rowsOfFindings(model), [model]);
   // What explains a failure is in view first; without a finding, its end.
   const begin = useMemo(() => {
     const finding = model.findings?.find((each) => each[2]) ?? model.findings?.[0];
@@ -77,6 +79,10 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
     const next = by > 0 ? list.find((row) => row > chosen) : list.findLast((row) => row < chosen);
     choose(next ?? (by > 0 ? list[0] : list[list.length - 1]));
   };
+  const unfold = (row: number) => setOpened((before) => (before.has(row) ? before : new Set(before).add(row)));
+  useLayoutEffect(() => {
+    if (chosen >= 0 && isSetup(model, chosen)) unfold(chosen);
+  }, [model, chosen]);
   useEffect(() => {
     const follow = () => setChosen(rowOfAddress(model));
     window.addEventListener("hashchange", follow);
@@ -136,7 +142,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
         </button>
         <Toggle isOn={onlyFound} onClick={() => setOnlyFound(!onlyFound)}>Only found</Toggle>
         <Toggle isOn={onlyTrouble} onClick={() => setOnlyTrouble(!onlyTrouble)}>Errors and faults ({troubles.length})</Toggle>
-        <Toggle isOn={quiet} onClick={() => setQuiet(!quiet)}>Connections and more</Toggle>
+        <Toggle isOn={quiet} onClick={() => { setQuiet(!quiet); setOpened(new Set()); }}>Connections and more</Toggle>
         <Toggle isOn={showsArcs} onClick={() => setShowsArcs(!showsArcs)}>Arcs</Toggle>
         <Choices
           label={clients.size ? `Clients: ${clients.size}` : "All clients"}
@@ -150,7 +156,12 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
         />
         <span class="kinds" role="group" aria-label="Lanes">
           {KINDS.filter(({ kind }) => lanes.some((each) => each[0] === kind)).map(({ kind, many }) => (
-            <Toggle key={kind} isOn={open.has(kind)} onClick={() => setOpen(toggled(open, kind))}>{many}</Toggle>
+            <Toggle
+              key={kind} isOn={open.has(kind) || (lanes.some(([each], lane) => each === kind && kept.has(lane)) && "mixed")}
+              onClick={() => { setOpen(toggled(open, kind)); setKept(new Set([...kept].filter((lane) => lanes[lane][0] !== kind))); }}
+            >
+              {many}
+            </Toggle>
           ))}
         </span>
         <Choices
@@ -161,7 +172,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
       </div>
       <main class={isBelow ? "below" : ""}>
         {items.count === 0 && <p class="empty">No event is shown. Change the filters above.</p>}
-        <TimeLine {...{ model, items, columns, chosen, begin, showsArcs, named }} found={foundSet} onChoose={choose} />
+        <TimeLine {...{ model, items, columns, chosen, begin, showsArcs, named }} found={foundSet} onChoose={choose} onUnfold={unfold} />
         {chosen >= 0 && <Details {...{ model, pieces, isBelow }} row={chosen} onChoose={choose} onMove={moveEvent} onClose={() => choose(-1)} />}
       </main>
       {showsHelp && <Help onClose={() => setShowsHelp(false)} />}
@@ -169,7 +180,7 @@ function Page({ model, pieces, search }: { model: Model; pieces: Pieces; search:
   );
 }
 
-function Toggle({ isOn, onClick, children }: { isOn: boolean; onClick(): void; children: preact.ComponentChildren }) {
+function Toggle({ isOn, onClick, children }: { isOn: boolean | "mixed"; onClick(): void; children: preact.ComponentChildren }) {
   return <button type="button" aria-pressed={isOn} onClick={onClick}>{children}</button>;
 }
 

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { shown } from "../shared/fields";
 import { type Model, spanOf, timeOf } from "../shared/model";
 import { type Columns, NARROW } from "./columns";
-import { hasLine, type Items, lineOf, Stretches } from "./items";
+import { foldedIn, hasLine, type Items, lineOf, Stretches } from "./items";
 import { Mark, WORDS } from "./marks";
 
 export const LINE = 24;
@@ -25,12 +25,15 @@ interface Given {
   named: ReadonlySet<number>; // rows that the sentences of the head name
   showsArcs: boolean;
   onChoose(row: number): void;
+  onUnfold(row: number): void;
 }
 
 export function TimeLine(given: Given) {
   const { model, items, columns, chosen, begin, onChoose } = given;
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
+  const [isCut, setCut] = useState(false); // on the right
+  const mouse = useRef({ x: -1, y: -1 });
   const [hover, setHover] = useState<{ row: number; x: number; y: number } | null>(null);
   // With fewer lines than before, the browser scrolls back only after they are drawn.
   const top = Math.max(0, Math.min(view.top, items.count * LINE - view.height));
@@ -39,7 +42,12 @@ export function TimeLine(given: Given) {
 
   useLayoutEffect(() => {
     const element = scroller.current!;
-    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    // What moves below a mouse that rests has no tip until the mouse moves.
+    const measure = () => {
+      setView({ top: element.scrollTop, height: element.clientHeight });
+      setCut(element.scrollLeft + element.clientWidth < element.scrollWidth - 1);
+      setHover(null);
+    };
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     if (begin >= 0 && chosen < 0) show(element, lineOf(items, begin));
@@ -51,8 +59,14 @@ export function TimeLine(given: Given) {
   }, []);
 
   useEffect(() => {
+    setHover(null);
     if (chosen >= 0) bring(scroller.current!, lineOf(items, chosen));
   }, [chosen, items]);
+
+  useLayoutEffect(() => {
+    const element = scroller.current!;
+    setCut(element.scrollLeft + element.clientWidth < element.scrollWidth - 1);
+  }, [columns]);
 
   const left = TIME + columns.width + ARCS;
   const lines: ComponentChildren[] = [];
@@ -70,15 +84,19 @@ export function TimeLine(given: Given) {
     event.preventDefault();
     let next = Math.min(Math.max(0, steps[event.key]), items.count - 1);
     if (items.gaps[next] > 0) next += event.key === "ArrowUp" && next > 0 ? -1 : 1;
-    if (items.count) onChoose(items.rows[next]);
+    if (items.count) onChoose(event.key === "ArrowUp" ? items.lasts[next] : items.rows[next]);
   };
   return (
     <>
       <div
-        class="timeline" ref={scroller} tabIndex={0} role="listbox" aria-label="Events, from top to bottom"
+        class={isCut ? "timeline cut" : "timeline"} ref={scroller} tabIndex={0} role="listbox" aria-label="Events, from top to bottom"
         aria-activedescendant={chosen >= 0 ? `row-${chosen}` : undefined} onKeyDown={move}
-        onMouseLeave={() => setHover(null)}
+        onMouseLeave={() => { mouse.current = { x: -1, y: -1 }; setHover(null); }} onMouseDown={() => setHover(null)}
         onMouseMove={(event) => {
+          // A browser tells a move of a mouse that rests, too, when what is below it has changed.
+          const isAtRest = event.clientX === mouse.current.x && event.clientY === mouse.current.y;
+          mouse.current = { x: event.clientX, y: event.clientY };
+          if (isAtRest) return;
           const row = (event.target as Element).closest<HTMLElement>("[data-row]")?.dataset.row;
           setHover(row === undefined ? null : { row: Number(row), x: event.clientX, y: event.clientY });
         }}
@@ -137,7 +155,7 @@ function Head({ model, columns, left, most }: { model: Model; columns: Columns; 
   );
 }
 
-function Line({ model, items, chosen, found, named, left, line, onChoose }: Given & { line: number; left: number }) {
+function Line({ model, items, chosen, found, named, left, line, onChoose, onUnfold }: Given & { line: number; left: number }) {
   const row = items.rows[line];
   const top = `${line * LINE}px`;
   const { rows } = model;
@@ -146,6 +164,19 @@ function Line({ model, items, chosen, found, named, left, line, onChoose }: Give
       <div class="line gap" role="presentation" style={{ top }}>
         <span class="time" style={{ width: `${TIME}px` }}>· {spanOf(items.gaps[line])} ·</span>
         <span class="text" style={{ marginLeft: `${left - TIME}px` }}>no event for {spanOf(items.gaps[line])}</span>
+      </div>
+    );
+  }
+  if (items.folds[line] > 0) {
+    const apis = [...new Set(foldedIn(model, items, line).map((each) => rows.api[each]))].sort();
+    return (
+      <div class="line fold" style={{ top }} role="option" id={`row-${row}`} aria-selected={false} onClick={() => onUnfold(row)}>
+        <span class="time" style={{ width: `${TIME}px` }}>
+          <b>{rows.seq[row]}</b> {timeOf(model.start_ms + rows.at[row])}
+        </span>
+        <span class="text" style={{ marginLeft: `${left - TIME}px` }}>
+          ▸ {items.folds[line]} requests that set up connections ({apis.join(", ")})
+        </span>
       </div>
     );
   }
@@ -182,7 +213,7 @@ function Picture({ model, items, columns, chosen, showsArcs, first, last, hidden
   const ofWaits = useMemo(() => new Stretches(waits), [waits]);
   if (items.count === 0) return null;
   const firstRow = items.rows[first];
-  const lastRow = items.rows[last];
+  const lastRow = items.lasts[last];
   const y = (row: number) => (Math.min(Math.max(lineOf(items, row), first - 2), last + 2) - first) * LINE + LINE / 2;
   const center = (lane: number) => {
     const column = columns.of.get(lane);
@@ -224,10 +255,12 @@ function Picture({ model, items, columns, chosen, showsArcs, first, last, hidden
   for (let line = first; line <= last; line++) {
     if (items.gaps[line] > 0) continue;
     const row = items.rows[line];
-    const xs = [...new Set(rows.lanes[row].map(center).filter((x) => x >= 0))].sort((a, b) => a - b);
+    const isFold = items.folds[line] > 0;
+    const touched = isFold ? foldedIn(model, items, line).flatMap((each) => rows.lanes[each]) : rows.lanes[row];
+    const xs = [...new Set(touched.map(center).filter((x) => x >= 0))].sort((a, b) => a - b);
     const at = (line - first) * LINE + LINE / 2;
-    if (xs.length > 1) drawn.push(<path key={`j${row}`} class="joint" d={`M${xs[0]} ${at}H${xs[xs.length - 1]}`} />);
-    const mark = rows.error[row] && rows.mark[row] !== "f" ? "e" : rows.mark[row];
+    if (xs.length > 1 && !isFold) drawn.push(<path key={`j${row}`} class="joint" d={`M${xs[0]} ${at}H${xs[xs.length - 1]}`} />);
+    const mark = isFold ? "o" : rows.error[row] && rows.mark[row] !== "f" ? "e" : rows.mark[row];
     for (const x of xs) drawn.push(<Mark key={`m${row} ${x}`} mark={mark} x={x} y={at} />);
   }
   if (showsArcs) {
@@ -235,8 +268,9 @@ function Picture({ model, items, columns, chosen, showsArcs, first, last, hidden
     for (const number of ofArcs.between(firstRow, lastRow).slice(0, MOST_ARCS)) {
       const [from, to, kind] = arcs[number];
       if (!hasLine(items, from) || !hasLine(items, to)) continue; // it would lead to another event
-      const [a, b] = [y(from), y(to)];
-      const bend = Math.min(34, 14 + Math.abs(b - a) / 12);
+      // An arc ends in the upper half of its line and begins in the lower one, and its neighbours bend otherwise.
+      const [a, b] = [y(from) + 4, y(to) - 4];
+      const bend = Math.min(34, 14 + Math.abs(b - a) / 12) + (number % 3) * 5;
       const isChosen = chosen === from || chosen === to;
       drawn.push(
         <g key={`a${number}`} class={`arc ${kind} ${isChosen ? "chosen" : ""}`}>
