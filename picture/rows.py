@@ -172,7 +172,7 @@ class Rows:
         is_error = bool(errors) or event.unanswered is not None
         number = self._rows_of_requests.get(event.cause, -1)
         for refused in self._refused.pop(event.cause, ()):
-            refused.is_error = refused.errors[0] not in errors  # else the answer says it
+            refused.is_error = not errors  # of one refusal the answer is the error
         if exchange is None or number < 0:
             api = event.api or "a request"
             text = f"answer to {api}, which is before the trace"

@@ -277,7 +277,7 @@ def test_an_integer_of_64_bits_is_shown_to_its_last_digit(
 
 def test_no_part_of_an_event_below_is_broken_into_two_columns(browser: Browser, bills: str) -> None:
     with opened(browser, bills, size=(1280, 800)) as page:
-        page.locator(".line.named").first.click()
+        page.locator(".findings li:has(.cause) a").first.click()
         page.wait_for_selector("main.below aside h3:text-is('Answer')")
         parts = page.locator(".sections > *").evaluate_all(
             "all => all.map(each => each.getClientRects().length)"

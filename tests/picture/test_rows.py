@@ -91,9 +91,9 @@ def test_nodes_that_are_not_asked_count(tell: Any) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "wanted"),
-    [("FENCED_INSTANCE_ID", [0, 0, 1]), (None, [0, 1, 0]), ("GROUP_ID_NOT_FOUND", [0, 1, 1])],
+    [("FENCED_INSTANCE_ID", [0, 0, 1]), (None, [0, 1, 0]), ("INVALID_PRODUCER_EPOCH", [0, 0, 1])],
 )
-def test_a_refusal_that_the_answer_has_is_one_error(answer: str | None, wanted: list[int]) -> None:
+def test_a_refusal_with_its_answer_is_one_error(answer: str | None, wanted: list[int]) -> None:
     trace = Trace()
     asked = trace.ask("c", "OffsetCommit")
     trace.add(DecisionRefused(cause=asked, topic="o", partition=0, code="FENCED_INSTANCE_ID"))

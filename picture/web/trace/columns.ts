@@ -65,13 +65,13 @@ export function columnsOf(lanes: Lane[], choice: Choice): Columns {
   return { all, width: left, of };
 }
 
-/** The kinds that are open at first: those that matter most, as long as there is room. */
+/** The kinds that are open at first: those that matter most, as long as there is room beside the lanes that are kept. */
 export function firstOpen(lanes: Lane[], room: number, kept: ReadonlySet<number>): Set<LaneKind> {
   const open = new Set<LaneKind>();
   for (const kind of ["transaction", "partition", "group", "client", "member"] as const) {
     const attempt = new Set(open).add(kind);
     const { width } = columnsOf(lanes, { open: attempt, hidden: new Set(), kept });
-    if (width <= room) open.add(kind);
+    if (width <= room + kept.size * NARROW) open.add(kind);
   }
   return open;
 }
