@@ -259,10 +259,13 @@ def test_a_single_lane_of_a_closed_kind_has_its_name(
     browser: Browser, page_of: Callable[..., str]
 ) -> None:
     trace = Trace()
-    trace.call("a", "Heartbeat", {"group_id": "bills"})
+    trace.call("a", "TxnOffsetCommit", {"group_id": "bills", "transactional_id": "shop"})
     with opened(browser, page_of(trace.events)) as page:
-        page.get_by_role("group", name="Lanes", exact=True).get_by_text("groups").click()
+        kinds = page.get_by_role("group", name="Lanes", exact=True)
+        kinds.get_by_text("groups").click()
+        kinds.get_by_text("transactional ids").click()
         assert page.locator(".head .lane.group").all_text_contents() == ["group bills"]
+        assert page.locator(".head .lane.transaction").all_text_contents() == ["id shop"]
 
 
 def test_an_integer_of_64_bits_is_shown_to_its_last_digit(

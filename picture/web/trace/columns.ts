@@ -55,10 +55,10 @@ export function columnsOf(lanes: Lane[], choice: Choice): Columns {
       const folded = shown.filter((lane) => !choice.kept.has(lane));
       for (const lane of kept) of.set(lane, add(kind, lane, lanes[lane][1], NARROW));
       if (folded.length === 0) continue;
-      // The name of a single lane says more than its number. Those of coordinators are long, and say little.
+      // The name of a single lane says more than its number; its kind is one word. Those of coordinators say little.
       const isNamed = folded.length === 1 && kind !== "coordinator";
       const count = `${folded.length} ${kept.length ? "more " : ""}${folded.length === 1 ? one : many}`;
-      const column = add(kind, isNamed ? folded[0] : -1, isNamed ? `${one} ${lanes[folded[0]][1]}` : count, NARROW);
+      const column = add(kind, isNamed ? folded[0] : -1, isNamed ? `${one.split(" ").at(-1)} ${lanes[folded[0]][1]}` : count, NARROW);
       for (const lane of folded) of.set(lane, column);
     }
   }
