@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-calls bench-start bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check release-published locks zipapp test-deployment
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-calls bench-start bench-suites bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check release-published locks zipapp test-deployment
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -207,6 +207,10 @@ bench-brokers: .venv/.installed ## measure: 1,000 brokers of tests, one after th
 
 bench: .venv/.installed ## measure: beside Apache Kafka and kfake, with stock clients, about 25 minutes (ARGS=--write: docs/explanation/performance.md)
 	@$(PY) benchmarks/bench.py $(ARGS)
+
+# Needs Java and Maven for Kafka and Spark, and go for kfake and the tests of franz-go.
+bench-suites: setup-spark ## measure: test suites of clients, of pytest and of Spark, on Ottla, Kafka and kfake (half an hour; ARGS='--only pytest')
+	@$(PY) benchmarks/bench_suites.py $(ARGS)
 
 bench-quick: .venv/.installed ## measure: start time, memory, latency and throughput, in short
 	@$(PY) benchmarks/bench_start.py --quick

@@ -122,13 +122,20 @@ def _free_port() -> int:
 
 @contextmanager
 def _kfake(certificates: Path) -> Iterator[Started]:
+    with running_kfake() as address:
+        yield address, None
+
+
+@contextmanager
+def running_kfake() -> Iterator[str]:
+    """Run kfake, which is built at the first use; its HOST:PORT. Raises NotInstalled."""
     program = _built_kfake()
     with TemporaryDirectory(prefix="kfake-") as directory:
         port = free_pair()
         process = subprocess.Popen([str(program), f"127.0.0.1:{port}", directory])
         try:
             _wait_for(port, process)
-            yield f"127.0.0.1:{port}", None
+            yield f"127.0.0.1:{port}"
         finally:
             process.send_signal(signal.SIGTERM)
             try:
