@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
+from ..coordinator.moment import Moment
+
 JUMP_CHECK_MS: Final = 1000
 JUMP_MS: Final = 500
 """The wall time jumps when it gains or loses more than this between two checks."""
@@ -55,6 +57,9 @@ class Clock(Protocol):
 
         It stands still while the machine is suspended: no member has missed a heartbeat then.
         """
+
+    def moment(self) -> Moment:
+        """Both times, read together."""
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: object) -> Timer:
         """Call something at a monotonic time, or in the next turn if that has passed."""
@@ -102,6 +107,9 @@ class SystemClock:
 
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
+
+    def moment(self) -> Moment:
+        return Moment(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: object) -> Timer:
         return self.call_after_ms(max(0, due_ms - self.monotonic_ms()), callback, *args)

@@ -27,6 +27,8 @@ MAGIC: Final = 2
 NO_PRODUCER_ID: Final = -1
 NO_SEQUENCE: Final = -1
 NO_TIMESTAMP: Final = -1
+NO_PRODUCER: Final = (NO_PRODUCER_ID, -1)
+"""The producer's id and epoch of a batch without idempotence."""
 MAX_SEQUENCE: Final = 0x7FFFFFFF
 
 COMPRESSION_MASK: Final = 0x07
@@ -35,8 +37,12 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 HAS_DELETE_HORIZON: Final = 0x40
 
-_HEAD: Final = struct.Struct(">qiibI")  # the part of a header that its CRC does not cover
-_COVERED: Final = struct.Struct(">hiqqqhii")
+HEAD: Final = struct.Struct(">qiibI")
+"""The part of a header that its CRC does not cover."""
+COVERED: Final = struct.Struct(">hiqqqhii")
+"""The rest of the header."""
+HEAD_START: Final = struct.Struct(">qii")
+"""Base offset, length and leader epoch, which the log sets."""
 _LENGTH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
 
@@ -262,18 +268,38 @@ def build(
         The whole batch, with its CRC.
     """
     attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
+    producer = producer_id, producer_epoch
+    data, _ = build_with_header(records, timestamp_ms, attributes, producer, base_sequence)
+    if base_offset or leader_epoch:
+        HEAD_START.pack_into(data, 0, base_offset, len(data) - LOG_OVERHEAD, leader_epoch)
+    return data
+
+
+def build_with_header(
+    records: Sequence[Pair] | Framed,
+    timestamp_ms: int,
+    attributes: int = 0,
+    producer: tuple[int, int] = NO_PRODUCER,
+    base_sequence: int = NO_SEQUENCE,
+) -> tuple[bytearray, BatchHeader]:
+    """As `build`, the batch at offset 0 and its header, which the log need not read again.
+
+    Args:
+        attributes: those of the header.
+        producer: id and epoch of an idempotent producer.
+    """
     count = len(records)
-    covered = _COVERED.pack(
-        attributes, count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch,
-        base_sequence, count,
+    after_crc = (
+        attributes, count - 1, timestamp_ms, timestamp_ms, *producer, base_sequence, count,
     )  # fmt: skip
+    covered = COVERED.pack(*after_crc)
     if isinstance(records, Framed):
         covered += records.joined()
     elif count == 1:  # as most decisions of a coordinator have
         covered += _record(0, records[0])
     else:
         covered += b"".join([_record(delta, record) for delta, record in enumerate(records)])
-    length = _HEAD.size - LOG_OVERHEAD + len(covered)
-    data = bytearray(_HEAD.pack(base_offset, length, leader_epoch, MAGIC, crc32c(covered)))
+    up_to_crc = (0, HEAD.size - LOG_OVERHEAD + len(covered), 0, MAGIC, crc32c(covered))
+    data = bytearray(HEAD.pack(*up_to_crc))
     data += covered
-    return data
+    return data, tuple.__new__(BatchHeader, up_to_crc + after_crc)

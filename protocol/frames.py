@@ -171,8 +171,8 @@ class Frames:
         view = self._view
         return len(self._behind) + (0 if view is None else len(view) - self._at)
 
-    def room(self) -> bytearray | memoryview:
-        """The place for the bytes that are read next: at least one."""
+    def room(self, sizehint: int = -1) -> bytearray | memoryview:
+        """The place for the bytes that are read next: at least one; `get_buffer` for asyncio."""
         whole = self._whole
         if whole is not None:
             return whole[self._filled_bytes :]

@@ -7,11 +7,10 @@ producers and transactions and the indexes follow. An append that has returned s
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
+from ..protocol.batch import HEAD_START, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
 from ..protocol.control import Marker, read_marker
 from ..protocol.errors import Code, Refused
 from ..protocol.lazy_dataclass import dataclass
@@ -32,7 +31,6 @@ from .segments.segment import Segment
 from .segments.time_search import TimedOffset, first_since, latest
 from .steps import Steps
 
-_HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 _CLIENT: Final = Origin.CLIENT  # a look-up of it costs 0.1 us in Python 3.11
 
 
@@ -74,6 +72,7 @@ class PartitionLog:
         producers: state of each producer.
         recovery_point: everything before this offset is on disk.
         flush_due_offset: records before this offset must be on disk before they are acknowledged.
+        awaits_flush: whether they are not yet.
         on_flush_due: called with the offset up to which `begin_flush` is due; None: appends flush.
         saved: the state saved for a start after a SIGKILL.
         end_offset_at_open: records before this offset were written by an earlier process.
@@ -110,6 +109,7 @@ class PartitionLog:
         synced_to = end_offset if stop.clean else min(end_offset, stop.recovery_point)
         self._unsynced = Unsynced(files, directory, found.unsynced)
         self.recovery_point = self.flush_due_offset = self._unsynced.trusted(synced_to)
+        self.awaits_flush = False
         self.on_flush_due = services.on_flush_due
         self.failure: str | None = None
         self.is_closed = False
@@ -253,7 +253,7 @@ class PartitionLog:
                 self._epochs.assign(self.leader_epoch, base_offset)
             if not self._epochs.is_written and self._epochs.write():
                 self._unsynced.add_files(active, self._epochs.path)
-            _HEADER_START.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
+            HEAD_START.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, self.config.index_interval_bytes)
         except OSError as failed:
             if not active.takes_appends:
@@ -267,7 +267,7 @@ class PartitionLog:
 
     def _require_flush(self) -> None:
         """Have all records flushed before they are acknowledged: `flush.messages` were appended."""
-        self.flush_due_offset = self.log_end_offset
+        self.require_flush(self.log_end_offset)
         if self.on_flush_due is not None:
             self.on_flush_due(self, self.log_end_offset)
             return
@@ -275,6 +275,11 @@ class PartitionLog:
             self.flush()
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the flush failed: {failed}") from failed
+
+    def require_flush(self, up_to: int) -> None:
+        """Let the records before an offset await a flush, which the caller asks for."""
+        self.flush_due_offset = max(self.flush_due_offset, up_to)
+        self.awaits_flush = self.recovery_point < self.flush_due_offset
 
     def _roll_for(self, size: int, now_ms: int) -> None:
         """Roll the active segment, for a batch of that size. Raises Refused."""
@@ -294,6 +299,7 @@ class PartitionLog:
         self._write_segment_files(self._active)
         if self.recovery_point == self.log_end_offset and self._active.has_transaction_index:
             self.recovery_point = self.flush_due_offset = self.log_end_offset - 1  # until a sync
+            self.awaits_flush = False
         segment = Segment(self._services.files, self._directory, self.log_end_offset)
         segment.open()
         if self.config.preallocate:
@@ -478,11 +484,6 @@ class PartitionLog:
         self.end_flush(flush)
 
     @property
-    def awaits_flush(self) -> bool:
-        """Whether records must reach the disk before they are acknowledged, and have not yet."""
-        return self.recovery_point < self.flush_due_offset
-
-    @property
     def is_flushed(self) -> bool:
         return self.recovery_point == self.log_end_offset and not self._unsynced.has_unsynced_files
 
@@ -547,7 +548,7 @@ class PartitionLog:
             self.fail("the log could not be synced", failure)
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))
-            self.flush_due_offset = max(self.flush_due_offset, self.recovery_point)
+            self.require_flush(self.recovery_point)
             self._synced_start = max(self._synced_start, flush.log_start_offset)
             if not self.is_closed:  # else the names may be those of a new log
                 self.layout.start_is_on_disk(flush.dropped_count)

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, Final
 
 from ottla.broker.clock import SystemClock, Timer
+from ottla.coordinator.moment import Moment
 
 START_MS: Final = 1_700_000_000_000
 MOST_TURNS: Final = 100_000
@@ -36,6 +37,9 @@ class StillClock(SystemClock):
     def monotonic_ms(self) -> int:
         return self.passed_ms
 
+    def moment(self) -> Moment:
+        return Moment(self.now_ms(), self.monotonic_ms())
+
 
 class LoopClock(SystemClock):
     """The time of the running event loop, which a VirtualLoop lets pass without waiting.
@@ -59,6 +63,9 @@ class LoopClock(SystemClock):
     def monotonic_ms(self) -> int:
         return round(self.monotonic_s() * 1000)
 
+    def moment(self) -> Moment:
+        return Moment(self.now_ms(), self.monotonic_ms())
+
 
 class VirtualClock(SystemClock):
     """Time passes only in `advance_ms`, on whatever event loop.
@@ -80,6 +87,9 @@ class VirtualClock(SystemClock):
 
     def monotonic_ms(self) -> int:
         return int(self._monotonic_ms)
+
+    def moment(self) -> Moment:
+        return Moment(self.now_ms(), self.monotonic_ms())
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
         timer = _VirtualTimer(due_ms, next(self._numbers), callback, args)

@@ -83,8 +83,11 @@ class Connection(asyncio.BufferedProtocol):
         "_ahead", "_answers", "_busy", "_busy_bytes", "_chunk_bytes", "_clock", "_complaints",
         "_context", "_counts", "_dispatch", "_end", "_frames", "_holds", "_listener", "_logins",
         "_muted", "_nodes", "_now_s", "_number", "_on_closed", "_on_opened", "_outgoing",
-        "_reading", "_requests", "_state", "_transport", "_turns", "_used_s", "_writable", "info",
+        "_reading", "_requests", "_state", "_transport", "_turns", "_used_s", "_writable",
+        "get_buffer", "info",
     )  # fmt: skip
+
+    get_buffer: Callable[[int], bytearray | memoryview]  # of its frames
 
     def __init__(
         self,
@@ -107,6 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         self._now_s = shared.clock.monotonic_s
         self._counts = [False, False]  # whether its memory for requests, for answers is counted
         self._frames = Frames(shared.buffers, size_limit_bytes=size_limit_bytes)
+        self.get_buffer = self._frames.room
         self._number = number
         self._listener = listener
         self._on_closed = on_closed
@@ -223,9 +227,6 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
         else:
             self._transport.abort()
-
-    def get_buffer(self, sizehint: int) -> bytearray | memoryview:
-        return self._frames.room()
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._state is _ENDING:

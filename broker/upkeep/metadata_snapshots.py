@@ -87,7 +87,7 @@ class MetadataSnapshots:
 
     async def _write(self, content: ToWrite) -> None:
         log = self._metadata_log.log
-        log.flush_due_offset = max(log.flush_due_offset, content.name.end_offset)
+        log.require_flush(content.name.end_offset)
         refused = await self._flushes.flushed(log)
         if refused is not None:
             raise refused

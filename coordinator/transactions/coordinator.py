@@ -190,7 +190,9 @@ class Transactions:
                 CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE (see `check_not_kept`),
                 UNSUPPORTED_VERSION (see `_check_level`).
         """
-        known = self._known(transactional_id)
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise _unknown(transactional_id)
         added, is_open = frozenset(partitions), known.state is ONGOING
         if not is_open:
             check_not_prepared(known)
@@ -199,7 +201,8 @@ class Transactions:
             check_not_kept(known)
             if added <= known.partitions:
                 return Outcome(None)
-        self._check_level(client_version)
+        if client_version > ADDS_EXPLICITLY:
+            self._check_level()
         ongoing = known.with_partitions(added, client_version=client_version, now_ms=now_ms)
         return Outcome(None, (ongoing,))
 
@@ -211,10 +214,14 @@ class Transactions:
         Raises:
             Refused: as for `add_partitions`.
         """
-        known = self._known(transactional_id)
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise _unknown(transactional_id)
         check_owner(known, producer)
-        check_not_prepared(known)
-        check_not_kept(known)
+        if known.state is ONGOING:
+            check_not_kept(known)
+        else:
+            check_not_prepared(known)
         return frozenset(partitions) - known.partitions
 
     def verify_partitions(
@@ -252,7 +259,9 @@ class Transactions:
             Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
                 CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
         """
-        known = self._known(transactional_id)
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise _unknown(transactional_id)
         check_owner(known, producer)
         if known.state is ONGOING:
             if known.next_producer_epoch == NO_EPOCH:
@@ -282,7 +291,9 @@ class Transactions:
         Raises:
             Refused: as for `end`, and UNSUPPORTED_VERSION (see `_check_level`).
         """
-        known = self._known(transactional_id)
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise _unknown(transactional_id)
         check_not_prepared(known)
         owner = known.owner
         retries_rotation = known.previous_producer_id == producer.producer_id and (
@@ -309,7 +320,7 @@ class Transactions:
                 pass
             case _:
                 raise cannot_end(known, commit=commit)
-        self._check_level(BUMPS_EPOCHS)
+        self._check_level()
         successor = self._after(owner)
         if known.is_kept:
             prepared = known.prepared_of_kept(
@@ -455,17 +466,8 @@ class Transactions:
         check_transactional_id(transactional_id)
         return self._by_id.get(transactional_id)
 
-    def _known(self, transactional_id: str) -> Transaction:
-        known = self._by_id.get(transactional_id)
-        if known is None:
-            check_transactional_id(transactional_id)
-            raise Refused(
-                Code.INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id"
-            )
-        return known
-
-    def _check_level(self, client_version: int) -> None:
-        """Check that the record's version has a field for the client's version.
+    def _check_level(self) -> None:
+        """Check that the record's version has a field for a client of version 2 (KIP-890).
 
         Records of transaction.version 0 have none. Kafka refuses the request too, but then the
         transactional id is unusable until the coordinator moves; here the state is unchanged.
@@ -473,7 +475,7 @@ class Transactions:
         Raises:
             Refused: UNSUPPORTED_VERSION.
         """
-        if client_version > ADDS_EXPLICITLY and self._transaction_version() < 1:
+        if self._transaction_version() < 1:
             raise Refused(
                 Code.UNSUPPORTED_VERSION, "transaction.version 0 knows no such transactions"
             )
@@ -503,7 +505,7 @@ class Transactions:
         """
         if expected not in (None, known.owner):
             raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.owner}")
-        self._check_level(BUMPS_EPOCHS)
+        self._check_level()
         owner = self._after(known.owner)
         return Outcome(Kept(owner, known.producer), (known.kept(owner, now_ms=now_ms),))
 
@@ -530,6 +532,12 @@ class Transactions:
 
     def _markers(self, prepared: Transaction) -> tuple[WriteMarkers, ...]:
         return (WriteMarkers(prepared, self._coordinator_epoch),)
+
+
+def _unknown(transactional_id: str) -> Refused:
+    """The refusal of an id without a producer id; raises Refused INVALID_REQUEST if it is none."""
+    check_transactional_id(transactional_id)
+    return Refused(Code.INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id")
 
 
 def _next_check_ms(deadline_ms: int, interval_ms: int) -> int:

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from ottla.broker.clock import JUMP_CHECK_MS, JUMP_MS, Clock, SystemClock, within_ms
+from ottla.lab.manual_clock import ManualClock
 from tests.clocks import LoopClock, StillClock, VirtualClock, at_rest
 
 
@@ -16,6 +17,20 @@ def test_each_clock_is_one() -> None:
         assert clock.monotonic_ms() == pytest.approx(clock.monotonic_s() * 1000, abs=5) or (
             isinstance(clock, StillClock)
         )
+
+
+def test_a_moment_has_both_times_of_its_clock() -> None:
+    still, virtual = StillClock(), VirtualClock()
+    still.wall_ms, still.passed_ms = 7, 5
+    virtual.jump_ms(3)
+    clocks: list[Clock] = [still, virtual, LoopClock(), ManualClock(9), ManualClock(9).live]
+    for clock in clocks:
+        moment = clock.moment()
+        assert moment.wall_ms == clock.now_ms()
+        assert moment.monotonic_ms == pytest.approx(clock.monotonic_ms(), abs=1000)
+    before, moment = SystemClock().now_ms(), SystemClock().moment()
+    assert before <= moment.wall_ms <= SystemClock().now_ms()
+    assert moment.monotonic_ms == pytest.approx(SystemClock().monotonic_ms(), abs=1000)
 
 
 async def test_a_jump_of_the_wall_clock_is_reported_at_the_next_check() -> None:

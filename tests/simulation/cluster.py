@@ -160,6 +160,9 @@ class _Clock(SystemClock):
     def monotonic_ms(self) -> int:
         return self._scheduler.now_ms
 
+    def moment(self) -> Moment:
+        return Moment(self.now_ms(), self.monotonic_ms())
+
 
 class _DeferredFlushes:
     """Like broker/runtime/logs/flushes.py, with events of the scheduler instead of threads."""
@@ -354,7 +357,7 @@ class Cluster:
             hosted = self.hosted[partition]
             if hosted.shard is None or self._sleeps(hosted.leader):
                 continue
-            now = Moment(self.clock.now_ms(), self.clock.monotonic_ms())
+            now = self.clock.moment()
             due_ms = hosted.shard.machine.next_deadline(now)
             if due_ms is not None and due_ms + late_ms <= now.monotonic_ms:
                 self.scheduler.note("tick", *partition)

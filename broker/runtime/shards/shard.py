@@ -15,13 +15,23 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, TypeVarTuple, Un
 
 from ....coordinator.moment import Moment
 from ....coordinator.outcome import Answer, Effect, Notice, Outcome, Parked, Producer
-from ....protocol.batch import BatchHeader, Bytes, Framed, Pair, build, headers_in, spans
+from ....protocol.batch import (
+    NO_PRODUCER,
+    TRANSACTIONAL,
+    BatchHeader,
+    Bytes,
+    Framed,
+    Pair,
+    build_with_header,
+    headers_in,
+    spans,
+)
 from ....protocol.control import marker_for_all, read_marker
 from ....protocol.errors import Code, Malformed, Refused
 from ....protocol.lazy_dataclass import dataclass
 from ....protocol.records import records_in
-from ....storage.appended import Origin
 from ....storage.log import PartitionLog
+from ....storage.records.size_and_times import check_size
 from ...clock import Clock, Timer, is_in_event_loop
 from ...event_stream import Events
 from ...scheduling.turns import Turns, run_in_turn
@@ -34,7 +44,6 @@ if TYPE_CHECKING:
     from .group_transitions import GroupTransitions
 
 _LOAD_BYTES = 1 << 20
-_OWN: Final = Origin.COORDINATOR
 _OPEN: Final = State.OPEN  # a member of an enum costs 0.1 us to look up, for each request
 _RETRY_S = 1.0
 _FEW: Final = 50
@@ -170,8 +179,7 @@ class Shard(Generic[M]):
             reply = self.run_now(decide)
         except Refused as refused:
             raise self._for_clients(refused) from refused.__cause__
-        log = self.log
-        if log.recovery_point < log.flush_due_offset:  # `awaits_flush`
+        if self.log.awaits_flush:
             await self._flushed()
         return reply
 
@@ -184,8 +192,8 @@ class Shard(Generic[M]):
         """
         if self._state is not _OPEN or self.log.leader_epoch != self.leader_epoch:
             self._check_open()
-        clock, outer = self._clock, self._committing
-        now = outer or Moment(clock.now_ms(), clock.monotonic_ms())
+        outer = self._committing
+        now = outer or self._clock.moment()
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
             self.tick()  # due timers come first, however late the event loop is
@@ -227,7 +235,8 @@ class Shard(Generic[M]):
 
     def ask(self, read: Callable[[M], Reply]) -> Reply:
         """Read from the machine without a change; raises Refused if the shard is unloaded."""
-        self._check_open()
+        if self._state is not _OPEN or self.log.leader_epoch != self.leader_epoch:
+            self._check_open()
         try:
             return read(self.machine)
         except Refused as refused:
@@ -237,7 +246,7 @@ class Shard(Generic[M]):
     def foreseen(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Outcome[Reply]:
         """The outcome that a decision without volatile effects would have now; raises Refused."""
         self._check_open()
-        return decide(self.machine, self._now())
+        return decide(self.machine, self._clock.moment())
 
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
         """End a producer's transaction on this partition: append the marker and replay it.
@@ -304,7 +313,7 @@ class Shard(Generic[M]):
             if offset == before:
                 break
         self._enter(State.OPEN)
-        self._set_timer(self._now())
+        self._set_timer(self._clock.moment())
 
     def close(self) -> None:
         """Unload: stop the timer, and refuse waiting requests with NOT_COORDINATOR."""
@@ -460,18 +469,13 @@ class Shard(Generic[M]):
         log, machine = self.log, self.machine
         if self._check_may_append is not None and log.config.min_insync_replicas > 1:
             self._check_may_append(log)
-        if producer is None:
-            batch = build(encoded, timestamp_ms=now_ms)
-        else:
-            batch = build(
-                encoded,
-                timestamp_ms=now_ms,
-                producer_id=producer.producer_id,
-                producer_epoch=producer.producer_epoch,
-                transactional=True,
-            )
+        attributes = 0 if producer is None else TRANSACTIONAL
+        batch, header = build_with_header(encoded, now_ms, attributes, producer or NO_PRODUCER)
+        limit_bytes = log.config.max_message_bytes
         try:
-            appended = log.append(batch, now_ms=now_ms, origin=_OWN)
+            if len(batch) > limit_bytes:
+                check_size(len(batch), limit_bytes)
+            appended = log.append_checked((batch, header), now_ms=now_ms, from_client=False)
         except Refused as refused:
             self._on_refused(log, refused)
             raise
@@ -495,9 +499,6 @@ class Shard(Generic[M]):
     def now_ms(self) -> int:
         """The wall time, in ms."""
         return self._clock.now_ms()
-
-    def _now(self) -> Moment:
-        return Moment(self._clock.now_ms(), self._clock.monotonic_ms())
 
     def _set_timer(self, now: Moment) -> None:
         if self._ticks:
@@ -533,7 +534,7 @@ class Shard(Generic[M]):
         self._timer, self._timer_deadline_ms, self._was_tick_refused = None, None, False
         if self.is_closed:
             return
-        now = self._now()
+        now = self._clock.moment()
         deadline_ms = self.machine.next_deadline(now)
         if deadline_ms is None or deadline_ms > now.monotonic_ms:
             self._set_timer(now)  # the deadline has changed meanwhile

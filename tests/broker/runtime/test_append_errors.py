@@ -61,7 +61,7 @@ class Scene:
 @contextmanager
 def refusing(code: Code) -> Iterator[None]:
     """The logs of the coordinators refuse what they are given."""
-    right = PartitionLog.append
+    right = PartitionLog.append_checked
 
     def append(self: PartitionLog, *arguments: Any, **named: Any) -> Any:
         if self.topic in (CONSUMER_OFFSETS, TRANSACTION_STATE):
@@ -69,7 +69,7 @@ def refusing(code: Code) -> Iterator[None]:
         return right(self, *arguments, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PartitionLog, "append", append)
+        patch.setattr(PartitionLog, "append_checked", append)
         yield
 
 

@@ -111,15 +111,15 @@ def new_place() -> Place:
 @contextmanager
 def refusing(place: Place, *names: str, code: Code = Code.NOT_ENOUGH_REPLICAS) -> Iterator[None]:
     """The log does not take batches with one of the names in them; without names none at all."""
-    right = place.log.append
+    right = place.log.append_checked
 
-    def append(batch: Any, **named: Any) -> Any:
-        if not names or any(name.encode() in bytes(batch) for name in names):
+    def append(checked: Any, **named: Any) -> Any:
+        if not names or any(name.encode() in bytes(checked[0]) for name in names):
             raise Refused(code, "as the test wants it")
-        return right(batch, **named)
+        return right(checked, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(place.log, "append", append)
+        patch.setattr(place.log, "append_checked", append)
         yield
 
 

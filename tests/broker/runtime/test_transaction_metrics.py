@@ -134,7 +134,7 @@ async def test_a_coordinator_whose_timers_fail_is_counted(
         await counting(it)
         await add(it, await init(it))
         assert value(it, name, topic=topic) == 0
-        right = PartitionLog.append
+        right = PartitionLog.append_checked
 
         def append(self: PartitionLog, *arguments: Any, **named: Any) -> Any:
             if self.topic == topic:
@@ -142,7 +142,7 @@ async def test_a_coordinator_whose_timers_fail_is_counted(
             return right(self, *arguments, **named)
 
         with monkeypatch.context() as patch:
-            patch.setattr(PartitionLog, "append", append)
+            patch.setattr(PartitionLog, "append_checked", append)
             await asyncio.sleep(120)
             assert value(it, name, topic=topic) == 1
         await asyncio.sleep(120)

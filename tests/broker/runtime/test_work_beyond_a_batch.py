@@ -100,7 +100,7 @@ async def at_rest(it: OneNode) -> None:
 @contextmanager
 def refusing(code: Code) -> Iterator[None]:
     """The logs of the group coordinators take nothing."""
-    right = PartitionLog.append
+    right = PartitionLog.append_checked
 
     def append(self: PartitionLog, *arguments: Any, **named: Any) -> Any:
         if self.topic == CONSUMER_OFFSETS:
@@ -108,7 +108,7 @@ def refusing(code: Code) -> Iterator[None]:
         return right(self, *arguments, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PartitionLog, "append", append)
+        patch.setattr(PartitionLog, "append_checked", append)
         yield
 
 

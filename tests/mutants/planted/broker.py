@@ -59,8 +59,7 @@ MUTANTS: Final = (
         "a-reply-leaves-before-the-flush",
         "broker/runtime/shards/shard.py",
         "            raise self._for_clients(refused) from refused.__cause__\n"
-        "        log = self.log\n"
-        "        if log.recovery_point < log.flush_due_offset:  # `awaits_flush`\n"
+        "        if self.log.awaits_flush:\n"
         "            await self._flushed()\n"
         "        return reply",
         "            raise self._for_clients(refused) from refused.__cause__\n        return reply",
