@@ -16,7 +16,7 @@ bytearray with views cannot be resized.
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import Final, Protocol
 
 from .errors import Malformed
 
@@ -127,6 +127,12 @@ def _is_free(buffer: bytearray) -> bool:
     return True
 
 
+class Room(Protocol):
+    """Gives the place for the bytes that are read next: `get_buffer` of asyncio's protocols."""
+
+    def __call__(self, sizehint: int) -> bytearray | memoryview: ...
+
+
 class Frames:
     """The unread bytes of one connection.
 
@@ -172,7 +178,7 @@ class Frames:
         return len(self._behind) + (0 if view is None else len(view) - self._at)
 
     def room(self, sizehint: int = -1) -> bytearray | memoryview:
-        """The place for the bytes that are read next: at least one; `get_buffer` for asyncio."""
+        """The place for the bytes that are read next: at least one, whatever the hint."""
         whole = self._whole
         if whole is not None:
             return whole[self._filled_bytes :]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import Bytes
 from ...protocol.errors import Malformed
-from ...protocol.frames import BadLength, Frames, ReceiveBuffers
+from ...protocol.frames import BadLength, Frames, ReceiveBuffers, Room
 from ...protocol.named_tuple import NamedTuple
 from ..clock import Clock, Timer
 from ..complaints import Complaints
@@ -87,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         "get_buffer", "info",
     )  # fmt: skip
 
-    get_buffer: Callable[[int], bytearray | memoryview]  # of its frames
+    get_buffer: Room  # of its frames
 
     def __init__(
         self,
