@@ -14,8 +14,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
-from ..coordinator.moment import Moment
-
 JUMP_CHECK_MS: Final = 1000
 JUMP_MS: Final = 500
 """The wall time jumps when it gains or loses more than this between two checks."""
@@ -58,8 +56,8 @@ class Clock(Protocol):
         It stands still while the machine is suspended: no member has missed a heartbeat then.
         """
 
-    def moment(self) -> Moment:
-        """Both times, read together."""
+    def both_ms(self) -> tuple[int, int]:
+        """Both times: `now_ms` and `monotonic_ms`."""
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: object) -> Timer:
         """Call something at a monotonic time, or in the next turn if that has passed."""
@@ -108,8 +106,8 @@ class SystemClock:
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
 
-    def moment(self) -> Moment:
-        return Moment(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
+    def both_ms(self) -> tuple[int, int]:
+        return time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: object) -> Timer:
         return self.call_after_ms(max(0, due_ms - self.monotonic_ms()), callback, *args)

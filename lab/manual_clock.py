@@ -16,7 +16,6 @@ from itertools import count
 from typing import Any, Final
 
 from ..broker.clock import SystemClock, Timer
-from ..coordinator.moment import Moment
 
 MOST_ROUNDS: Final = 500
 """How often a job that looks at all logs, such as retention, runs in one advance."""
@@ -70,8 +69,8 @@ class ManualClock(SystemClock):
     def monotonic_ms(self) -> int:
         return self._start_ms + int(self.passed_ms)
 
-    def moment(self) -> Moment:
-        return Moment(self.now_ms(), self.monotonic_ms())
+    def both_ms(self) -> tuple[int, int]:
+        return self.now_ms(), self.monotonic_ms()
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
         due_ms -= self._start_ms
@@ -206,8 +205,8 @@ class _LiveClock(SystemClock):
     def monotonic_ms(self) -> int:
         return int(self.monotonic_s() * 1000)
 
-    def moment(self) -> Moment:
-        return Moment(self.now_ms(), self.monotonic_ms())
+    def both_ms(self) -> tuple[int, int]:
+        return self.now_ms(), self.monotonic_ms()
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
         timer = _LiveTimer(self._timers, due_ms, callback, args)

@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any, Final
 
 from ottla.broker.clock import SystemClock, Timer
-from ottla.coordinator.moment import Moment
 
 START_MS: Final = 1_700_000_000_000
 MOST_TURNS: Final = 100_000
@@ -37,8 +36,8 @@ class StillClock(SystemClock):
     def monotonic_ms(self) -> int:
         return self.passed_ms
 
-    def moment(self) -> Moment:
-        return Moment(self.now_ms(), self.monotonic_ms())
+    def both_ms(self) -> tuple[int, int]:
+        return self.now_ms(), self.monotonic_ms()
 
 
 class LoopClock(SystemClock):
@@ -63,8 +62,8 @@ class LoopClock(SystemClock):
     def monotonic_ms(self) -> int:
         return round(self.monotonic_s() * 1000)
 
-    def moment(self) -> Moment:
-        return Moment(self.now_ms(), self.monotonic_ms())
+    def both_ms(self) -> tuple[int, int]:
+        return self.now_ms(), self.monotonic_ms()
 
 
 class VirtualClock(SystemClock):
@@ -88,8 +87,8 @@ class VirtualClock(SystemClock):
     def monotonic_ms(self) -> int:
         return int(self._monotonic_ms)
 
-    def moment(self) -> Moment:
-        return Moment(self.now_ms(), self.monotonic_ms())
+    def both_ms(self) -> tuple[int, int]:
+        return self.now_ms(), self.monotonic_ms()
 
     def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
         timer = _VirtualTimer(due_ms, next(self._numbers), callback, args)

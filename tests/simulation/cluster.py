@@ -15,7 +15,6 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from ottla.broker.clock import SystemClock
 from ottla.broker.runtime.markers.marker_channel import resume
 from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.coordinator.classic.requests import GroupSettings
@@ -46,6 +45,7 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.recovery.recovery import Stop
 from tests.storage.disk import PowerCut
 
+from .broker_clock import BrokerClock
 from .channel import Channel
 from .disk import TornDisk
 from .handling import Flushed, HandlingNode, handled, topics_of
@@ -132,38 +132,6 @@ class _NotedLog(PartitionLog):
         return appended
 
 
-class _Clock(SystemClock):
-    """The brokers' clock.
-
-    Attributes:
-        step_ms, has_stepped: sum of the wall clock's steps, and whether it ever stepped.
-    """
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        super().__init__()
-        self._scheduler = scheduler
-        self._latest_step_ms, self.step_ms, self.has_stepped = 0, 0, False
-
-    def step(self, by_ms: int) -> None:
-        """Step the wall clock forward or back."""
-        self.step_ms += by_ms
-        self.has_stepped = True
-        self._latest_step_ms = max(self._latest_step_ms, self.step_ms)
-
-    def catch_up(self) -> None:
-        """Step the wall clock forward to its highest time so far."""
-        self.step_ms = self._latest_step_ms
-
-    def now_ms(self) -> int:
-        return self._scheduler.now_ms + self.step_ms
-
-    def monotonic_ms(self) -> int:
-        return self._scheduler.now_ms
-
-    def moment(self) -> Moment:
-        return Moment(self.now_ms(), self.monotonic_ms())
-
-
 class _DeferredFlushes:
     """Like broker/runtime/logs/flushes.py, with events of the scheduler instead of threads."""
 
@@ -248,7 +216,7 @@ class Cluster:
             self._config = replace(self._config, flush_messages=1)
         self._config_of_coordinators = replace(self._config, max_message_bytes=batch_bytes)
         self.refused = 0.0
-        self.clock = _Clock(scheduler)
+        self.clock = BrokerClock(scheduler)
         self.flushes = _DeferredFlushes(self, flush_ms)
         self._blocks = count(1, _IDS_IN_A_BLOCK)
         self.brokers = [Process(f"broker {number}") for number in range(brokers)]
@@ -357,7 +325,7 @@ class Cluster:
             hosted = self.hosted[partition]
             if hosted.shard is None or self._sleeps(hosted.leader):
                 continue
-            now = self.clock.moment()
+            now = Moment(*self.clock.both_ms())
             due_ms = hosted.shard.machine.next_deadline(now)
             if due_ms is not None and due_ms + late_ms <= now.monotonic_ms:
                 self.scheduler.note("tick", *partition)

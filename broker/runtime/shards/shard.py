@@ -193,7 +193,7 @@ class Shard(Generic[M]):
         if self._state is not _OPEN or self.log.leader_epoch != self.leader_epoch:
             self._check_open()
         outer = self._committing
-        now = outer or self._clock.moment()
+        now = outer or Moment(*self._clock.both_ms())
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
             self.tick()  # due timers come first, however late the event loop is
@@ -246,7 +246,7 @@ class Shard(Generic[M]):
     def foreseen(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Outcome[Reply]:
         """The outcome that a decision without volatile effects would have now; raises Refused."""
         self._check_open()
-        return decide(self.machine, self._clock.moment())
+        return decide(self.machine, Moment(*self._clock.both_ms()))
 
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
         """End a producer's transaction on this partition: append the marker and replay it.
@@ -313,7 +313,7 @@ class Shard(Generic[M]):
             if offset == before:
                 break
         self._enter(State.OPEN)
-        self._set_timer(self._clock.moment())
+        self._set_timer(Moment(*self._clock.both_ms()))
 
     def close(self) -> None:
         """Unload: stop the timer, and refuse waiting requests with NOT_COORDINATOR."""
@@ -534,7 +534,7 @@ class Shard(Generic[M]):
         self._timer, self._timer_deadline_ms, self._was_tick_refused = None, None, False
         if self.is_closed:
             return
-        now = self._clock.moment()
+        now = Moment(*self._clock.both_ms())
         deadline_ms = self.machine.next_deadline(now)
         if deadline_ms is None or deadline_ms > now.monotonic_ms:
             self._set_timer(now)  # the deadline has changed meanwhile

@@ -14,7 +14,6 @@ from ottla.broker.runtime.shards.shard import Shard, ShardServices
 from ottla.coordinator import group_records
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.groups import ClaimedMember, Groups
-from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transactions import records as transaction_records
@@ -47,8 +46,8 @@ class Clock(SystemClock):
     def monotonic_ms(self) -> int:
         return self.now_ms()
 
-    def moment(self) -> Moment:
-        return Moment(self.now_ms(), self.monotonic_ms())
+    def both_ms(self) -> tuple[int, int]:
+        return self.now_ms(), self.monotonic_ms()
 
 
 def shard_over(log: PartitionLog, machine: Any, codec: Any, clock: Clock) -> Shard[Any]:
