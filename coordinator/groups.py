@@ -415,10 +415,12 @@ class Groups:
 
         It does not depend on `now`: deadlines in wall time are checked at intervals.
         """
-        if not any(kind.groups for kind in self.kinds.all):
-            return None
-        due_ms = self._cleaning.due_ms
+        due_ms = None
         for kind in self.kinds.all:
+            if not kind.groups:
+                continue  # nor has it deadlines
+            if due_ms is None:
+                due_ms = self._cleaning.due_ms
             deadline_ms = 0 if kind.loaded else kind.deadlines.next()
             if deadline_ms is not None and deadline_ms < due_ms:
                 due_ms = deadline_ms

@@ -391,7 +391,8 @@ class Transactions:
 
         It is due at the latest when the wall time has to be read again.
         """
-        timeout_ms, due_ms = self._timeouts.next(), self._expirations.next()
+        timeout_ms = self._timeouts.next() if self._ongoing else None
+        due_ms = self._expirations.next()
         if timeout_ms is not None and (due_ms is None or timeout_ms < due_ms):
             due_ms = timeout_ms
         if due_ms is None:
@@ -450,13 +451,13 @@ class Transactions:
             self._ongoing[transactional_id] = record
             due_ms = record.deadline_ms
             if due_ms is not None:
-                check_ms = _next_check_ms(due_ms, self._timeout_check_ms)
+                check_ms = due_ms + -due_ms % self._timeout_check_ms  # as `_next_check_ms`
                 self._timeouts.set(transactional_id, check_ms)
         elif record.state in PREPARED:
             self._prepared[transactional_id] = record
         else:
             due_ms = record.updated_ms + self._expiration_ms
-            check_ms = _next_check_ms(due_ms, self._expiration_check_ms)
+            check_ms = due_ms + -due_ms % self._expiration_check_ms
             self._expirations.set(transactional_id, check_ms)
 
     # Decisions

@@ -214,7 +214,11 @@ async def _check_whole(
                 is_transactional = _is_transactional(records)
             if is_transactional:
                 producers.add(bytes(records[_PRODUCER]))
-    if producers and not _may_use_id(node, context, request.transactional_id):
+    transactional_id = request.transactional_id
+    if producers and (
+        transactional_id is None
+        or (node.authorizer is not None and not _may_use_id(node, context, transactional_id))
+    ):
         return turns, Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1 and len(set(_producers_of_valid(node, context, request))) > 1:
         why = "Transactional records contained more than one producer ID"
@@ -240,9 +244,7 @@ def _producers_of_valid(
                 yield header.producer_id, header.producer_epoch
 
 
-def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> bool:
-    if transactional_id is None or node.authorizer is None:
-        return transactional_id is not None
+def _may_use_id(node: Node, context: Context, transactional_id: str) -> bool:
     resource = AclResource.TRANSACTIONAL_ID
     return may(node, context, Operation.WRITE, resource, transactional_id)
 
@@ -478,8 +480,8 @@ class _Membership:
         """
         adds = self._adds
         if self._shard is None:
-            if not adds and not self._is_checked():
-                return
+            if not adds and not self._node.config["transaction.partition.verification.enable"]:
+                return  # from version 12 on the check adds the partition
             try:
                 self._shard = self._node.transaction_shard(self._transactional_id)
             except Refused as refused:
@@ -518,10 +520,6 @@ class _Membership:
     def ask_again(self) -> None:
         """Forget the coordinator's answer, so that the next check asks again."""
         self._shard, self._has_waited = None, False
-
-    def _is_checked(self) -> bool:
-        """Whether to ask the coordinator before version 12; from then on the check adds."""
-        return bool(self._node.config["transaction.partition.verification.enable"])
 
     def _missing_partitions(
         self, shard: Shard[Transactions], log: PartitionLog, producer: Producer

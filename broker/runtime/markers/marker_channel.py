@@ -21,7 +21,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ....coordinator.outcome import Effect, Outcome, Producer
 from ....coordinator.transactions.coordinator import Transactions
-from ....coordinator.transactions.states import Partition, Transaction, WriteMarkers
+from ....coordinator.transactions.states import (
+    PREPARE_COMMIT,
+    Partition,
+    Transaction,
+    WriteMarkers,
+)
 from ....metadata.catalog import TRANSACTION_STATE
 from ....protocol.errors import Code, Refused
 from ....storage.log import PartitionLog
@@ -89,7 +94,7 @@ class Ending:
         self.effect = effect
         transaction = effect.transaction
         self.producer = Producer(transaction.producer_id, transaction.producer_epoch)
-        self.commit = effect.commit
+        self.commit = transaction.state is PREPARE_COMMIT  # as `effect.commit`, without the call
         self.left = set(transaction.partitions)
         self.logs: list[PartitionLog] = []
         self.refused: set[Partition] = set()

@@ -157,7 +157,7 @@ MUTANTS: Final = (
     Mutant(
         "a-commit-completes-as-an-abort",
         "coordinator/transactions/states.py",
-        "committed = self.state is _PREPARE_COMMIT",
+        "committed = self.state is PREPARE_COMMIT",
         "committed = False",
         "a retry of a commit hears that it was aborted",
         ("tests/coordinator/transactions/test_end.py",),
