@@ -365,12 +365,9 @@ def encode_answer(
     if key is _FETCH or key is _PRODUCE:
         if most_elements is not None and context.is_large:
             raise TooManyElements
-    elif (
-        most_elements is not None
-        and list in map(type, body.values())
-        and elements_left(body, most_elements) < 0
-    ):
-        raise TooManyElements
+    elif most_elements is not None and list in map(type, body.values()):
+        if elements_left(body, most_elements) < 0:
+            raise TooManyElements
     if key is _FETCH:
         return encode_fetch_answer(version, context.correlation_id, body)
     if key is ApiKey.SHARE_FETCH and "responses" in body:
