@@ -362,11 +362,11 @@ def encode_answer(
     if body is None:
         return None
     key, version = context.api_key, context.version
-    if key is _FETCH or key is _PRODUCE:
-        if most_elements is not None and context.is_large:
-            raise TooManyElements
-    elif most_elements is not None and list in map(type, body.values()):
-        if elements_left(body, most_elements) < 0:
+    if most_elements is not None:
+        is_large = context.is_large
+        if key is not _FETCH and key is not _PRODUCE and list in map(type, body.values()):
+            is_large = elements_left(body, most_elements) < 0
+        if is_large:
             raise TooManyElements
     if key is _FETCH:
         return encode_fetch_answer(version, context.correlation_id, body)
