@@ -93,9 +93,8 @@ async def share_fetch(
     acknowledges = bool(to_acknowledge)
     session = await _session(node, context, request, key, acknowledges=acknowledges)
     async for partition in context.turns.each(asked):
-        session.add(partition)
-        if node.catalog.topic_by_id(partition.topic_id) is not None:
-            session.topic_ids.add(partition.topic_id)
+        exists = node.catalog.topic_by_id(partition.topic_id) is not None
+        session.add(partition, is_known=exists)
     acknowledged = await acknowledge_all(node, context, key, to_acknowledge, renews=renews)
     if request.share_session_epoch == FINAL_EPOCH:
         parts: dict[TopicIdPartition, Part] = {}
@@ -197,7 +196,7 @@ class _Fetching:
         node = self._node
         async for partition in context.turns.each(partitions):
             code = why_not(node, context, partition)
-            if code is Code.UNKNOWN_TOPIC_ID and partition.topic_id in session.topic_ids:
+            if code is Code.UNKNOWN_TOPIC_ID and partition in session.known:
                 code = Code.UNKNOWN_TOPIC_OR_PARTITION
             if code is not Code.NONE:
                 self.parts[partition] = Part(code)

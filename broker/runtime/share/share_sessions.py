@@ -40,25 +40,32 @@ class ShareSession:
         connection_id: of the connection that began it.
         partitions: in the order of the requests; whether the next answer has the partition even if
             nothing is acquired.
-        topic_ids: of the topics that existed when a request named them.
+        known: those of them whose topics existed when a request named them.
     """
 
-    __slots__ = ("connection_id", "epoch", "key", "partitions", "topic_ids")
+    __slots__ = ("connection_id", "epoch", "key", "known", "partitions")
 
     def __init__(self, key: SessionKey, connection_id: str) -> None:
         self.key = key
         self.connection_id = connection_id
         self.epoch = 1
         self.partitions: dict[TopicIdPartition, bool] = {}
-        self.topic_ids = set[UUID]()
+        self.known = set[TopicIdPartition]()
 
-    def add(self, partition: TopicIdPartition) -> None:
-        """Fetch a partition from now on; if it is new, the next answer has it."""
+    def add(self, partition: TopicIdPartition, *, is_known: bool) -> None:
+        """Fetch a partition from now on; if it is new, the next answer has it.
+
+        Args:
+            is_known: its topic exists.
+        """
         self.partitions.setdefault(partition, True)
+        if is_known:
+            self.known.add(partition)
 
     def forget(self, partition: TopicIdPartition) -> None:
         """Fetch a partition no more. What the member has of it stays acquired."""
         self.partitions.pop(partition, None)
+        self.known.discard(partition)
 
     def must_answer(self, partition: TopicIdPartition, *, has_error: bool) -> bool:
         """Whether the answer has a partition of which nothing is acquired."""

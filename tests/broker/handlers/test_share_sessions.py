@@ -115,6 +115,16 @@ async def test_a_session_forgets_partitions(it: OneNode) -> None:
     assert await member.acknowledge((0, 0, RELEASE)) == Code.NONE
 
 
+async def test_a_session_knows_no_topic_that_it_has_forgotten(it: OneNode) -> None:
+    topic_id = await with_records(it)
+    member = Member(it, topic_id)
+    await member.get(max_records=1)
+    await member.get(forgotten_topics_data=[{"topic_id": topic_id, "partitions": [0]}])
+    it.node.controller.delete_topic("orders")
+    [part] = parts(await member.fetch(topics=member.topics()))
+    assert part["error_code"] == Code.UNKNOWN_TOPIC_ID
+
+
 async def test_there_are_no_more_sessions_than_allowed(tmp_path: Path) -> None:
     async with one_node(tmp_path, **SETTINGS, group_share_max_share_sessions="1") as it:
         topic_id = await with_records(it)
