@@ -181,15 +181,16 @@ def _pair(properties: Mapping[str, str]) -> KeyPair | None:
     name = _first(properties, f"{_KEY}location", f"{_KEY}key", *_pem_of("ssl.key"))
     if name is None:
         return None
+    chain = properties.get(f"{_KEY}certificate.chain", "")
+    if name in _pem_of("ssl.key"):
+        chain = ""
+        if certificate := _first(properties, *_pem_of("ssl.certificate")):
+            with _naming(properties, certificate):
+                chain = _text(properties, certificate)
     with _naming(properties, name):
         if name == f"{_KEY}location":
             kind, data, password = _store(properties, _KEY)
             return read_key_store(kind, data, password, key_password)
-        if name == f"{_KEY}key":
-            chain = properties.get(f"{_KEY}certificate.chain", "")
-            return key_pair_of_pem(properties[name], key_password, chain)
-        certificate = _first(properties, *_pem_of("ssl.certificate"))
-        chain = "" if certificate is None else _text(properties, certificate)
         return key_pair_of_pem(_text(properties, name), key_password, chain)
 
 
