@@ -23,7 +23,7 @@ def duration_ms(text: str) -> int | None:
 
     A number, and the whole period in seconds, are at most a long.
     """
-    found = re.fullmatch(_DURATION, text, re.IGNORECASE)
+    found = re.fullmatch(_DURATION, text, re.IGNORECASE | re.ASCII)
     if found is None:
         return None
     sign, *numbers, fraction = found.groups()

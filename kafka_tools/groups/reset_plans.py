@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import csv
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from ...broker.settings.durations import duration_ms
 from ...client.admin import offsets as admin_offsets
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, check
@@ -26,9 +26,6 @@ TARGETS: Final = (
 """The options that say where to, of all tools."""
 NOT_SHARE: Final = ("by-duration", "shift-by")
 """The further ones of consumer groups and Streams groups."""
-_DURATION: Final = re.compile(
-    r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
-)
 
 
 def named_partitions(client: Client, texts: Sequence[str]) -> list[Place]:
@@ -220,8 +217,7 @@ def time_ms_of(text: str) -> int:
 
 
 def duration_ms_of(text: str) -> int:
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    found = duration_ms(text)
+    if found is None:
         raise ValueError(f"Text cannot be parsed to a Duration: {text}")
-    days, hours, minutes, seconds = (float(each or 0) for each in match.groups())
-    return int((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
+    return found

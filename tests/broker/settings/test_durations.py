@@ -19,6 +19,7 @@ DAY_MS = 86_400_000
         (f"P{2**63 // 86_400 + 1}D", None), (f"PT{'9' * 5_000}S", None),
         ("", None), ("P", None), ("PT", None), ("P1DT", None), ("PT.5S", None), ("P1W", None),
         ("PT1.1234567890S", None), ("PT1.2.3S", None), ("PT1M1H", None), (" PT1H", None),
+        ("PT1\u017f", None), ("PT٣S", None),
     ],
 )  # fmt: skip
 def test_a_period_is_read_as_by_java(text: str, period_ms: int | None) -> None:
