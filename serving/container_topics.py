@@ -12,6 +12,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ..protocol.java_integers import number_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -62,17 +64,27 @@ def lines_of(topics: Iterable[WantedTopic]) -> str:
 
 def _topic(variable: str, text: str) -> WantedTopic:
     name, *rest = (each.strip() for each in text.split(":"))
-    if not name or not 2 <= len(rest) <= 3 or not all(each.isdecimal() for each in rest[:2]):
+    partitions, replicas = [*(_count(each) for each in rest), None, None][:2]
+    if not name or len(rest) > 3 or partitions is None or replicas is None:
         raise WrongTopics(f"{variable}: {text}: {_FORM}")
-    return WantedTopic(name, int(rest[0]), int(rest[1]), *rest[2:])
+    return WantedTopic(name, partitions, replicas, *rest[2:])
+
+
+def _count(text: str) -> int | None:
+    return number_in(text) if text.isdecimal() else None
 
 
 def create_in(cluster: Cluster, topics: Sequence[WantedTopic]) -> None:
     """Create the topics that do not exist; what fails is a line on standard error."""
     from ..broker.log_output import write_error
+    from ..metadata.catalog import MAX_PARTITIONS_PER_REQUEST
     from ..protocol.errors import Code, Refused
 
     for topic in topics:
+        if topic.partitions > MAX_PARTITIONS_PER_REQUEST:  # as by CreateTopics
+            why = f"{topic.partitions} partitions; {MAX_PARTITIONS_PER_REQUEST} are the most"
+            write_error(f"ottla: cannot create {topic.name}: {why}\n")
+            continue
         try:
             cluster.controller.create_topic(
                 topic.name, partitions=topic.partitions, replication_factor=topic.replicas,

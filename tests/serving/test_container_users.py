@@ -178,7 +178,9 @@ def test_topics_are_those_of_both_variables() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["orders", "orders:x:1", ":1:1", "a:1:1:compact:more"])
+@pytest.mark.parametrize(
+    "text", ["orders", "orders:x:1", ":1:1", "a:1:1:compact:more", f"a:{10**10}:1", "a:1:٣"]
+)
 def test_a_text_that_is_no_topic_stops_the_start(text: str, tmp_path: Path) -> None:
     with pytest.raises(WrongTopics, match="NAME:PARTITIONS:REPLICAS"):
         topics_of({"CREATE_TOPICS": text})
@@ -203,7 +205,7 @@ def test_a_start_passes_topics_on_as_lines(tmp_path: Path) -> None:
 
 def test_topics_have_replicas_on_all_nodes_of_the_process(tmp_path: Path) -> None:
     words = ["--nodes", "3", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "data")]
-    topics = "made:2:3:compact\nbad:1:9"
+    topics = "made:2:3:compact\nbad:1:9\nlarge:10001:1"
     command = [sys.executable, "-P", "-m", "ottla", "serve", *words, "--create-topics", topics]
     with subprocess.Popen(
         [*command, "--ready-json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -216,6 +218,7 @@ def test_topics_have_replicas_on_all_nodes_of_the_process(tmp_path: Path) -> Non
         _, errors = broker.communicate(timeout=PATIENCE_S)
     assert [sorted(each.replicas) for each in made.partitions] == [[1, 2, 3]] * 2
     assert errors.count("ottla: cannot create bad: INVALID_REPLICATION_FACTOR: ") == 1
+    assert errors.count("ottla: cannot create large: 10001 partitions; 10000 are the most") == 1
 
 
 def test_topics_are_created_once_by_a_listener(
