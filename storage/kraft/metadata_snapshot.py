@@ -7,6 +7,7 @@ under another name, synced and renamed.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
@@ -23,7 +24,7 @@ from .quorum import BOOTSTRAP_CHECKPOINT, KRAFT_VERSION_TYPE, VOTERS_TYPE
 
 SUFFIX: Final = ".checkpoint"
 PART_SUFFIX: Final = ".checkpoint.part"
-_NAME_WIDTH: Final = 31
+_NAME: Final = re.compile(rf"([0-9]{{20}})-([0-9]{{10}}){re.escape(SUFFIX)}")
 _RECORDS_IN_A_BATCH: Final = 64
 
 # The key of a control record: version and type.
@@ -119,9 +120,9 @@ def controls_in(
 def snapshots_in(files: Files, directory: str) -> list[SnapshotName]:
     """The snapshots in a directory, oldest first."""
     return sorted(
-        SnapshotName(int(name[:20]), int(name[21:_NAME_WIDTH]))
+        SnapshotName(int(found[1]), int(found[2]))
         for name in files.names_in(directory)
-        if name.endswith(SUFFIX) and len(name) == _NAME_WIDTH + len(SUFFIX)
+        if (found := _NAME.fullmatch(name)) is not None
     )
 
 

@@ -290,3 +290,18 @@ def test_a_snapshot_beyond_the_end_of_the_log_is_not_started_on() -> None:
     disk.rename(f"{PLACE}/{name}", f"{PLACE}/{99:020}-{1:010}.checkpoint")
     with pytest.raises(Refused, match="before its snapshot"):
         Life(disk)
+
+
+def test_a_file_of_a_user_is_no_snapshot() -> None:
+    life = Life(Disk())
+    life.begin()
+    name = life.snapshot() or ""
+    disk = life.disk.after_kill()
+    for other in (
+        f"kept-by-hand-{name[13:]}",
+        f"{name[:20]}_{name[21:]}",
+        f"{name[:30]}².checkpoint",
+    ):
+        assert len(other) == len(name)
+        disk.files[f"{PLACE}/{other}"] = disk.files[f"{PLACE}/{name}"]
+    assert Life(disk).catalog == life.catalog
