@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,9 +47,9 @@ def check_number(name: str, value: Any, bits: int = _BITS) -> None:
     """
     if value is None:
         return
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, Integral) or isinstance(value, bool):  # numpy has integers too
         raise TypeError(f"{name}={value!r}: a whole number was expected")
-    if not -(1 << bits) <= value < 1 << bits:
+    if not -(1 << bits) <= int(value) < 1 << bits:
         raise ValueError(f"{name}={value}: a number below 2^{bits} was expected")
 
 

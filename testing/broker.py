@@ -120,6 +120,8 @@ class Ottla(BrokerData):
     ) -> None:
         if not isinstance(nodes, int) or nodes < 1:
             raise ValueError(f"nodes={nodes!r}: a number from 1 on was expected")
+        if isinstance(emulate, Iterator):  # the check would use it up
+            emulate = tuple(emulate)
         check_broker(settings, users, emulate, log_level, clock)
         self._emulated = emulate if isinstance(emulate, str) else ",".join(emulate)
         if as_kafka is not None:

@@ -34,6 +34,9 @@ _PLACE_CHARACTERS: Final = 200
 Event = dict[str, Any]
 
 
+_NO_CONTROL: Final = "what listens there is no control"
+
+
 class LabRefused(Exception):
     """The control refuses a request; the text says why.
 
@@ -73,12 +76,15 @@ class LabClient:
             decoded = json.loads(answer.read())
         except ConnectionError:
             raise
-        except (http.client.BadStatusLine, ValueError):
-            raise OSError("what listens there is no control") from None
+        except (http.client.HTTPException, ValueError):
+            raise OSError(_NO_CONTROL) from None
         finally:
             connection.close()
         if answer.status >= 400:
-            raise LabRefused(answer.status, decoded["error"])
+            why = decoded.get("error") if isinstance(decoded, dict) else None
+            if not isinstance(why, str):  # a web server of another kind
+                raise OSError(_NO_CONTROL)
+            raise LabRefused(answer.status, why)
         return decoded
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ from ottla.testing.lab import LabClient, Trace
 def test_a_broker_is_not_made_of_them(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         Ottla(**arguments)
+
+
+def test_bugs_to_rehearse_may_come_from_an_iterator() -> None:
+    with pytest.raises(BrokerFailed, match="there is no bug KAFKA-0"):
+        Ottla(emulate=iter(["KAFKA-0"])).start()
 
 
 def test_an_id_of_a_node_that_is_no_number_is_named_by_the_broker() -> None:
@@ -99,6 +105,14 @@ def test_a_broker_does_nothing_with_them(
 ) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         getattr(ottla, method)(**arguments)
+
+
+def test_whole_numbers_of_numpy_are_numbers(ottla: Ottla, ottla_topic: str) -> None:
+    numpy = import_module("numpy")  # Spark's users have it
+    row = {"value": "a", "partition": numpy.int32(0), "timestamp_ms": numpy.int64(1_000)}
+    ottla.produce(ottla_topic, row)
+    [record] = ottla.read(ottla_topic, until=1)
+    assert (record.partition, record.timestamp_ms) == (0, 1_000)
 
 
 def test_a_snapshot_over_something_stops_nothing(tmp_path: Path) -> None:
