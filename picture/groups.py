@@ -15,6 +15,7 @@ from .rows import Row
 from .transactions import Band
 
 _PREPARING: Final = "PreparingRebalance"
+_COMPLETING: Final = "CompletingRebalance"
 _WITHOUT_MEMBERS: Final = ("Empty", "Dead")
 
 
@@ -63,7 +64,8 @@ class Groups:
         if event.after == _PREPARING:
             if not event.cause:  # a timer has removed a member, and the event does not say which
                 group.members = set()
-                row.note("a member's session has expired")
+                or_sync = "no SyncGroup came in time, or " * (event.before == _COMPLETING)
+                row.note(f"{or_sync}a member's session has expired")
             waited = group.members - group.joined
             if waited:
                 row.note(f"waits for JoinGroup of {_members(waited)}")

@@ -256,6 +256,15 @@ def test_a_rebalance_after_an_expired_session_names_no_member_to_wait_for() -> N
     assert "waits" not in texts[row_of(found, again)]
 
 
+def test_a_rebalance_that_ends_while_members_sync_has_two_possible_reasons() -> None:
+    trace = Trace()
+    trace.move_group(join(trace, "a"), "g", "PreparingRebalance", "CompletingRebalance")
+    late = trace.move_group(0, "g", "CompletingRebalance", "PreparingRebalance")
+    found = model(trace.events)
+    told = found["rows"]["text"][row_of(found, late)]
+    assert told.endswith("no SyncGroup came in time, or a member's session has expired")
+
+
 def test_a_group_that_became_empty_waits_for_no_earlier_member() -> None:
     trace = Trace()
     first = join(trace, "a")
