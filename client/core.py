@@ -73,6 +73,10 @@ VERSIONS: Final = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: 3,
     ApiKey.EXPIRE_DELEGATION_TOKEN: 2,
     ApiKey.RENEW_DELEGATION_TOKEN: 2,
+    ApiKey.ADD_RAFT_VOTER: 0,
+    ApiKey.REMOVE_RAFT_VOTER: 0,
+    ApiKey.UNREGISTER_BROKER: 0,
+    ApiKey.UNREGISTER_CONTROLLER: 0,
 }
 """The version of the requests of each API."""
 NO_KAFKA: Final = "the peer is not a Kafka broker"

@@ -51,6 +51,7 @@ def options() -> Options:
     """The options of the tool."""
     made = Options("kafka-acls", "This tool helps to manage acls on kafka.")
     made.server()
+    made.value("--bootstrap-controller", "controllers, instead of brokers")
     made.flag("--add", "add ACLs")
     made.flag("--remove", "remove ACLs")
     made.flag("--list", "list ACLs")
@@ -86,6 +87,11 @@ def _run(client: Client, given: argparse.Namespace) -> None:
 
 
 def _check(given: argparse.Namespace) -> None:
+    if given.bootstrap_server is not None and given.bootstrap_controller is not None:
+        raise WrongOptions(
+            "Only one of --bootstrap-server or --bootstrap-controller must be specified"
+        )
+    given.bootstrap_server = given.bootstrap_server or given.bootstrap_controller
     if given.bootstrap_server is None:
         raise WrongOptions("One of --bootstrap-server or --bootstrap-controller must be specified")
     if given.add + given.remove + given.list != 1:

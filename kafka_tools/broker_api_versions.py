@@ -37,6 +37,11 @@ def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
 
 
 def _print(client: Client, _: argparse.Namespace) -> None:
+    print_versions(client)
+
+
+def print_versions(client: Client) -> None:
+    """Print the versions of the APIs of each broker."""
     for node in admin_cluster.describe_cluster(client).nodes:
         rack = node.rack or "null"
         head = f"{node.host}:{node.port} (id: {node.node_id} rack: {rack} isFenced: false)"

@@ -81,6 +81,7 @@ def options() -> Options:
         " client-metrics or group.",
     )
     made.server()
+    made.value("--bootstrap-controller", "controllers, instead of brokers")
     made.flag("--describe", "print settings")
     made.flag("--alter", "change settings")
     made.flag("--all", "with --describe: also settings that are not dynamic")
@@ -128,6 +129,11 @@ def _check(given: argparse.Namespace) -> None:
     """Find the entities. Raises WrongOptions unless the options agree."""
     if given.describe == given.alter:
         raise WrongOptions("Command must include exactly one action: --describe, --alter.")
+    if given.bootstrap_server is not None and given.bootstrap_controller is not None:
+        raise WrongOptions(
+            "Only one of --bootstrap-server or --bootstrap-controller can be specified"
+        )
+    given.bootstrap_server = given.bootstrap_server or given.bootstrap_controller
     if given.bootstrap_server is None:
         raise WrongOptions(
             "One of the required --bootstrap-server or --bootstrap-controller must be specified"

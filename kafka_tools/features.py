@@ -15,7 +15,7 @@ from .feature_levels import (
     level_text,
     metadata_level,
 )
-from .java_numbers import java_int
+from .java_numbers import an_int, java_int
 from .options import CommandParser
 from .session import Failure
 from .texts import error_line, line
@@ -31,7 +31,8 @@ def options() -> CommandParser:
     )
     made.servers()
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands.add_parser("describe", help="print supported and finalized levels")
+    described = commands.add_parser("describe", help="print supported and finalized levels")
+    described.add_argument("--node-id", type=an_int, metavar="N", help="the node to ask")
     for name in _HOW:
         changed = commands.add_parser(name, help=f"{name} features")
         form = "NAME" if name == "disable" else "NAME=LEVEL"
@@ -63,7 +64,7 @@ def options() -> CommandParser:
 def _run(client: Client, given: argparse.Namespace) -> int:
     match given.command:
         case "describe":
-            _describe(client)
+            _describe(client, given.node_id)
         case "version-mapping":
             _print_mapping(given.release_version)
         case "feature-dependencies":
@@ -74,8 +75,10 @@ def _run(client: Client, given: argparse.Namespace) -> int:
     return 0
 
 
-def _describe(client: Client) -> None:
-    epoch, every = admin_cluster.features(client)
+def _describe(client: Client, node_id: int | None) -> None:
+    if node_id is not None and node_id < 0:
+        raise ValueError(f"Invalid node id {node_id}: must be non-negative.")
+    epoch, every = admin_cluster.features(client, node_id)
     for each in every:
         lowest, highest, finalized = (
             level_text(each.name, level)

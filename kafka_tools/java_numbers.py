@@ -53,5 +53,6 @@ def a_long(text: str) -> int:
 def _option(text: str, bits: int, kind: str) -> int:
     found = number_in(text, bits)
     if found is None:
-        raise argparse.ArgumentTypeError(f"could not convert '{text}' to {kind}")
+        why = f'For input string: "{text}"'
+        raise argparse.ArgumentTypeError(f"could not convert '{text}' to {kind} ({why})")
     return found

@@ -1,16 +1,20 @@
-"""`kafka-metadata-quorum`: the voters of the metadata log (MetadataQuorumCommand)."""
+"""`kafka-metadata-quorum`: describe and change the metadata quorum (MetadataQuorumCommand)."""
 
 from __future__ import annotations
 
 import argparse
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from ..client.admin import cluster as admin_cluster
 from ..client.admin.cluster import Quorum, Replica
 from ..client.cluster_client import Client
-from .options import CommandParser, WrongOptions
+from .added_controllers import directory_id_in, read_controller
+from .java_numbers import an_int
+from .options import CommandParser, WrongOptions, values_as_options
+from .session import properties_in
 from .texts import id_text, line, table
 from .tool import Tool, print_exception
 
@@ -29,10 +33,68 @@ def options() -> CommandParser:
     described.add_argument("--status", action="store_true", help="a summary")
     described.add_argument("--replication", action="store_true", help="each voter and observer")
     described.add_argument("--human-readable", action="store_true", help="times relative to now")
+    added = commands.add_parser("add-controller", help="add a controller to the voters")
+    removed = commands.add_parser("remove-controller", help="remove a controller from the voters")
+    removed.add_argument(
+        "--controller-id", "-i", type=an_int, required=True, metavar="N", help="its id"
+    )
+    removed.add_argument(
+        "--controller-directory-id", "-d", required=True, metavar="ID", help="of its directory"
+    )
+    for each in (added, removed):
+        each.add_argument("--dry-run", action="store_true", help="only print what would be done")
+    removed.add_argument("--unregister", action="store_true", help="forget the controller, too")
     return made
 
 
-def _check(given: argparse.Namespace) -> None:
+def _check(given: argparse.Namespace) -> int | None:
+    """Check the options; a dry run needs no broker. Raises WrongOptions, Failure."""
+    with values_as_options():
+        match given.command:
+            case "describe":
+                _check_describe(given)
+            case "add-controller":
+                return _begin_adding(given)
+            case _:
+                return _begin_removing(given)
+    return None
+
+
+def _begin_adding(given: argparse.Namespace) -> int | None:
+    if given.command_config is None:
+        raise WrongOptions(
+            "You must supply the configuration file of the controller you are adding when using"
+            " add-controller."
+        )
+    if not Path(given.command_config).exists():
+        raise WrongOptions(f"Properties file {given.command_config} does not exist.")
+    given.controller = read_controller(properties_in(given.command_config))
+    if not given.dry_run:
+        return None
+    line(f"DRY RUN of adding {given.controller}")
+    return 0
+
+
+def _begin_removing(given: argparse.Namespace) -> int | None:
+    if given.controller_id < 0:
+        raise WrongOptions(f"Invalid negative --controller-id: {given.controller_id}")
+    try:
+        given.directory_id = directory_id_in(given.controller_directory_id)
+    except ValueError as wrong:
+        raise WrongOptions(f"Failed to parse --controller-directory-id: {wrong}") from None
+    if not given.dry_run:
+        return None
+    line(f"DRY RUN of removing {_removed(given)}")
+    if given.unregister:
+        line(f"DRY RUN of unregistering KRaft controller {given.controller_id}")
+    return 0
+
+
+def _removed(given: argparse.Namespace) -> str:
+    return f"KRaft controller {given.controller_id} with directory id {id_text(given.directory_id)}"
+
+
+def _check_describe(given: argparse.Namespace) -> None:
     if given.status and given.replication:
         raise WrongOptions(
             "Only one of --status or --replication should be specified with describe sub-command"
@@ -45,7 +107,22 @@ def _check(given: argparse.Namespace) -> None:
         raise WrongOptions("The option --human-readable is only supported along with --replication")
 
 
-def _print(client: Client, given: argparse.Namespace) -> None:
+def _run(client: Client, given: argparse.Namespace) -> None:
+    match given.command:
+        case "describe":
+            _describe(client, given)
+        case "add-controller":
+            admin_cluster.add_voter(client, *given.controller)
+            line(f"Added {given.controller}")
+        case _:
+            admin_cluster.remove_voter(client, given.controller_id, given.directory_id)
+            line(f"Removed {_removed(given)}")
+            if given.unregister:
+                admin_cluster.unregister_controller(client, given.controller_id)
+                line(f"Unregistered KRaft controller {given.controller_id}")
+
+
+def _describe(client: Client, given: argparse.Namespace) -> None:
     quorum = admin_cluster.describe_quorum(client)
     if given.replication:
         _print_replication(quorum, human=given.human_readable)
@@ -122,5 +199,5 @@ def _print_replication(quorum: Quorum, *, human: bool) -> None:
 
 
 TOOL: Final = Tool(
-    options, _print, "describeMetadataQuorum", check=_check, print_failure=print_exception
+    options, _run, "describeMetadataQuorum", check=_check, print_failure=print_exception
 )

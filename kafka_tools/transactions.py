@@ -41,7 +41,7 @@ def options() -> CommandParser:
     commands = made.add_subparsers(dest="command", metavar="COMMAND", required=True)
     listed = commands.add_parser("list", help="list transactions")
     listed.add_argument(
-        "--duration-filter", type=an_int, default=-1, metavar="MS", help="open longer"
+        "--duration-filter", type=a_long, default=-1, metavar="MS", help="open longer"
     )
     listed.add_argument(
         "--transactional-id-pattern", default="", metavar="TEXT", help="regular expression"

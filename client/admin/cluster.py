@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -161,6 +161,47 @@ def describe_quorum(client: Client) -> Quorum:
         tuple(map(_replica, log.observers)),
         endpoints,
     )
+
+
+def unregister_broker(client: Client, node_id: int) -> None:
+    """Forget a broker that has ended. Raises ErrorAnswer."""
+    answer = client.ask(ApiKey.UNREGISTER_BROKER, {"broker_id": node_id})
+    check(answer.error_code, f"broker {node_id}", answer.error_message)
+
+
+def unregister_controller(client: Client, node_id: int) -> None:
+    """Forget a controller that has ended. Raises ErrorAnswer."""
+    answer = client.ask(ApiKey.UNREGISTER_CONTROLLER, {"controller_id": node_id})
+    check(answer.error_code, f"controller {node_id}", answer.error_message)
+
+
+def add_voter(
+    client: Client,
+    node_id: int,
+    directory_id: UUID,
+    endpoints: Sequence[tuple[str, str, int]],
+) -> None:
+    """Add a voter to the metadata quorum (KIP-853). Raises ErrorAnswer.
+
+    Args:
+        endpoints: name, host and port of its listeners.
+    """
+    body = {
+        "cluster_id": None,
+        "timeout_ms": 60_000,
+        "voter_id": node_id,
+        "voter_directory_id": directory_id,
+        "listeners": [{"name": name, "host": host, "port": port} for name, host, port in endpoints],
+    }
+    answer = client.ask(ApiKey.ADD_RAFT_VOTER, body)
+    check(answer.error_code, f"voter {node_id}", answer.error_message)
+
+
+def remove_voter(client: Client, node_id: int, directory_id: UUID) -> None:
+    """Remove a voter from the metadata quorum (KIP-853). Raises ErrorAnswer."""
+    body = {"cluster_id": None, "voter_id": node_id, "voter_directory_id": directory_id}
+    answer = client.ask(ApiKey.REMOVE_RAFT_VOTER, body)
+    check(answer.error_code, f"voter {node_id}", answer.error_message)
 
 
 def _replica(each: Any) -> Replica:  # Any: part of an answer

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ..options import Options, has, require
+from ..options import Options, WrongOptions, has, require
 from ..session import Failure
 from ..texts import error_line, line
 from ..tool import Tool
@@ -56,6 +56,7 @@ def options() -> Options:
     made.flag("--transaction-log-decoder", "values are records of __transaction_state")
     made.flag("--cluster-metadata-decoder", "values are records of __cluster_metadata")
     made.flag("--share-group-state-decoder", "values are records of __share_group_state")
+    made.flag("--remote-log-metadata-decoder", "refused: Ottla has no tiered storage")
     made.value("--key-decoder-class", "StringDecoder, LongDecoder, IntegerDecoder, DefaultDecoder")
     made.value("--value-decoder-class", "as --key-decoder-class")
     return made
@@ -64,6 +65,8 @@ def options() -> Options:
 def _check(given: argparse.Namespace) -> int:
     """Print the files. Raises Failure if one cannot be read."""
     require(given, "files")
+    if given.remote_log_metadata_decoder:
+        raise WrongOptions("--remote-log-metadata-decoder: Ottla has no tiered storage")
     decode = next((_DECODERS[name] for name in _DECODERS if has(given, name)), None)
     if decode is None and (given.print_data_log or given.key_decoder_class
                            or given.value_decoder_class):  # fmt: skip

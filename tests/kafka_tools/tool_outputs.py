@@ -15,6 +15,7 @@ WORDS = [
         (r"^\[\d{4}-[^]]+\] (WARN|ERROR) ", r"\1 "),
         (r" \(org\.apache\.kafka\.tools\.[\w.]+\)$", ""),
         (r"127\.0\.0\.1:\d+", "BROKER"),
+        (r"clientId=adminclient-\d+", "clientId=adminclient-N"),
         (r"\d+\.\d+(E-?\d+)? (records/sec|MB/sec|ms)", r"R \2"),
         (r"(?<=, )\d+ ms (\S+th)", r"N ms \1"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}", "TIME"),

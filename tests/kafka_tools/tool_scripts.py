@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 AT: Final = "--bootstrap-server {bootstrap}"
+DIRECTORY: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
 FILES: Final = {
     "moved.json": '{"topics":[{"topic":"{t}"}],"version":1}',
     "unknown-topic.json": '{"topics":[{"topic":"{t}.no"}],"version":1}',
@@ -30,6 +31,9 @@ FILES: Final = {
     "second.json": '{"version":2,"partitions":[]}',
     "text.json": "x",
     "client.properties": "",
+    "broker.properties": "process.roles=broker\nnode.id=5\n",
+    "unplaced.properties": "process.roles=controller\nnode.id=5\n",
+    "lost.properties": "process.roles=controller\nnode.id=5\nlog.dirs=/no-such-directory\n",
     "formatter.properties": "print.offset=true",
 }
 
@@ -61,6 +65,7 @@ reassign = partial(run, "reassign-partitions", AT)
 resetter = partial(run, "streams-application-reset", AT, "--application-id {t}.a")
 latency = partial(run, "e2e-latency", AT, "--topic {t}")
 tokens = partial(run, "delegation-tokens", AT, "--command-config {client.properties}")
+quorum = partial(run, "metadata-quorum", AT)
 features = partial(run, "features", AT)
 topics = partial(run, "topics", AT)
 
@@ -255,6 +260,28 @@ SCRIPTS: Final[dict[str, list[Command]]] = {
         run("transactions", f"{AT} find-hanging --topic {{t}} --partition 0"),
         run("transactions", f"{AT} find-hanging --broker-id 9"),
         run("transactions", f"{AT} list --transactional-id-pattern x"),
+    ],
+    "members of the quorum": [
+        run("cluster", "unregister --bootstrap-server {bootstrap} --id 99"),
+        run("cluster", "unregister-controller --bootstrap-server {bootstrap} --id 99"),
+        run("cluster", "list-endpoints --include-fenced -C 127.0.0.1:1"),
+        run("cluster", "cluster-id -b x:1 --config a --command-config b"),
+        features("describe --node-id 1", only="metadata.version"),
+        features("describe --node-id -1"),
+        quorum("add-controller"),
+        *(
+            quorum(f"--command-config {{{name}}} add-controller")
+            for name in ("client.properties", "broker.properties", "unplaced.properties",
+                         "lost.properties")
+        ),
+        *(
+            quorum(f"remove-controller --controller-id {number} --controller-directory-id {text}")
+            for number, text in (("9", DIRECTORY), ("-9", DIRECTORY), ("9", "xx"), ("9", "!!"),
+                                 ("9", "A" * 25), ("9", "A" * 21))
+        ),
+        quorum(f"remove-controller -i 9 -d {DIRECTORY} --dry-run --unregister"),
+        run("acls", AT, "--bootstrap-controller x:1 --list"),
+        run("configs", AT, "--bootstrap-controller x:1 --describe --entity-type brokers"),
     ],
     "endpoints": [
         run("cluster", "list-endpoints --bootstrap-server {bootstrap}"),
