@@ -289,8 +289,8 @@ def test_a_long_path_of_the_temporary_directory_stops_no_broker(
     monkeypatch.setattr("tempfile.tempdir", str(long))
     with Ottla() as broker:
         assert trouble(broker.bootstrap_servers) is None
-        with pytest.raises(BrokerFailed, match="stop 1: the path"):
-            broker.nodes[1].stop()
+        broker.nodes[1].stop()
+        assert trouble(broker.bootstrap_servers) is not None
 
 
 def test_an_abandoned_broker_leaves_no_directory() -> None:
