@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -14,6 +15,7 @@ from ottla.protocol.records import records_in
 from ottla.storage.records.client_batch import Rules, check_at_once
 from ottla.storage.records.payloads import PieceSizes
 from ottla.storage.records.record_errors import InvalidRecords
+from ottla.storage.records.record_walk import TakesLong, walk
 from tests.storage.broken_records import (
     COUNT,
     MODES,
@@ -29,6 +31,7 @@ from tests.storage.broken_records import (
     stored,
 )
 from tests.storage.logs import config, everything, open_log
+from tests.wire.batches import record, varint
 
 KAFKAS: Final[dict[str, dict[str, Verdict]]] = json.loads(RECORD.read_text())
 
@@ -105,6 +108,65 @@ def test_a_broken_record_is_found_at_each_place(count: int, place: int, in_steps
         for case in BROKEN:
             with pytest.raises(Refused, match=f"INVALID_RECORD.*{_TOLD}"):
                 check_at_once(batch(NAMED[case], codec, place, count), rules)
+
+
+@pytest.mark.parametrize("count", [5, 6, 20, 64, 65])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [(b"k", b"v"), (None, b"v" * 70), (b"", None), (b"k", b"")],
+    ids=["short", "without a key", "without a value", "with an empty value"],
+)
+def test_records_of_one_size_are_checked_byte_by_byte(
+    key: bytes | None, value: bytes | None, count: int
+) -> None:
+    records = [record(value, key=key, offset_delta=delta) for delta in range(count)]
+    right, size = b"".join(records), len(records[0])
+    found = walk(right, count)
+    assert (found.count, found.is_in_order) == (count, True)
+    assert found.all_have_keys == (key is not None)
+    places = sorted({*range(size), *range(len(right) - size, len(right))})
+    for place, bit, is_in_all in product(places, range(8), (False, True)):
+        changed = bytearray(right)
+        for changes in range(place % size, len(right), size) if is_in_all else (place,):
+            changed[changes] ^= 1 << bit
+        check_walk(bytes(changed), count)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place"),
+    [(b"k" * 20, b"v" * 8_180, 2), (b"k" * 70, b"v", 6)],
+    ids=["size", "key"],
+)
+def test_a_longer_number_is_not_read_as_a_shorter_one(key: bytes, value: bytes, place: int) -> None:
+    records = [record(value, key=key, offset_delta=delta) for delta in range(6)]
+    check_walk(b"".join(records), 6)
+    for index, each in enumerate(records):
+        assert each[place - 1] >= 0x80 > each[place], "the last byte of the number"
+        size = b"" if place == 2 else varint(len(each) - 3)
+        records[index] = size + each[len(size) : place] + each[place + 1 :]
+    check_walk(b"".join(records), 6)
+
+
+def test_a_key_may_not_reach_beyond_records_of_one_size() -> None:
+    check_walk(b"".join(bytes((12, 0, 0, delta << 1, 0x7E, 0, 0)) for delta in range(6)), 6)
+
+
+def check_walk(payload: bytes, count: int) -> None:
+    """The walk finds what a plain decoder finds, in bytes as in a view."""
+    read = decoded(payload, count)
+    for sent in (payload, memoryview(bytes(8) + payload)[8:]):
+        try:
+            found = walk(sent, count)
+        except Refused:
+            assert read is None, payload
+            continue
+        except TakesLong:  # it may have many headers, and steps tell
+            continue
+        assert read is not None, payload
+        deltas = [each.timestamp_delta_ms for each in read]
+        assert (found.smallest_delta_ms, found.largest_delta_ms) == (min(deltas), max(deltas))
+        assert found.all_have_keys == all(each.key is not None for each in read)
+        assert found.is_in_order == ([each.offset_delta for each in read] == [*range(count)])
 
 
 @pytest.mark.parametrize("codec", range(5))

@@ -34,6 +34,17 @@ MUTANTS: Final = (
         "    return places",
     ),
     _of_walk(
+        "records-of-one-size-are-measured-only",
+        "        if column.count(column[:1]) != record_count:\n            return False\n",
+        "",
+    ),
+    _of_walk(
+        "records-of-one-size-have-any-offsets",
+        "    if offsets != _EVEN[:record_count] or not deltas",
+        "    if not deltas",
+        "compressed records get offsets of others",
+    ),
+    _of_walk(
         "a-size-is-not-compared-with-the-fields",
         "        if at != stop:\n            raise broken(",
         "        if at > stop:\n            raise broken(",
