@@ -124,7 +124,7 @@ def walk(
     if (
         _LEAST_EQUAL <= record_count <= len(_EVEN)
         and len(payload) - start >= least_bytes
-        and _are_equal(payload, start, record_count, found)
+        and _walk_over_equal(payload, start, record_count, found)
     ):
         return found
     if record_count <= _FEW:
@@ -138,12 +138,12 @@ def walk(
     return found
 
 
-def _are_equal(payload: Bytes, start: int, record_count: int, found: Walked) -> bool:
-    """Whether a payload is records of one size, as in most batches of few records.
+def _walk_over_equal(payload: Bytes, start: int, record_count: int, found: Walked) -> bool:
+    """Walk over records of one size, as most batches of few records have; False if they are not.
 
     Their lengths have one or two bytes, their deltas have one, and they have no headers. By
     induction: if a record has the first one's size, the next one begins that size further on. So
-    some comparisons of one byte of all records check them. If False, `found` is unchanged.
+    some comparisons of one byte of all records check them. If they fail, `found` is unchanged.
     """
     number, at = payload[start], start + 1
     if number >= 0x80:
