@@ -21,7 +21,7 @@ VALUES: Final[dict[str, Any]] = {
     "before": "Empty", "after": "Stable", "before_type": "classic", "after_type": "consumer",
     "log_end_offset": 8, "log_start_offset": 3, "producer": Producer(5, 6), "commit": True,
     "coordinator_epoch": 4, "base_offset": 1, "records": (), "leaders": ((1, 0), (2, 1)),
-    "by_ms": 60_000, "path": "/data/x",
+    "by_ms": 60_000, "moved_by": "test_it.py:3", "path": "/data/x",
 }  # fmt: skip
 DECISIONS: Final = {"decision", "metadata_decision"}
 """Their fields are chosen."""
