@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.picture.copies import Arc, arcs_of
+from ottla.picture.copies import MOST_OF_A_COMMIT, Arc, arcs_of
 from ottla.picture.rows import Rows
 from ottla.protocol.errors import Code
 from ottla.trace.events import ConnectionClosed, Request
@@ -96,6 +96,27 @@ def test_all_reads_of_a_member_older_than_the_trace_may_be_covered() -> None:
     trace.call("worker", "JoinGroup", {"group_id": "g", "member_id": "a"}, member_id="a")
     covering = commit(trace, "worker", 4, "a")
     assert found(trace) == [(read, covering, "cover")]
+
+
+@pytest.mark.parametrize(
+    ("api", "fields"),
+    [("Heartbeat", {"generation_id": 3}), ("ConsumerGroupHeartbeat", {"member_epoch": 3})],
+)
+def test_a_heartbeat_is_no_beginning_of_a_member(api: str, fields: dict[str, Any]) -> None:
+    trace = Trace()
+    read = fetch(trace, "worker", "orders", 0, 3)
+    trace.call("worker", api, {"group_id": "g", "member_id": "a", **fields})
+    covering = commit(trace, "worker", 4, "a")
+    assert found(trace) == [(read, covering, "cover")]
+
+
+def test_a_commit_is_linked_with_the_last_reads_alone_if_it_covers_many() -> None:
+    trace = Trace()
+    join(trace, "worker", "a")
+    reads = [fetch(trace, "worker", "orders", offset, offset) for offset in range(30)]
+    covering = commit(trace, "worker", 30, "a")
+    last = reads[-MOST_OF_A_COMMIT:]
+    assert found(trace) == [(read, covering, "cover") for read in last]
 
 
 def test_a_refused_commit_covers_nothing_and_its_read_has_an_arc_of_its_own() -> None:
