@@ -143,13 +143,13 @@ class Groups:
         Raises:
             Refused: GROUP_ID_NOT_FOUND: the group is of another kind.
         """
-        kind = self.kinds.get(kind_class)
-        if group_id in kind.groups:
-            return kind
+        for kind in self.kinds.all:
+            if group_id in kind.groups and isinstance(kind, kind_class):
+                return kind
         if self.kinds.of(group_id) is not self.kinds.classic:
-            why = f"Group {group_id} is not a {kind.name} group."
+            why = f"Group {group_id} is not a {kind_class.name} group."
             raise Refused(Code.GROUP_ID_NOT_FOUND, why)
-        return kind
+        return self.kinds.get(kind_class)
 
     # ---- requests of the classic protocol
 
