@@ -446,10 +446,13 @@ def _may_be_secret(name: str) -> bool:
     from difflib import get_close_matches
 
     words = name.lower().replace("_", ".").split(".")
-    return words[-1] == "key" or any(get_close_matches(each, _SECRET_WORDS) for each in words)
+    return words[-1] == "key" or any(
+        get_close_matches(word, _SECRET_WORDS) or any(each in word for each in _SECRET_WORDS)
+        for word in words
+    )
 
 
-_SECRET_WORDS = ("password", "passphrase", "secret", "jaas", "credentials")
+_SECRET_WORDS = ("password", "passphrase", "pwd", "secret", "jaas", "credentials")
 
 
 def _changes_nothing(name: str) -> bool:

@@ -172,6 +172,7 @@ def test_a_password_that_is_wrong_is_not_repeated() -> None:
     [
         "ssl.keystore.pasword", "ssl_keystore_password", "ssl.key.passwd", "ssl.keystore.keys.key",
         "listener.name.a.plain.sasl.jass.config", "sasl.jaas.conf", "my.secret", "ssl.key.pass",
+        "sslKeystorePassword", "ssl.keystore.pwd",
     ],
 )  # fmt: skip
 def test_the_value_of_a_misspelt_password_is_not_repeated(name: str) -> None:
