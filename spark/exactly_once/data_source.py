@@ -110,7 +110,7 @@ class _Writer:
         )
         index = context.partitionId()
         name = origin.transactional_id(self._options, index, context.attemptNumber())
-        convert = _converter(self._names, self._options.topic)
+        convert = _converter(self._names, self._options.topic, self._options.wal_topic)
         rows = (convert(row) for row in iterator)
         return Report(origin, TaskWriter(self._options, name).write(rows, task=index))
 
@@ -249,7 +249,9 @@ def _property(context: TaskContext, name: str) -> str:
     return str(value)
 
 
-def _converter(names: Sequence[str], default_topic: str | None) -> Callable[[Row], OutgoingRow]:
+def _converter(
+    names: Sequence[str], default_topic: str | None, wal_topic: str
+) -> Callable[[Row], OutgoingRow]:
     """A function from a row to a record; the option `topic` overrides the column, as in Spark."""
     at = {name: number for number, name in enumerate(names)}
     value, key, topic = at["value"], at.get("key"), at.get("topic")
@@ -259,6 +261,8 @@ def _converter(names: Sequence[str], default_topic: str | None) -> Callable[[Row
         chosen = default_topic or (None if topic is None else row[topic])
         if chosen is None:
             raise ValueError(f"{FORMAT}: a row has no topic")
+        if chosen == wal_topic:
+            raise ValueError(f"{FORMAT}: a row has the topic {chosen}, which is the walTopic")
         number = None if partition is None else row[partition]
         if number is not None and number < 0:  # librdkafka's -1 is any partition
             raise ValueError(f"{FORMAT}: a row has the partition {number}")

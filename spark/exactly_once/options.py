@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from ...client.properties import ClientProperties
 from ...client.security import ClientSecurity
+from ...protocol.java_integers import number_in
 from .client_settings import is_security, librdkafka_security
 from .producer_settings import JAVA_DEFAULTS, librdkafka_settings, number_of
 
@@ -103,7 +104,7 @@ class SinkOptions:
             if not 0 <= margin_ms <= timeout_ms:
                 raise ValueError(
                     f"commitMargin={margin}: expected 0 to {timeout_ms}, the"
-                    " kafka.transaction.timeout.ms: no batch could be committed"
+                    " kafka.transaction.timeout.ms"
                 )
         except ValueError as wrong:
             raise ValueError(f"kafka-exactly-once: {wrong}") from None
@@ -197,7 +198,8 @@ def _check_texts(given: Mapping[str, str]) -> None:
 def _check_addresses(text: str) -> None:
     for each in text.split(","):
         host, _, port = each.strip().rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        number = number_in(port) if port.isdecimal() else None  # without a sign
+        if not host or number is None or not 0 < number < 1 << 16:
             raise ValueError(f"bootstrap.servers={text}: expected HOST:PORT, with commas between")
 
 

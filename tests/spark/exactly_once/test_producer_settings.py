@@ -63,6 +63,7 @@ def test_a_setting_by_its_name_in_java(
         ("commitMargin", "-1", "commitMargin=-1: expected 0 to 900000"),
         ("commitMargin", "900001", "commitMargin=900001: expected 0 to 900000"),
         ("commitMargin", "", "commitMargin is empty"),
+        ("kafka.bootstrap.servers", "h:" + "9" * 5_000, "9: expected HOST:PORT"),
         ("writeId", "", "writeId is empty: leave the option out, or give it a value"),
         ("writeId", "daily", "writeId=daily is for batch writes"),
         ("topic", " ", "topic is empty"),
@@ -96,13 +97,12 @@ def test_a_longest_wait_of_java_is_taken(block_ms: str) -> None:
         ("partition", -1, "a row has the partition -1"),
         ("headers", [(None, b"x")], "a row has a header without a name"),
         ("headers", [None], "a row has a header without a name"),
+        ("topic", "log", "a row has the topic log, which is the walTopic"),
     ],
 )
-def test_a_row_that_no_client_of_java_sends_is_refused(
-    column: str, content: object, reason: str
-) -> None:
-    """Java's ProducerRecord and RecordHeader refuse them, and so does Spark's own sink."""
-    convert = _converter(["value", column], "t")
+def test_a_row_that_cannot_be_written_is_refused(column: str, content: object, reason: str) -> None:
+    """The first ones as by Java's ProducerRecord and RecordHeader, and so by Spark's own sink."""
+    convert = _converter(["value", column], None if column == "topic" else "t", "log")
     with pytest.raises(ValueError, match=reason):
         convert(Row(**{"value": "v", column: content}))
 
