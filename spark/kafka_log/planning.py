@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -54,7 +54,7 @@ def choose_partitions(options: Options) -> list[Partition]:
 
     Raises:
         OSError: a directory cannot be read.
-        ValueError: a topic is named that is not there.
+        ValueError: a topic is named that is not there; or a partition is in two directories.
     """
     found = list(partitions_in(options.path))
     there = {each.topic for each in found}
@@ -65,7 +65,26 @@ def choose_partitions(options: Options) -> list[Partition]:
         raise ValueError(f"{options.path} has no topic {', '.join(missing)}; it has {known}{more}")
     for what in _chooses_nothing(options, found):
         _log.warning("kafka-log: %s", what)
-    return [each for each in found if options.wants(each.topic, each.partition)]
+    return wanted_of(found, options)
+
+
+def wanted_of(found: Iterable[Partition], options: Options) -> list[Partition]:
+    """Those of some partitions that are to be read.
+
+    Raises:
+        ValueError: two directories have the same one, as those of two brokers: each of its records
+            would be there twice.
+    """
+    places: dict[tuple[str, int], str] = {}
+    wanted = [each for each in found if options.wants(each.topic, each.partition)]
+    for each in wanted:
+        other = places.setdefault((each.topic, each.partition), each.directory)
+        if other is not each.directory and options.level is not Level.DAMAGE:
+            raise ValueError(
+                f"{other} and {each.directory} are the same partition: read one of them, or choose"
+                " topics that are in one directory"
+            )
+    return wanted
 
 
 def _chooses_nothing(options: Options, found: Sequence[Partition]) -> Iterator[str]:

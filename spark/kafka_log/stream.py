@@ -22,7 +22,7 @@ from .ends import Ends, name_of
 from .fates import blocks_of, open_at
 from .listing import Partition, partitions_in, topic_id_in, topic_id_of
 from .options import Options
-from .planning import choose_partitions, position_before, tasks_of
+from .planning import choose_partitions, position_before, tasks_of, wanted_of
 from .positions import EARLIEST, LATEST, Extent, Positions, chosen_offsets, continued, is_another
 from .reading import lost, read_task
 
@@ -76,9 +76,7 @@ class LogStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[mi
         """The partitions of the stream, by name."""
         found: dict[str, _Log] = {}
         topic_ids: dict[str, str] = {}
-        for each in partitions_in(self._options.path):
-            if not self._options.wants(each.topic, each.partition):
-                continue
+        for each in wanted_of(partitions_in(self._options.path), self._options):
             if not topic_ids.get(each.topic):
                 topic_ids[each.topic] = topic_id_of(each)
             found[name_of(each)] = _Log(each, topic_ids[each.topic])

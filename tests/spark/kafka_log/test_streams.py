@@ -161,3 +161,24 @@ def test_spark_follows_a_directory_and_pushes_filters(spark: SparkSession, tmp_p
         assert sorted(row.offset for row in found.collect()) == [1, 2]
     finally:
         spark.conf.unset(setting)
+
+
+@pytest.mark.parametrize("twice", ["replicas", "path"])
+def test_a_partition_in_two_directories_is_an_error(tmp_path: Path, twice: str) -> None:
+    """Each of its records would be read twice by a batch, and those of one replica by a stream."""
+    from ottla.spark.kafka_log.options import parse
+    from ottla.spark.kafka_log.planning import choose_partitions
+
+    for broker in ("a", "b"):
+        segment(tmp_path / broker / "orders-0", 0, [batch(0, PAIRS)])
+        segment(tmp_path / broker / f"{broker}-0", 0, [batch(0, PAIRS)])
+    paths = f"{tmp_path}/a,{tmp_path}/{'b' if twice == 'replicas' else 'a'}"
+    with pytest.raises(ValueError, match=r"a/orders-0 and .*/orders-0 are the same partition"):
+        choose_partitions(parse({"path": paths, "topic": "orders"}))
+    stream = reader(Path(paths))
+    for plan in (stream.initialOffset, stream.latestOffset):
+        with pytest.raises(ValueError, match="are the same partition"):
+            plan()
+    assert len(choose_partitions(parse({"path": paths, "level": "damage"}))) == 4
+    if twice == "replicas":
+        assert len(choose_partitions(parse({"path": paths, "topic": "a,b"}))) == 2
