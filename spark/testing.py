@@ -47,7 +47,7 @@ from .pairs import Text, pairs_of, pairs_of_frame
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 
 _SCHEMA: Final = (
@@ -261,11 +261,17 @@ def _name(query: StreamingQuery) -> str:
 
 
 def _reached(query: StreamingQuery) -> dict[str, dict[int, int]]:
-    """The end offsets of the last batch, by topic and partition."""
+    """The end offsets of the last batch, by topic and partition.
+
+    Of several sources with the same topic, as in a join with itself, the one that is behind counts.
+    """
     progress = query.lastProgress
     found: dict[str, dict[int, int]] = {}
     for source in () if progress is None else progress["sources"]:
-        found |= offsets_in(source["endOffset"])
+        for name, partitions in offsets_in(source["endOffset"]).items():
+            known = found.setdefault(name, {})
+            for partition, offset in partitions.items():
+                known[partition] = min(offset, known.get(partition, offset))
     return found
 
 
@@ -370,7 +376,7 @@ def assert_exactly_once(
     """Compare the rows of a pipeline's output with those of its input, each as often as it occurs.
 
     Args:
-        input, output: DataFrames, rows, or any hashable values. A row of one column is its value.
+        input, output: DataFrames, rows, or values. A row of one column is its value.
         key: the columns that identify a row; None: the whole row.
 
     Raises:
@@ -395,9 +401,9 @@ def _keys(rows: DataFrame | Iterable[Any], key: str | Sequence[str] | None) -> I
     found: Iterable[Any]
     if isinstance(rows, DataFrame):
         chosen = rows if columns is None else rows.select(*columns)
-        found = map(_plain, chosen.toLocalIterator())
+        found = map(_hashable, chosen.toLocalIterator())
     elif columns is not None:
-        found = (tuple(row[column] for column in columns) for row in rows)
+        found = (_hashable([row[column] for column in columns]) for row in rows)
     else:
         found = map(_checked, rows)
     for each in found:
@@ -409,11 +415,18 @@ def _checked(value: object) -> object:
         raise TypeError(
             f"dicts are compared by columns: give key=..., one or more of {list(value)}"
         )
+    return _hashable(value)
+
+
+def _hashable(value: Any) -> Any:  # Any: whatever a column has, such as headers
+    """The value with tuples for rows and arrays, and sets of pairs for maps."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashable, value))
+    if isinstance(value, dict):
+        return frozenset((_hashable(name), _hashable(each)) for name, each in value.items())
     return value
-
-
-def _plain(row: Row) -> tuple[Any, ...]:
-    return tuple(bytes(each) if isinstance(each, bytearray) else each for each in row)
 
 
 def _examples(kind: str, rows: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from ottla.spark.testing import assert_exactly_once, produce, run_until
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from ottla.testing import Ottla
 
@@ -23,6 +23,9 @@ def test_lost_doubled_and_foreign_rows_are_named() -> None:
     assert_exactly_once([3, 1, 1], [1, 3, 1])
     assert_exactly_once([{"id": 1, "n": 2}], [{"id": 1, "n": 3}], key="id")
     assert_exactly_once([("a broom",)], ["a broom"])  # a row of one column is its value
+    headers = [("h", b"x")]  # of collected rows: lists, and bytearrays
+    assert_exactly_once([("a", tuple(headers))], [("a", [("h", bytearray(b"x"))])])
+    assert_exactly_once([{"id": headers, "n": {"a": 1}}], [{"id": headers}], key="id")
     with pytest.raises(TypeError, match=r"give key=\.\.\., one or more of \['id', 'n'\]"):
         assert_exactly_once([{"id": 1, "n": 2}], [{"id": 1, "n": 3}])
     with pytest.raises(AssertionError) as failed:
@@ -65,3 +68,26 @@ def test_a_query_runs_until_it_has_read_all_produced_records(
         query.stop()
     with pytest.raises(AssertionError, match="stopped before"):
         run_until(query, {topic: {0: 1000}})
+
+
+def test_a_query_that_reads_a_topic_twice_runs_until_both_sources_are_there(
+    spark: SparkSession, ottla: Ottla, tmp_path: Path
+) -> None:
+    topic = f"run-until-{secrets.token_hex(4)}"
+    ottla.create_topic(topic)
+    values = [f"{number}" for number in range(8)]
+    ends = produce(ottla, topic, values)
+
+    def read(limit: int) -> DataFrame:
+        source = spark.readStream.format("kafka").options(**ottla.client_settings("spark"))
+        source = source.option("subscribe", topic).option("startingOffsets", "earliest")
+        return source.option("maxOffsetsPerTrigger", limit).load().select("value")
+
+    writer = read(2).union(read(100)).writeStream.format("memory")
+    name = f"twice_{secrets.token_hex(4)}"
+    query = writer.queryName(name).option("checkpointLocation", str(tmp_path)).start()
+    try:
+        run_until(query, ends)
+        assert_exactly_once([each.encode() for each in values * 2], spark.table(name))
+    finally:
+        query.stop()
