@@ -91,6 +91,13 @@ class ClusterTransactions:
         self._client = client
         self._end_version: int | None = None
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The ids of topics, by name; a topic that is not there is missing."""
+        if not topics:
+            return {}
+        found = patiently(lambda: self._client.metadata(sorted(topics)))
+        return {each.name: str(each.topic_id) for each in found if not each.error_code}
+
     def describe(self, transactional_ids: Collection[str]) -> Mapping[str, Described]:
         """What the coordinators know; ids that they do not know are missing."""
         return patiently(lambda: self._described(list(transactional_ids)))

@@ -20,7 +20,8 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from ...client.cluster_client import ErrorAnswer, LoginFailed, NoAnswer
+from ...client.admin.configs import Resource, describe_settings
+from ...client.cluster_client import Client, ErrorAnswer, LoginFailed, NoAnswer
 from ...client.retries import patiently
 from ..threads import use_in_this_thread
 from .checkpoint import query_id_in
@@ -184,6 +185,7 @@ def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:
     """
     checked = SinkOptions.of(options)
     _check_settings(checked)
+    _check_columns(schema.fieldNames())
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     for name, found in types.items():
         if name in _COLUMNS and found not in _COLUMNS[name]:
@@ -194,6 +196,22 @@ def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:
         raise ValueError(f"{FORMAT} needs the option topic, or a column topic")
     _check_brokers(checked)
     return checked
+
+
+def _check_columns(names: Sequence[str]) -> None:
+    """Raise ValueError for a column that would be left out although its name is nearly right.
+
+    To Spark, KEY and key are the same column, and a join may have two of a name.
+    """
+    for known in _COLUMNS:
+        if names.count(known) > 1:
+            raise ValueError(f"{FORMAT}: there are {names.count(known)} columns {known}")
+        near = [name for name in names if name.lower() == known]
+        if near and known not in near:
+            raise ValueError(
+                f"{FORMAT}: column {near[0]} would not be written: its name is {known}, in small"
+                " letters"
+            )
 
 
 def _check_settings(options: SinkOptions) -> None:
@@ -219,7 +237,7 @@ def _check_brokers(options: SinkOptions) -> None:
 
     Raises:
         ValueError: a broker refuses the login, the client does not trust its certificate, or the
-            topic is not there.
+            topic is not there; or the write-ahead log forgets batches.
     """
     servers, topic = options.bootstrap_servers, options.topic
     with sink_client(servers, options.security()) as client:
@@ -229,6 +247,7 @@ def _check_brokers(options: SinkOptions) -> None:
             raise ValueError(f"{FORMAT}: {servers}: {wrong.failed}") from None
         except NoAnswer:
             return
+        _check_log(client, options.wal_topic)
         if topic is None:
             return
         try:  # as a producer asks: a broker with auto.create.topics.enable makes the topic
@@ -240,6 +259,23 @@ def _check_brokers(options: SinkOptions) -> None:
             ) from None
         except NoAnswer:
             return
+
+
+def _check_log(client: Client, topic: str) -> None:
+    """Raise ValueError if the topic of the write-ahead log, which is there, forgets what is old.
+
+    Batches that are forgotten would be written a second time.
+    """
+    try:
+        settings = describe_settings(client, Resource.TOPIC, topic)
+    except (ErrorAnswer, NoAnswer):  # not there yet, or not to be described with this login
+        return
+    policy = {each.name: each.value for each in settings}.get("cleanup.policy") or ""
+    if "delete" in policy:
+        raise ValueError(
+            f"{FORMAT}: the topic walTopic={topic} has cleanup.policy={policy}, and would forget"
+            " which batches are written: set cleanup.policy=compact"
+        )
 
 
 def _property(context: TaskContext, name: str) -> str:

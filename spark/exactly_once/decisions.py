@@ -94,6 +94,7 @@ class View:
         least_left_ms: the shortest time until one of the open transactions times out.
         margin_ms: the time that a commit may take.
         difference: the result of WriteDifference.
+        topic_ids: of the topics of the reported and the logged tasks, as they are now.
         is_fenced: Fence was carried out.
     """
 
@@ -106,6 +107,7 @@ class View:
     log_fates: Mapping[TransactionKey, TransactionFate] = field(default_factory=dict)
     least_left_ms: int | None = None
     difference: Task | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
     is_fenced: bool = False
 
 
@@ -122,6 +124,8 @@ def next_action(view: View) -> Action:
         return _refused(view, reason, replay_helps=False)
     if logged.is_done and logged.content() != content_of(view.reported):
         return _refused(view, _is_another(view, logged), replay_helps=False)
+    if logged.is_done and (remade := _made_again(view, logged)):
+        return _refused(view, remade, replay_helps=False)
     if logged.is_done:
         return Finish() if view.is_fenced else Fence(_others(view, logged), sweeps=True)
     return _finished(view, logged)
@@ -142,7 +146,10 @@ def _decided(view: View, kept: tuple[Task, ...], fresh: tuple[Task, ...], number
             " transaction.timeout.ms"
         )
         return _refused(view, reason, replay_helps=True)
-    return Write(DecidedBatch(view.query_id, view.batch_id, kept + fresh, round=number))
+    tasks = kept + fresh
+    topics = content_of(tasks).topics
+    ids = {topic: view.topic_ids[topic] for topic in topics if topic in view.topic_ids}
+    return Write(DecidedBatch(view.query_id, view.batch_id, tasks, round=number, topic_ids=ids))
 
 
 def _finished(view: View, logged: DecidedBatch) -> Action:
@@ -212,6 +219,25 @@ def _is_another(view: View, logged: DecidedBatch) -> str:
         f"batch {logged.batch_id} of {view.query_id} is committed with {logged.content()}, and this"
         f" one has {content_of(view.reported)}. Another write needs another writeId, another query"
         " another checkpoint; a replay must have the same rows"
+    )
+
+
+def _made_again(view: View, logged: DecidedBatch) -> str:
+    """Why the rows of a batch that is done are gone; empty if they are not.
+
+    A name of a topic says nothing about it: one that was deleted and made again is empty.
+    """
+    gone = [
+        topic
+        for topic, topic_id in sorted(logged.topic_ids.items())
+        if view.topic_ids.get(topic, topic_id) != topic_id
+    ]
+    if not gone:
+        return ""
+    return (
+        f"batch {logged.batch_id} of {view.query_id} was written, and its rows are gone: topic"
+        f" {', '.join(gone)} was deleted and made again since. To write them again, take another"
+        " writeId, or for a query another walTopic"
     )
 
 

@@ -54,6 +54,11 @@ class Origin(NamedTuple):
     query_id: str
     run_id: str
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it is a batch write without a name, which is not repeated."""
+        return self.query_id == self.run_id
+
     def transactional_id(self, options: SinkOptions, task: int, attempt: int) -> str:
         """The transactional id of an attempt of a task."""
         return task_id(options.prefix, self.query_id, self.run_id, task, attempt)
@@ -90,8 +95,7 @@ class Driver:
     def _unreachable(self, does: str, trouble: Exception) -> SinkFailed:
         """The error of a cluster that did not answer, or refused, with its address and topics."""
         options = self._options
-        topics = {span.topic for each in self._reported for span in each.spans}
-        topics |= {options.topic} if options.topic else set()
+        topics = self._topics() | ({options.topic} if options.topic else set())
         reason = trouble.args[0].str() if isinstance(trouble, KafkaException) else trouble
         return SinkFailed(
             f"{does} of batch {self._batch_id} to topic {', '.join(sorted(topics)) or '(none)'} at"
@@ -100,16 +104,22 @@ class Driver:
             " write that has a writeId: it finishes what is decided and writes the rest"
         )
 
+    def _topics(self) -> set[str]:
+        return {span.topic for each in self._reported for span in each.spans}
+
     def _commit(self) -> None:
         with sink_client(self._options.bootstrap_servers, self._options.security()) as client:
             cluster = ClusterTransactions(client)
             log = WriteAheadLog(self._options, self._origin.query_id, client)
+            logged = log.read(is_new=self._origin.is_new)
+            topics = self._topics() | (set() if logged is None else set(logged.topic_ids))
             view = View(
                 self._origin.query_id,
                 self._batch_id,
                 self._reported,
-                log.read(),
+                logged,
                 self._options.margin_ms,
+                topic_ids=cluster.topic_ids(topics),
             )
             self._reach(CrashStep.LOG_READ)
             for _ in range(_MOST_ACTIONS):
@@ -140,7 +150,7 @@ class Driver:
                 _log.warning("%s", self._unreachable("abort", trouble))
                 return
             log = WriteAheadLog(self._options, self._origin.query_id, client)
-            logged = log.read()
+            logged = log.read(is_new=self._origin.is_new)
             waiting = () if logged is None or logged.is_done else logged.tasks
             decided = {each.transaction.transactional_id for each in waiting}
             cluster = ClusterTransactions(client)

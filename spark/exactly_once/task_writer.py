@@ -22,6 +22,10 @@ _STATISTICS_MS: Final = 5
 _ANSWER_S: Final = 60.0
 _ABORT_S: Final = 2.0
 _TOO_LARGE: Final = " (kafka.max.request.size is the limit, and max.message.bytes of the topic)"
+_TOO_LARGE_FOR_TOPIC: Final = (
+    " (max.message.bytes of the topic is the limit for a batch of rows; one has up to"
+    " kafka.batch.size, by default 1000000)"
+)
 _FLUSH_S: Final = 600.0  # delivery.timeout.ms ends it earlier
 
 
@@ -51,7 +55,7 @@ class TaskWriter:
         self._transactional_id = transactional_id
         self._statistics = ""
         self._failed: KafkaError | None = None
-        self._failed_topic = ""
+        self._failed_at = ("", -1)
         self._spans: dict[tuple[str, int], tuple[int, int]] = {}
         self._acknowledged = 0
         self._producer: Producer | None = None
@@ -127,9 +131,14 @@ class TaskWriter:
 
     def _describe_failure(self, producer: Producer) -> NotWritten:
         """The error of the first row that was not delivered, with its topic and the brokers."""
-        failed, topic = self._failed, self._failed_topic
+        failed, (topic, partition) = self._failed, self._failed_at
         assert failed is not None
         reason = failed.str()
+        if hint := _hint(failed, partition):
+            return NotWritten(
+                f"a row was not delivered to topic {topic} at"
+                f" {self._options.bootstrap_servers}: {reason}{hint}"
+            )
         try:
             known = producer.list_topics(topic, timeout=_ABORT_S).topics[topic].error
             if known is not None:
@@ -171,7 +180,9 @@ class TaskWriter:
                     raise NotWritten("the broker takes no more rows") from None
             except KafkaException as refused:
                 error = refused.args[0]
-                hint = _TOO_LARGE if error.code() == KafkaError.MSG_SIZE_TOO_LARGE else ""
+                self._await_cause(producer, error)
+                is_large = error.code() == KafkaError.MSG_SIZE_TOO_LARGE
+                hint = _TOO_LARGE if is_large else _hint(error, row.partition)
                 raise NotWritten(
                     f"a row cannot be sent to topic {row.topic}: {error.str()}{hint}"
                 ) from refused
@@ -181,10 +192,20 @@ class TaskWriter:
         if self._failed is not None:
             raise self._describe_failure(producer)
 
+    def _await_cause(self, producer: Producer, error: KafkaError) -> None:
+        """Raise the error of an earlier row, if that is why no further one is taken."""
+        deadline = time.monotonic() + (_ABORT_S if error.code() == KafkaError._STATE else 0)
+        while self._failed is None and time.monotonic() < deadline:
+            producer.poll(0.1)
+        if self._failed is not None:
+            raise self._describe_failure(producer)
+
     def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             if self._failed is None:
-                self._failed, self._failed_topic = error, message.topic() or ""
+                place = message.partition()
+                self._failed_at = (message.topic() or "", -1 if place is None else place)
+                self._failed = error
             return
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None
@@ -214,3 +235,10 @@ class TaskWriter:
         if found["txn_state"] != "InTransaction" or found["epoch_cnt"] != 1:
             raise NotWritten(f"the producer's transaction is {found['txn_state']}")
         return TransactionKey(self._transactional_id, found["producer_id"], found["producer_epoch"])
+
+
+def _hint(error: KafkaError, partition: int) -> str:
+    """Words for an error that waiting does not mend; empty for others."""
+    if error.code() == KafkaError._UNKNOWN_PARTITION:
+        return f" {partition} (column partition)"
+    return _TOO_LARGE_FOR_TOPIC if error.code() == KafkaError.MSG_SIZE_TOO_LARGE else ""

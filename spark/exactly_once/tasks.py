@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -84,6 +84,7 @@ class DecidedBatch:
         tasks: the transactions that make up the batch; all of them are or will be committed.
         is_done: all of them are committed.
         round: 1 for the first decision; each repair of a batch that was lost in part adds one.
+        topic_ids: of the topics when the batch was decided, where they are known.
     """
 
     query_id: str
@@ -91,6 +92,7 @@ class DecidedBatch:
     tasks: tuple[Task, ...]
     is_done: bool = False
     round: int = 1
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     def content(self) -> Content:
         """What the batch consists of, whatever its tasks are."""
@@ -156,6 +158,7 @@ def records_of(batch: DecidedBatch) -> Iterator[tuple[bytes, bytes]]:
             "state": "done" if batch.is_done else "decided",
             "piece": number,
             "pieces": len(pieces),
+            "topic_ids": dict(batch.topic_ids),
             "tasks": [_as_json(each) for each in tasks],
         }
         yield f"{batch.query_id}/{number}".encode(), json.dumps(value).encode()
@@ -196,6 +199,7 @@ def batch_of(query_id: str, records: Iterable[tuple[bytes, bytes | None]]) -> De
         tuple(_task(each) for piece in pieces for each in piece["tasks"]),
         is_done=newest["state"] == "done",
         round=newest["round"],
+        topic_ids=newest.get("topic_ids", {}),  # versions before it have none
     )
 
 

@@ -24,6 +24,7 @@ from .tasks import DecidedBatch, batch_of, records_of
 
 _ANSWER_S: Final = 60.0
 _TIMEOUT_MS: Final = 10_000  # a dead driver holds the log back for no longer than this
+_PARTITIONS: Final = 8
 _NEWEST: Final = 64  # offsets that the first reading takes
 _CONFIGS: Final = {
     "cleanup.policy": "compact",
@@ -50,14 +51,34 @@ class WriteAheadLog:
         self._query_id = query_id
         self._client = client
         self._topic = options.wal_topic
-        count = len(self._partitions())
-        self._partition = crc32(query_id.encode()) % count
+        is_small = len(self._partitions()) < _PARTITIONS
+        self._partition = 0 if is_small else crc32(query_id.encode()) % _PARTITIONS
         own_id = driver_id(options.prefix, query_id)
         self._producer = Producer(options.settings(own_id, _TIMEOUT_MS))
         self._producer.init_transactions(options.answer_s)
 
-    def read(self) -> DecidedBatch | None:
-        """The last batch of the query. Raises ValueError if a part of it is missing."""
+    def read(self, *, is_new: bool = False) -> DecidedBatch | None:
+        """The last batch of the query, which from then on is written where it was found.
+
+        The topic may have got partitions since that batch: in a topic of less than eight, all
+        batches are in partition 0. A number above eight changes nothing.
+
+        Args:
+            is_new: nothing has been written under the name, so partition 0 is not read, too.
+
+        Raises:
+            ValueError: a part of the batch is missing.
+        """
+        own = self._partition
+        for self._partition in (own,) if is_new or own == 0 else (own, 0):
+            found = self._last()
+            if found is not None:
+                return found
+        self._partition = own
+        return None
+
+    def _last(self) -> DecidedBatch | None:
+        """The last batch of the query in the partition."""
         topic, partition = self._topic, self._partition
         end = offset_at(self._client, topic, partition, LATEST)
         self._wait_for_stable(end)
@@ -117,7 +138,9 @@ class WriteAheadLog:
         """Create the topic, unless it is there."""
         admin = AdminClient(self._options.settings_of_clients())
         # -1: the broker's default. Replication 1 would be the default of librdkafka.
-        new = NewTopic(self._topic, num_partitions=8, replication_factor=-1, config=_CONFIGS)
+        new = NewTopic(
+            self._topic, num_partitions=_PARTITIONS, replication_factor=-1, config=_CONFIGS
+        )
         (created,) = admin.create_topics([new]).values()
         try:
             created.result(timeout=_ANSWER_S)

@@ -7,6 +7,7 @@ from typing import Final
 from ..mutant import Mutant
 
 _SIMULATION: Final = ("tests/spark/exactly_once/test_simulation.py",)
+_CHANGED_TOPICS: Final = ("tests/spark/exactly_once/test_changed_topics.py",)
 
 MUTANTS: Final = (
     Mutant(
@@ -72,5 +73,21 @@ MUTANTS: Final = (
         "if producer not in (same, next_epoch):",
         "a repeated commit depends on the retention of the partitions",
         _SIMULATION,
+    ),
+    Mutant(
+        "a-batch-is-not-found-in-a-write-ahead-log-with-new-partitions",
+        "spark/exactly_once/write_ahead_log.py",
+        "for self._partition in (own,) if is_new or own == 0 else (own, 0):",
+        "for self._partition in (own,):",
+        "the replay of a batch, or a repeated job, writes its rows a second time",
+        _CHANGED_TOPICS,
+    ),
+    Mutant(
+        "a-write-whose-topic-was-made-again-counts-as-done",
+        "spark/exactly_once/decisions.py",
+        "if logged.is_done and (remade := _made_again(view, logged)):",
+        "if (remade := _made_again(view, logged)) and False:",
+        "a repeated job succeeds, and its topic is empty",
+        _CHANGED_TOPICS,
     ),
 )
