@@ -21,6 +21,7 @@ from ...client.retries import patiently
 from ...client.security import UNSECURED, ClientSecurity
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ...protocol.uuids import uuid_text
 from .tasks import Headers, Span, Task, TransactionKey, row_digest
 from .transaction_fates import Described, TransactionFate
 
@@ -92,11 +93,15 @@ class ClusterTransactions:
         self._end_version: int | None = None
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The ids of topics, by name; a topic that is not there is missing."""
+        """The ids of topics, by name; a topic that is not there, or has no id, is missing."""
         if not topics:
             return {}
         found = patiently(lambda: self._client.metadata(sorted(topics)))
-        return {each.name: str(each.topic_id) for each in found if not each.error_code}
+        return {
+            each.name: uuid_text(each.topic_id)
+            for each in found
+            if not each.error_code and each.topic_id is not None
+        }
 
     def describe(self, transactional_ids: Collection[str]) -> Mapping[str, Described]:
         """What the coordinators know; ids that they do not know are missing."""

@@ -12,6 +12,7 @@ from ...client.properties import ClientProperties
 from ...client.security import ClientSecurity
 from ...protocol.java_integers import number_in
 from .client_settings import is_security, librdkafka_security
+from .names import origin_prefix
 from .producer_settings import JAVA_DEFAULTS, librdkafka_settings, number_of
 
 _DEFAULT_TIMEOUT_MS: Final = 900_000
@@ -26,6 +27,7 @@ _NAMES: Final = {
 _UNSHOWN: Final = frozenset({"stepsdirectory", "checkpointlocation"})  # for tests; Spark's own
 _MOST_TIMEOUT_MS: Final = (1 << 31) - 1
 _MOST_BLOCK_MS: Final = _MOST_TIMEOUT_MS  # Java's longest is some millions of years
+_MOST_NAME: Final = 30_000  # a transactional id, 32767 at most, has a prefix and numbers besides
 _NAMED: Final = re.compile(r"[a-z.]+( cannot be set)?[=:]| ?[a-z.]+ (is|has) ")
 """The beginning of an error that has the name of a setting."""
 SOON_CONNECTED: Final[Mapping[str, str]] = {
@@ -187,6 +189,12 @@ def _check_texts(given: Mapping[str, str]) -> None:
             raise ValueError(
                 f"kafka-exactly-once: {known} is empty: leave the option out, or give it a value"
             )
+    write_id = given.get("writeid", "")
+    if len(origin_prefix("", write_id)) > _MOST_NAME:
+        raise ValueError(
+            f"kafka-exactly-once: writeId has {len(write_id)} characters: with those that are"
+            f" escaped, a transactional id has room for {_MOST_NAME}"
+        )
     topic = given.get("topic")
     if topic is not None and topic == given.get("waltopic", _WAL_TOPIC):
         raise ValueError(

@@ -133,24 +133,23 @@ class TaskWriter:
         """The error of the first row that was not delivered, with its topic and the brokers."""
         failed, (topic, partition) = self._failed, self._failed_at
         assert failed is not None
-        reason = failed.str()
-        if hint := _hint(failed, partition):
-            return NotWritten(
-                f"a row was not delivered to topic {topic} at"
-                f" {self._options.bootstrap_servers}: {reason}{hint}"
-            )
+        reason, hint, within = failed.str(), _hint(failed, partition), ""
         try:
             known = producer.list_topics(topic, timeout=_ABORT_S).topics[topic].error
             if known is not None:
-                reason = f"{known.str()} (topics are not created by themselves here)"
+                is_missing = known.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+                reason = known.str()
+                hint = " (topics are not created by themselves here)" if is_missing else ""
+            elif failed.code() == KafkaError._PURGE_QUEUE and self._trouble:
+                reason = self._trouble  # why all rows were dropped
         except KafkaException:
-            reason += f"; {self._trouble or 'no broker answers'}"
+            hint = f"; {self._trouble or 'no broker answers'}"
             self._producer = None  # nor would one to the end of the transaction
+        if failed.code() == KafkaError._MSG_TIMED_OUT:
+            within = f" within {self._options.delivery_ms} ms (kafka.delivery.timeout.ms)"
         servers = self._options.bootstrap_servers
-        timeout_ms = self._options.delivery_ms
         return NotWritten(
-            f"a row was not delivered to topic {topic} at {servers} within {timeout_ms} ms"
-            f" (kafka.delivery.timeout.ms): {reason}"
+            f"a row was not delivered to topic {topic} at {servers}{within}: {reason}{hint}"
         )
 
     def _abort(self) -> None:
@@ -203,8 +202,8 @@ class TaskWriter:
     def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             if self._failed is None:
-                place = message.partition()
-                self._failed_at = (message.topic() or "", -1 if place is None else place)
+                number = message.partition()
+                self._failed_at = (message.topic() or "", -1 if number is None else number)
                 self._failed = error
             return
         topic, partition, offset = message.topic(), message.partition(), message.offset()

@@ -123,6 +123,22 @@ def test_a_partition_that_the_topic_does_not_have_is_named(ottla: Ottla) -> None
     assert batches.open_ids() == []
 
 
+@pytest.mark.parametrize("name", ["a name", "..", "x" * 300], ids=["space", "dots", "long"])
+def test_a_name_that_no_topic_has_is_no_matter_of_time(ottla: Ottla, name: str) -> None:
+    with pytest.raises(NotWritten, match=rf"topic {name} at 127\S+: Broker: Invalid topic$"):
+        Batches(ottla).write(OutgoingRow(name, None, b""))
+
+
+def test_a_name_of_a_write_that_is_too_long_is_an_error_at_once(ottla: Ottla) -> None:
+    for name in ("x" * 32_000, "/" * 10_500):  # each of these is three characters
+        with pytest.raises(ValueError, match=rf"writeId has {len(name)} characters"):
+            start(ottla, "value", topic=Batches(ottla).topic, writeId=name)
+    batches = Batches(ottla)
+    batches.query_id = "/" * 9_900
+    batches.driver("a" * 32, 0, batches.task("a" * 32, 0, 1)).commit()
+    assert batches.values() == [1]
+
+
 @pytest.mark.parametrize(("size", "count"), [(50_000, 1), (100, 20_000)], ids=["one", "many"])
 def test_rows_too_large_for_the_topic_are_an_error_that_names_the_limits(
     ottla: Ottla, size: int, count: int
@@ -146,7 +162,7 @@ def test_smaller_batches_fit_into_a_topic_with_a_low_limit(ottla: Ottla) -> None
     assert len(ottla.read(batches.topic)) == 10_000
 
 
-def test_null_and_empty_keys_values_and_headers_stay_what_they_are(ottla: Ottla) -> None:
+def test_a_null_and_an_empty_text_stay_two_things(ottla: Ottla) -> None:
     batches = Batches(ottla)
     texts = (None, b"", b"x")
     headers = ((), [("h", None)], [("h", b""), ("h", b"x")], [("", b"")])
