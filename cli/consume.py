@@ -30,13 +30,14 @@ from ..console.tables import (
     print_painted,
 )
 from ..protocol.errors import Code
+from ..protocol.java_integers import number_in
 from ..protocol.records import Record
 from .log.json_lines import field_bytes, header_fields
 from .log.records import described
 from .record_format import FIELDS, format_of
 from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
 
-_AGO: Final = re.compile(r"(\d+)(s|m|min|h|d)( ago)?")
+_AGO: Final = re.compile(r"(\d{1,9})(s|m|min|h|d)( ago)?")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 _COLOURS: Final = {
     Fate.PLAIN: "",
@@ -157,8 +158,8 @@ def _starts(
         return first
     if start == "end":
         return ends
-    if re.fullmatch(r"-?\d+", start):
-        number = int(start)
+    number = number_in(start, 64)
+    if number is not None:
         wanted = {p: end + number if number < 0 else number for p, end in ends.items()}
         return {p: max(first[p], offset) for p, offset in wanted.items()}
     at_ms = time_ms(start)

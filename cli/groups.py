@@ -14,6 +14,7 @@ from ..client.cluster_client import Client, ErrorAnswer, check
 from ..console.options import CannotRun
 from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..protocol.errors import Code
+from ..protocol.java_integers import number_in
 from .group_rows import SHARE, group_rows, kind_of
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of, delete_each
 
@@ -192,8 +193,8 @@ def _wanted(client: Client, places: list[Place], to: str) -> dict[Place, int]:
         return {place: first[place].offset for place in places}
     if to == "end":
         return {place: end[place].offset for place in places}
-    if to.removeprefix("-").isdecimal():
-        number = int(to)
+    number = number_in(to, 64)
+    if number is not None:
         return {
             place: min(
                 max(number + end[place].offset * (number < 0), first[place].offset),

@@ -16,6 +16,7 @@ from ..client.record_producer import OpenTransaction, Stored, produce
 from ..console.options import CannotRun
 from ..console.tables import plural, print_json, print_line
 from ..protocol.batch import Compression
+from ..protocol.java_integers import number_in
 from ..protocol.records import Header
 from .consume import time_ms
 from .log.json_lines import record_of_json
@@ -204,7 +205,8 @@ def _time_ms(text: str) -> int | None:
     """Unix time of a number, a date or of so long ago; None for none. Raises CannotRun."""
     if not text:
         return None
-    return int(text) if text.isdecimal() else time_ms(text, "--timestamp", "Unix time in ms, ")
+    found = number_in(text, 64) if text.isdecimal() else None
+    return time_ms(text, "--timestamp", "Unix time in ms, ") if found is None else found
 
 
 def _lines(file: Path) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from collections.abc import Callable, Collection
 from functools import wraps
@@ -76,6 +77,9 @@ def guarded(function: Callable[P, int | None]) -> Callable[P, None]:
             status = _said(f"{function.__name__.lstrip('_')}: {needed}", 2)
         except (ErrorAnswer, NoAnswer) as error:
             status = _said(error, 1)
+        except struct.error as error:
+            command_name = function.__name__.lstrip("_")
+            status = _said(f"{command_name}: a number is too large for Kafka: {error}", 2)
         except KeyboardInterrupt:
             status = 130
         except BrokenPipeError:

@@ -16,6 +16,7 @@ from ..console.options import (
     new_parser,
     read_pairs,
 )
+from ..protocol.java_integers import number_in
 from .defaults_of_tests import DEFAULTS_OF_TESTS
 
 if TYPE_CHECKING:
@@ -289,11 +290,12 @@ def _clock(given: str | None) -> Clock | None:
     if given in (None, "system"):
         return None
     kind, colon, at_ms = str(given).partition(":")
-    if kind != "manual" or (colon and not at_ms.isdecimal()):
+    begin_ms = number_in(at_ms, 64)
+    if kind != "manual" or (colon and (begin_ms is None or not at_ms.isdecimal())):
         raise CannotRun(f"--clock {given}: the clocks are system, manual and manual:MS")
     from ..lab.manual_clock import ManualClock
 
-    return ManualClock(int(at_ms) if at_ms else None)
+    return ManualClock(begin_ms)
 
 
 def _release(given: str | None) -> Release | None:

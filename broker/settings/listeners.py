@@ -10,6 +10,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
+from ...protocol.java_integers import number_in
 from ...protocol.named_tuple import NamedTuple
 from .definitions import BadSetting
 
@@ -79,9 +80,10 @@ def parse_listeners(setting: str, text: str) -> list[Listener]:
         match = re.fullmatch(LISTENER, entry)
         if match is None:
             raise BadSetting(setting, text, f"{entry!r} is not a listener: it {EXPECTED}")
-        listener = Listener(match[1].upper(), match[2], int(match[3]))
-        if listener.port > 65_535:
-            raise BadSetting(setting, text, f"port {listener.port} must be from 0 to 65535")
+        port = number_in(match[3])
+        if port is None or port > 65_535:
+            raise BadSetting(setting, text, f"port {match[3]} must be from 0 to 65535")
+        listener = Listener(match[1].upper(), match[2], port)
         if any(listener.name == other.name for other in found):
             raise BadSetting(setting, text, f"listener {listener.name} must occur only once")
         found.append(listener)

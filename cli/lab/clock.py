@@ -13,7 +13,7 @@ from ..shared_options import AsJson, guarded
 from .lab_options import Control, lab_of
 
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_STEP: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_STEP: Final = re.compile(r"(\d{1,18}(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 def add(app: typer.Typer) -> None:

@@ -79,7 +79,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         "trace": [request],
         "violation": [request, {**request, "seq": 2}],
     }
-    paths = {"missing": str(tmp_path / "missing"), "directory": str(tmp_path)}
+    paths = {"missing": str(tmp_path / "missing"), "directory": str(tmp_path), "long": "9" * 5000}
     texts = {
         "deep": "[" * 100_000 + "\n",
         "digits": f"seed: {'9' * 5000}\n",
@@ -213,6 +213,10 @@ def test_the_test_elsewhere_calls_the_command(command: str, file: str) -> None:
         ("diff --replay {deep} --with 127.0.0.1:1", 2), ("produce t --json-lines --file {deep}", 2),
         ("fault list --control {broker}", 1), ("config --config {missing}", 2),
         ("conform -- {missing}", 2), ("torture -- {missing}", 2),
+        ("topics create u -p 99999999999", 2), ("produce t x --timestamp 99999999999999999999", 2),
+        ("produce t x --timestamp {long}", 2), ("groups reset g t --to {long}", 2),
+        ("consume t --from {long}", 2), ("consume t --from {long}d", 2), ("clock {long}d", 2),
+        ("serve --clock manual:{long}", 2), ("serve --listen 127.0.0.1:{long}", 2),
     ],
 )  # fmt: skip
 def test_a_command_that_fails_is_one_line_on_standard_error(
