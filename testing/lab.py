@@ -72,12 +72,13 @@ class LabClient:
         try:
             data = None if body is None else json.dumps(body)
             connection.request(method, path, data, headers)
-            answer = connection.getresponse()
-            decoded = json.loads(answer.read())
-        except ConnectionError:
-            raise
-        except (http.client.HTTPException, ValueError):
-            raise OSError(_NO_CONTROL) from None
+            try:
+                answer = connection.getresponse()
+                decoded = json.loads(answer.read())
+            except ConnectionError:
+                raise
+            except (http.client.HTTPException, ValueError):
+                raise OSError(_NO_CONTROL) from None
         finally:
             connection.close()
         if answer.status >= 400:

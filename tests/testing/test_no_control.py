@@ -46,3 +46,10 @@ def stranger(request: pytest.FixtureRequest) -> Iterator[str]:
 def test_a_server_that_is_no_control_is_an_error_that_says_so(stranger: str) -> None:
     with pytest.raises(OSError, match="what listens there is no control"):
         LabClient(lambda: stranger).call("GET", "/faults")
+
+
+def test_a_wrong_request_is_not_blamed_on_the_control() -> None:
+    itself: dict[str, object] = {}
+    itself["body"] = itself
+    with pytest.raises(ValueError, match="Circular"):
+        LabClient(lambda: "127.0.0.1:1").call("POST", "/faults", itself)
