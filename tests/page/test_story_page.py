@@ -294,4 +294,4 @@ def test_a_time_line_that_is_cut_on_the_right_shows_it(browser: Browser, bills: 
         line = page.locator(".timeline")
         assert "cut" in str(line.get_attribute("class"))
         line.evaluate("each => { each.scrollLeft = each.scrollWidth; }")
-        page.wait_for_function("!document.querySelector('.timeline').classList.contains('cut')")
+        page.locator(".timeline:not(.cut)").wait_for(timeout=5000)
