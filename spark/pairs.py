@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -16,8 +16,11 @@ def pairs_of_frame(frame: DataFrame) -> Iterator[tuple[Text, Text]]:
     """The rows of a DataFrame with a column `value`, and optionally `key`.
 
     Raises:
-        TypeError: there is no such column, or it has neither text nor bytes.
+        TypeError: there is no such column, or it has neither text nor bytes; or KEY, in capital
+            letters, which would be left out.
     """
+    if near := near_name(frame.columns, ("key", "value")):
+        raise TypeError(near)
     if "value" not in frame.columns:
         raise TypeError(f"a column value was expected; columns: {', '.join(frame.columns)}")
     names = [name for name in ("key", "value") if name in frame.columns]
@@ -27,6 +30,18 @@ def pairs_of_frame(frame: DataFrame) -> Iterator[tuple[Text, Text]]:
             raise TypeError(f"column {name} is {kind}: cast it to string or binary")
     for row in frame.select(*names).toLocalIterator():
         yield (_text(row["key"]) if "key" in names else None), _text(row["value"])
+
+
+def near_name(columns: Sequence[str], known: Iterable[str]) -> str:
+    """Why a column would be left out although its name is nearly right; empty if none would.
+
+    To Spark, KEY and key are the same column; its Kafka sink leaves KEY out.
+    """
+    for name in known:
+        for each in columns:
+            if each.lower() == name and name not in columns:
+                return f"column {each} would not be written: its name is {name}, in small letters"
+    return ""
 
 
 def pairs_of(rows: Any) -> Iterator[tuple[Text, Text]]:  # Any: what a test gives, right or wrong

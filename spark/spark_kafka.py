@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from .pairs import near_name
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SERVERS: Final = "kafka.bootstrap.servers"
+_WRITTEN: Final = ("key", "value", "headers", "topic", "partition")
 _ISOLATION: Final = "kafka.isolation.level"
 Value = str | int | float | bool | None
 """What Spark takes as the value of an option."""
@@ -78,6 +81,11 @@ class SparkKafka:
 
         Args:
             options: of Spark's Kafka sink, in addition.
+
+        Raises:
+            ValueError: a column such as KEY, which Spark's sink would leave out.
         """
+        if near := near_name(frame.columns, _WRITTEN):
+            raise ValueError(near)
         chosen = {**self._options, "topic": topic, **options}
         frame.write.format("kafka").options(**chosen).save()

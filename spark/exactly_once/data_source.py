@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 from ...client.admin.configs import Resource, describe_settings
 from ...client.cluster_client import Client, ErrorAnswer, LoginFailed, NoAnswer
 from ...client.retries import patiently
+from ..pairs import near_name
 from ..threads import use_in_this_thread
 from .checkpoint import query_id_in
 from .cluster import sink_client
@@ -206,12 +207,8 @@ def _check_columns(names: Sequence[str]) -> None:
     for known in _COLUMNS:
         if names.count(known) > 1:
             raise ValueError(f"{FORMAT}: there are {names.count(known)} columns {known}")
-        near = [name for name in names if name.lower() == known]
-        if near and known not in near:
-            raise ValueError(
-                f"{FORMAT}: column {near[0]} would not be written: its name is {known}, in small"
-                " letters"
-            )
+    if near := near_name(names, _COLUMNS):
+        raise ValueError(f"{FORMAT}: {near}")
 
 
 def _check_settings(options: SinkOptions) -> None:

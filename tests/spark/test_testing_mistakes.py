@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from ottla.client.cluster_client import ErrorAnswer
+from ottla.spark.pairs import pairs_of_frame
+from ottla.spark.spark_kafka import SparkKafka
 from ottla.spark.testing import end_offsets, kill_in_batch, produce, run_until
 from ottla.testing import Ottla
 
@@ -90,3 +92,23 @@ def test_a_kill_is_not_for_the_process_of_the_test() -> None:
 def test_a_kill_is_at_a_row_that_there_may_be(row: Any) -> None:
     with pytest.raises(ValueError, match=f"row is {row}: rows are counted from 1"):
         kill_in_batch(None, 99_999, row=row)  # type: ignore[arg-type]  # as above
+
+
+class Frame:
+    """A DataFrame whose rows are not asked for."""
+
+    def __init__(self, *columns: str) -> None:
+        self.columns = list(columns)
+
+
+@pytest.mark.parametrize("columns", [("KEY", "value"), ("key", "Value")])
+def test_a_column_in_capital_letters_is_not_left_out_in_silence(columns: tuple[str, ...]) -> None:
+    """Spark takes KEY for key where it chooses columns; its Kafka sink writes a null key."""
+    wrong = next(each for each in columns if not each.islower())
+    text = f"column {wrong} would not be written: its name is {wrong.lower()}"
+    frame: Any = Frame(*columns)
+    with pytest.raises(TypeError, match=text):
+        next(pairs_of_frame(frame))
+    nowhere: Any = None
+    with pytest.raises(ValueError, match=text):
+        SparkKafka(nowhere, "127.0.0.1:9").write(frame, "orders")
