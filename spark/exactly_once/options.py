@@ -24,7 +24,8 @@ _NAMES: Final = {
     name.lower(): name
     for name in ("topic", "transactionalIdPrefix", "walTopic", "commitMargin", "writeId")
 }
-_UNSHOWN: Final = frozenset({"stepsdirectory", "checkpointlocation"})  # for tests; Spark's own
+_UNSHOWN: Final = frozenset({"stepsdirectory", "checkpointlocation", "queryname"})
+"""For tests; and those of Spark itself, which it passes on."""
 _MOST_TIMEOUT_MS: Final = (1 << 31) - 1
 _MOST_BLOCK_MS: Final = _MOST_TIMEOUT_MS  # Java's longest is some millions of years
 _MOST_NAME: Final = 30_000  # a transactional id, 32767 at most, has a prefix and numbers besides

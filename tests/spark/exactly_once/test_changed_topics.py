@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
@@ -114,6 +115,14 @@ def test_a_column_whose_name_is_nearly_right_is_an_error(
 
 def test_a_column_beside_one_of_the_right_name_is_ignored(ottla: Ottla) -> None:
     start(ottla, "key", "Key", "value", "offset", "offset", topic=Batches(ottla).topic)
+
+
+def test_a_query_may_have_a_name(ottla: Ottla, tmp_path: Path) -> None:
+    """Spark passes `queryName` on as an option of the sink."""
+    options = {"queryName": "orders", "checkpointLocation": str(tmp_path)}
+    given = {"kafka.bootstrap.servers": ottla.bootstrap_servers, "topic": Batches(ottla).topic}
+    schema = StructType([StructField("value", StringType())])
+    KafkaExactlyOnce({**given, **options}).streamWriter(schema, overwrite=False)
 
 
 def test_a_partition_that_the_topic_does_not_have_is_named(ottla: Ottla) -> None:
