@@ -262,7 +262,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     "protocol/api_types": set(),
     "protocol/schemas": set(),
     "spark/kafka_log": {"spark/connector", "spark/threads"},
-    "spark/exactly_once": {"spark/threads"},
+    "spark/exactly_once": {"spark/pairs", "spark/threads"},
     "spark/audit": {
         *("spark/checkpoint", "spark/connector", "spark/kafka_log", "spark/orders"),
         "spark/session",
