@@ -6,6 +6,7 @@ executors.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT: Final = "kafka-exactly-once"
+_log = logging.getLogger(__name__)
 _COLUMNS: Final = {
     "value": ("string", "binary"),
     "key": ("string", "binary"),
@@ -155,6 +157,14 @@ class StreamWriter(_Writer, DataSourceStreamWriter):
                 driver = Driver(self._options, Origin(query_id, ""), batchId, ())
         if driver is not None:
             driver.abort()
+        elif self._checkpoint is None:
+            _log.warning(
+                "batch %s: transactions may stay open until the next run, or for %s ms"
+                " (kafka.transaction.timeout.ms): a query without the option checkpointLocation,"
+                " which has it from the session, is not known before a task reports",
+                batchId,
+                self._options.timeout_ms,
+            )
 
 
 class BatchWriter(_Writer, DataSourceWriter):

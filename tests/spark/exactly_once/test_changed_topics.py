@@ -125,6 +125,17 @@ def test_a_query_may_have_a_name(ottla: Ottla, tmp_path: Path) -> None:
     KafkaExactlyOnce({**given, **options}).streamWriter(schema, overwrite=False)
 
 
+def test_a_query_without_the_option_of_its_checkpoint_warns_of_open_transactions(
+    ottla: Ottla, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark takes the checkpoint from its session, and the sink then does not know the query."""
+    given = {"kafka.bootstrap.servers": ottla.bootstrap_servers, "topic": Batches(ottla).topic}
+    schema = StructType([StructField("value", StringType())])
+    KafkaExactlyOnce(given).streamWriter(schema, overwrite=False).abort([None, None], 3)
+    assert "batch 3: transactions may stay open" in caplog.text
+    assert "without the option checkpointLocation" in caplog.text
+
+
 def test_a_partition_that_the_topic_does_not_have_is_named(ottla: Ottla) -> None:
     batches = Batches(ottla)
     with pytest.raises(NotWritten, match=rf"{batches.topic} .*partition 99 \(column partition\)"):
