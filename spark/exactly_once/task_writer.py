@@ -26,6 +26,8 @@ _TOO_LARGE_FOR_TOPIC: Final = (
     " (max.message.bytes of the topic is the limit for a batch of rows; one has up to"
     " kafka.batch.size, by default 1000000)"
 )
+_DROPPED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+"""Codes of rows that were not sent, or not waited for, because another one failed."""
 _FLUSH_S: Final = 600.0  # delivery.timeout.ms ends it earlier
 
 
@@ -131,6 +133,9 @@ class TaskWriter:
 
     def _describe_failure(self, producer: Producer) -> NotWritten:
         """The error of the first row that was not delivered, with its topic and the brokers."""
+        deadline = time.monotonic() + _ABORT_S
+        while self._failed and self._failed.code() in _DROPPED and time.monotonic() < deadline:
+            producer.poll(0.1)  # that of the row which is the reason comes later
         failed, (topic, partition) = self._failed, self._failed_at
         assert failed is not None
         reason, hint, within = failed.str(), _hint(failed, partition), ""
@@ -140,7 +145,7 @@ class TaskWriter:
                 is_missing = known.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
                 reason = known.str()
                 hint = " (topics are not created by themselves here)" if is_missing else ""
-            elif failed.code() == KafkaError._PURGE_QUEUE and self._trouble:
+            elif failed.code() in _DROPPED and self._trouble:
                 reason = self._trouble  # why all rows were dropped
         except KafkaException:
             hint = f"; {self._trouble or 'no broker answers'}"
@@ -201,7 +206,7 @@ class TaskWriter:
 
     def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            if self._failed is None:
+            if self._failed is None or self._failed.code() in _DROPPED:
                 number = message.partition()
                 self._failed_at = (message.topic() or "", -1 if number is None else number)
                 self._failed = error
