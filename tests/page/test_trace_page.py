@@ -298,9 +298,9 @@ def test_the_keyboard_alone_reaches_everything(browser: Browser, billing: str) -
         press("End")
         assert int(chosen(page)) > 300
         press("?")
-        assert page.get_by_role("dialog").is_visible()
+        page.get_by_role("dialog").wait_for(timeout=5000)
         press("Escape")
-        assert page.get_by_role("dialog").count() == 0
+        page.get_by_role("dialog").wait_for(state="detached", timeout=5000)
 
 
 def background(page: Page) -> str:

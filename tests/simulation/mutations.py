@@ -192,7 +192,7 @@ def _the_commit_of_an_aborted_transaction_is_answered_like_a_retry() -> list[Pat
             except Refused as refused:
                 if refused.code is not Code.INVALID_TXN_STATE:
                     raise
-                return Outcome(self._known(name).producer)
+                return Outcome(self._by_id[name].producer)
 
         return end
 
@@ -261,7 +261,7 @@ def _partitions_are_added_to_prepared_transactions() -> list[Patch]:
     right = Transactions.add_partitions
 
     def add(self: Transactions, name: str, producer: Producer, partitions: Any, **rest: Any) -> Any:
-        if self._known(name).state is State.PREPARE_COMMIT:
+        if self._by_id[name].state is State.PREPARE_COMMIT:
             return Outcome(None)
         return right(self, name, producer, partitions, **rest)
 
