@@ -147,9 +147,6 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
     if "listeners" in new:
         why = "listeners cannot be changed while Ottla runs; set them at its start"
         raise Refused(Code.INVALID_REQUEST, why)
-    if new.get("config.providers", "").strip():
-        why = "config.providers cannot be changed while Ottla runs; set them at its start"
-        raise Refused(Code.INVALID_CONFIG, why)
     for key in CONNECTIONS:
         if new.get(key, "").strip() == "0":
             raise _invalid(f"Invalid {key} 0")
