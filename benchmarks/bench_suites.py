@@ -114,8 +114,8 @@ def page(times: Times, rounds: int) -> str:
     """The generated part of the page."""
     rows = "\n".join(row(suite, found) for suite, found in times.items())
     return f"""\
-Measured with Python {platform.python_version()} on {os.cpu_count()} cores; medians of
-{rounds} runs, each on a fresh broker:
+Measured with Python {platform.python_version()} on {os.cpu_count()} cores, each on a fresh
+broker; medians of runs: {rounds}.
 
 {HEAD}
 {rows}
