@@ -26,6 +26,7 @@ from benchmarks.goals import GOALS, Goal
 from benchmarks.machine_limits import limits
 from benchmarks.peers import Peer, running_peers
 from benchmarks.stock_clients import BY_TLS, MEASURES, Sample
+from tests.calls.page import with_part
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs/explanation/performance.md"
@@ -188,16 +189,6 @@ def pictures(names: list[str]) -> str:
     return "\n".join(["", f"Where the broker's time goes under {loads}:", "", *drawn, ""])
 
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-
-
-def write_page(text: str) -> None:
-    """Replace the generated part of the page; what stands around it stays."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
-
-
 def main() -> int:
     """Measure and print; exit 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -225,7 +216,7 @@ def main() -> int:
         }
         given.json.write_text(json.dumps(plain, indent=1))
     if given.write:
-        write_page(text)
+        PAGE.write_text(with_part(PAGE.read_text(), "measured", text))
     judged = [each for measure in results.samples for each in verdicts(results, measure)]
     met = sum(each[2] for each in judged)
     print(f"{met} of {len(judged)} goals met, in {time.monotonic() - started:.0f} s")

@@ -24,11 +24,11 @@ from benchmarks.peers import running_kfake
 from benchmarks.suites import franz_go, fresh_brokers, kafka_python, spark_queries
 from benchmarks.suites.suite import Place, Suite, SuiteFailed, run_suite
 from ottla.testing import running_broker
+from tests.calls.page import with_part
 from tests.kafka.installation import NotInstalled, cache_directory
 from tests.kafka.node import free_pair, start, stop
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/explanation/performance.md"
-BEGIN, END = "<!-- suites: begin -->", "<!-- suites: end -->"
 SUITES = (franz_go.SUITE, kafka_python.SUITE, fresh_brokers.SUITE, spark_queries.SUITE)
 BROKERS = ("ottla", "kafka", "kfake")
 GOALS = {"kafka": 0.7, "kfake": 1.0}
@@ -122,13 +122,6 @@ broker; medians of runs: {rounds}.
 """
 
 
-def write_page(text: str) -> None:
-    """Replace the generated part of the page; what stands around it stays."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
-
-
 def main() -> int:
     """Measure and print; exit 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -144,7 +137,8 @@ def main() -> int:
             times[suite.name] = _measure(suite, given.brokers.split(","), given.rounds)
             print(row(suite.name, times[suite.name]), flush=True)
     if given.write:
-        write_page(page(times, given.rounds))
+        text = page(times, given.rounds)
+        PAGE.write_text(with_part(PAGE.read_text(), "suites", text))
     return int(any("not met" in row(suite, found) for suite, found in times.items()))
 
 

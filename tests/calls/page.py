@@ -35,15 +35,16 @@ def _beside(figure: int, goal: int | None) -> str:
 
 def with_table(page: str, records: Mapping[str, Recorded]) -> str:
     """The page with this table in place of its own."""
-    return _with(page, "counted", table(records))
+    return with_part(page, "counted", table(records))
 
 
 def with_costs(page: str, text: str) -> str:
     """The page with this text about instructions in place of its own."""
-    return _with(page, "measured", text)
+    return with_part(page, "measured", text)
 
 
-def _with(page: str, name: str, text: str) -> str:
+def with_part(page: str, name: str, text: str) -> str:
+    """The page with this text in place of the part that is generated under the name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, _, rest = page.partition(begin)
     _, _, after = rest.partition(end)
