@@ -105,6 +105,17 @@ def test_a_finished_batch_ends_after_the_fences() -> None:
     assert next_action(replace(view(decided(A).done(), NEW_A), is_fenced=True)) == Finish()
 
 
+def test_a_repeat_whose_topic_was_made_again_is_an_error() -> None:
+    logged = replace(decided(A), topic_ids={"out": "first"}).done()
+    given = replace(view(logged, NEW_A), is_fenced=True)
+    failed = next_action(replace(given, topic_ids={"out": "second"}))
+    assert isinstance(failed, Fail)
+    assert not failed.replay_helps
+    assert "topic out was deleted and made again" in failed.reason
+    for ids in ({"out": "first"}, {}):  # the same, or not known
+        assert next_action(replace(given, topic_ids=ids)) == Finish()
+
+
 def test_a_repeat_with_other_rows_is_an_error_that_names_both() -> None:
     other = task("other", 7)
     given = view(decided(A).done(), other)
