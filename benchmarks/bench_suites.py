@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.peers import running_kfake
-from benchmarks.suites import franz_go, fresh_brokers, kafka_python, spark_queries
+from benchmarks.suites import franz_go, fresh_brokers, kafka_python, librdkafka, spark_queries
 from benchmarks.suites.suite import Place, Suite, SuiteFailed, run_suite
 from ottla.testing import running_broker
 from tests.calls.page import with_part
@@ -29,7 +29,9 @@ from tests.kafka.installation import NotInstalled, cache_directory
 from tests.kafka.node import free_pair, start, stop
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/explanation/performance.md"
-SUITES = (franz_go.SUITE, kafka_python.SUITE, fresh_brokers.SUITE, spark_queries.SUITE)
+SUITES = (
+    librdkafka.SUITE, franz_go.SUITE, kafka_python.SUITE, fresh_brokers.SUITE, spark_queries.SUITE,
+)  # fmt: skip
 BROKERS = ("ottla", "kafka", "kfake")
 GOALS = {"kafka": 0.7, "kfake": 1.0}
 USUAL = {"group.initial.rebalance.delay.ms": "0"}
