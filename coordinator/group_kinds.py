@@ -7,6 +7,7 @@ modules are imported with the first group of their kind.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import ClassVar, Final, NamedTuple
 
 
@@ -60,4 +61,21 @@ class KindRecord:
 
     def encoded(self) -> tuple[bytes, bytes | None]:
         """The key and the value; a tombstone has no value."""
+        raise NotImplementedError
+
+
+class Tombstone(KindRecord):
+    """A record that deletes.
+
+    Attributes:
+        kind: the version of its key.
+    """
+
+    __slots__ = ()
+    is_tombstone = True
+    kind: IntEnum
+
+    @property
+    def name(self) -> str:
+        """The member id, or what else the key names beside the group; empty if nothing."""
         raise NotImplementedError

@@ -6,57 +6,23 @@ assigns. Requests of the classic protocol are refused unless a kind serves them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from ..protocol.errors import Code, Refused
-from .deadlines import Timers
 from .group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
+from .modern_groups import Group, ModernGroups, Record, Turn
 from .moment import Moment
 from .outcome import Outcome, Parked
 
 if TYPE_CHECKING:
-    from enum import Enum
-
     from .classic.groups import ClassicGroups
     from .classic.requests import LeavingMember, SyncReply, SyncRequest
     from .group_records import GroupRecord, OffsetCommitted
     from .group_waits import GroupWaits
 
 
-Group = TypeVar("Group", bound="ModernGroup")
-Record = TypeVar("Record", contravariant=True)
-
-
-class ModernGroup(Protocol):
-    """A group of one of these kinds."""
-
-    @property
-    def group_id(self) -> str: ...
-    @property
-    def state(self) -> Enum: ...
-    @property
-    def members(self) -> Mapping[str, object]: ...
-    def removal(self) -> Sequence[GroupRecord]:
-        """Tombstones for the whole group."""
-
-
-class ModernGroups(Protocol[Group, Record]):
-    """The state machine of the groups of one kind."""
-
-    @property
-    def groups(self) -> Mapping[str, Group]: ...
-    @property
-    def deadlines(self) -> Timers: ...
-    @property
-    def loaded(self) -> Collection[str]: ...
-    def replay(self, record: Record) -> None: ...
-    def forget(self, group_id: str) -> None: ...
-    def tick(self, now: Moment) -> Generator[Outcome[None]]: ...
-    def waits_of(self, group: Group) -> GroupWaits: ...
-
-
-class ModernKind(GroupKind, Generic[Group, Record]):
+class ModernKind(GroupKind, Generic[Group, Record, Turn]):
     """The groups of one of these kinds in one partition of `__consumer_offsets`.
 
     Args:
@@ -67,7 +33,7 @@ class ModernKind(GroupKind, Generic[Group, Record]):
     VOLATILE: ClassVar = frozenset({"loaded"})
     groups: Mapping[str, Group]
 
-    def __init__(self, groups: ModernGroups[Group, Record], classic: ClassicGroups) -> None:
+    def __init__(self, groups: ModernGroups[Group, Record, Turn], classic: ClassicGroups) -> None:
         self.groups = groups.groups
         self.deadlines = groups.deadlines
         self.loaded = groups.loaded

@@ -12,13 +12,14 @@ from dataclasses import replace
 from ...protocol.errors import Code, Malformed, Refused
 from ..classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
 from ..group_kind import ClaimedMember
+from ..modern_groups import Timer, TimerKey
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .classic_protocol import Subscription, by_id, read_subscription, version_of, write_assignment
 from .group import ConsumerGroup
 from .groups import ConsumerGroups
 from .member import Assignment, ClassicMember, ConsumerMember, MemberState
-from .steps import ConsumerTurn, Timer, TimerKey
+from .steps import ConsumerTurn
 
 CONSUMER = "consumer"
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import ClassVar, NamedTuple
 
-from ...protocol.errors import Code, Refused
 from ..java_order import in_timeline_table
-from .member import LEAVING_EPOCH, NO_EPOCHS, NOTHING, Assignment, ConsumerMember, MemberState
+from ..modern_groups import LEAVING_EPOCH, ModernGroup
+from .member import NO_EPOCHS, NOTHING, Assignment, ConsumerMember, MemberState
 from .records import (
     ConsumerRecord,
     ConsumerRemoved,
@@ -47,7 +47,7 @@ class Subscribers(NamedTuple):
     by_regex: int = 0
 
 
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[ConsumerMember]):
     """The state of one group.
 
     Attributes:
@@ -67,12 +67,11 @@ class ConsumerGroup:
     VOLATILE: ClassVar = frozenset({"checked"})
 
     def __init__(self, group_id: str, epoch: int = 1) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self.epoch = epoch
         self.metadata_hash = 0
         self.target_epoch = 0
         self.target_timestamp_ms = 0
-        self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Assignment] = {}
         self.owners: dict[uuid.UUID, dict[int, str]] = {}
         self.subscribers: dict[str, Subscribers] = {}
@@ -80,7 +79,6 @@ class ConsumerGroup:
         self.resolved: dict[str, ResolvedRegex] = {}
         self.has_subscription_metadata = False
         self.checked: tuple[int, int] | None = None
-        self._static_members: dict[str, str] = {}
         self._partition_epochs: dict[uuid.UUID, dict[int, int]] = {}
         self._assignors: dict[str, int] = {}
         self._classic_count = 0
@@ -97,42 +95,6 @@ class ConsumerGroup:
         if all(member.is_reconciled_to(self.target_epoch) for member in self.members.values()):
             return State.STABLE
         return State.RECONCILING
-
-    def member(self, member_id: str) -> ConsumerMember:
-        """Raises Refused(UNKNOWN_MEMBER_ID)."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise Refused(
-                Code.UNKNOWN_MEMBER_ID,
-                f"Member {member_id} is not a member of group {self.group_id}.",
-            )
-        return member
-
-    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The current member of an instance id; None if there is none."""
-        if instance_id is None:
-            return None
-        member_id = self._static_members.get(instance_id)
-        return None if member_id is None else self.members.get(member_id)
-
-    def check_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """The member that a request comes from.
-
-        Raises:
-            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
-        """
-        if instance_id is None:
-            return self.members.get(member_id) or self.member(member_id)
-        member = self.static_member(instance_id)
-        if member is None:
-            raise Refused(Code.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-        if member.member_id != member_id:
-            raise Refused(
-                Code.FENCED_INSTANCE_ID,
-                f"Static member {member_id} with instance id {instance_id} was fenced by member "
-                f"{member.member_id}.",
-            )
-        return member
 
     def target_of(self, member: ConsumerMember) -> Assignment:
         """The target of a member, or of the static member that it replaces."""

@@ -6,24 +6,26 @@ group changes by replay. A heartbeat without changes costs a few look-ups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
 from ..group_records import GroupRemoved
+from ..modern_groups import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ModernGroups,
+    Timer,
+    TimerKey,
+    check_released,
+)
 from ..moment import Moment
 from ..outcome import Outcome
 from .group import ConsumerGroup
-from .member import (
-    JOINING_EPOCH,
-    LEAVING_EPOCH,
-    NOTHING,
-    STATIC_LEAVING_EPOCH,
-    ConsumerMember,
-    MemberState,
-)
+from .member import NOTHING, ConsumerMember, MemberState
 from .migration import make_classic_group, upgraded
 from .reconcile import kept_epochs
 from .records import (
@@ -42,15 +44,11 @@ from .requests import (
     HeartbeatReply,
     HeartbeatRequest,
 )
-from .steps import ConsumerTurn, Steps, Timer, TimerKey, check_epoch, check_released, removal
+from .steps import ConsumerTurn, Steps, check_epoch, removal
 from .topics import NoTopics, Topics, metadata_hash
 
 if TYPE_CHECKING:
     from ..classic.groups import ClassicGroups
-    from ..group_waits import GroupWaits
-
-_RETRY_MS = 500
-"""The pause before the next try, after the log refused the records of a timer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class ConsumerSetup:
         return lambda group_id: usual
 
 
-class ConsumerGroups:
+class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
     """The consumer groups of one partition of `__consumer_offsets`.
 
     Args:
@@ -91,21 +89,21 @@ class ConsumerGroups:
         max_classic_size: group.max.size: a larger group does not become a classic one.
     """
 
-    VOLATILE: ClassVar = frozenset({"loaded"})
+    group_key = Kind.GROUP
+    member_key = Kind.MEMBER
+    member_timers = (Timer.SESSION, Timer.REBALANCE, Timer.JOIN, Timer.SYNC)
 
     def __init__(
         self, setup: ConsumerSetup, *, classic: ClassicGroups, max_classic_size: int
     ) -> None:
+        super().__init__()
         self._settings = setup.settings
         self._topics = setup.topics
         self._limits_of = setup.limits_of
         self._first_epoch = setup.first_epoch
         self._classic = classic
         self._max_classic_size = max_classic_size
-        self.groups: dict[str, ConsumerGroup] = {}
-        self.steps = Steps(setup.settings, setup.topics, self._limits_of)
-        self.deadlines = self.steps.deadlines
-        self.loaded: dict[str, None] = {}
+        self.steps = Steps(setup.settings, setup.topics, self._limits_of, self.deadlines)
 
     def get(self, group_id: str) -> ConsumerGroup | None:
         return self.groups.get(group_id)
@@ -146,7 +144,7 @@ class ConsumerGroups:
         Raises:
             Refused: GROUP_ID_NOT_FOUND: it does not join, and there is no such group.
         """
-        group = known or self._new_group(request, turn)
+        group = known or self._group_to_join(request, turn)
         if request.member_id not in group.members:
             self.steps.check_room(group)
         old = self._joining_member(group, request, turn)
@@ -200,7 +198,7 @@ class ConsumerGroups:
             group, new, target, request.owned, turn, has_changed=has_changed
         )
 
-    def _new_group(self, request: HeartbeatRequest, turn: ConsumerTurn) -> ConsumerGroup:
+    def _group_to_join(self, request: HeartbeatRequest, turn: ConsumerTurn) -> ConsumerGroup:
         """A new group for a member that joins, or the converted classic group."""
         classic = self._classic.groups.get(request.group_id)
         if request.member_epoch != JOINING_EPOCH:
@@ -238,7 +236,7 @@ class ConsumerGroups:
         if static is None:
             return group.members.get(request.member_id) or ConsumerMember(request.member_id)
         if static.classic is None:
-            check_released(static, request.member_id)
+            check_released(static, request.member_id, static.instance_id)
         return self.steps.replace_static(group, static, request.member_id, turn)
 
     # ---- leaving
@@ -320,104 +318,45 @@ class ConsumerGroups:
 
     # ---- replay
 
-    def replay(self, record: ConsumerRecord) -> None:
-        """Apply a record. A tombstone may name something unknown, because of compaction."""
-        group_id = record.group_id
-        group = self.groups.get(group_id)
-        if isinstance(record, ConsumerRemoved):
-            if group is None:
-                return
-            if record.kind is Kind.GROUP:
-                self._drop(group)
-                return
-            if record.kind is Kind.MEMBER:
-                self.steps.cancel_timers(group_id, record.name)
-        elif group is None:
-            group = self.groups[group_id] = ConsumerGroup(group_id)
-            self.loaded[group_id] = None
-        group.replay(record)
-
-    def forget(self, group_id: str) -> None:
-        """Drop a group: a record says that it is of another kind."""
-        group = self.groups.get(group_id)
-        if group is not None:
-            self._drop(group)
+    def _new_group(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(group_id)
 
     def _drop(self, group: ConsumerGroup) -> None:
-        for member_id in group.members:
-            self.steps.cancel_timers(group.group_id, member_id)
+        super()._drop(group)
         self.deadlines.cancel(TimerKey(Timer.REGEX, group.group_id))
         self.steps.may_see.pop(group.group_id, None)
-        del self.groups[group.group_id]
-        self.loaded.pop(group.group_id, None)
 
     # ---- time
 
-    def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """Begin the sessions of loaded members; expire timers.
+    def _new_turn(self, now: Moment) -> ConsumerTurn:
+        return ConsumerTurn(now)
 
-        One decision for each that is due, see `Machine.tick`.
-        """
-        while self.loaded:
-            group_id = next(iter(self.loaded))
-            del self.loaded[group_id]
-            self._begin_sessions(self.groups[group_id], now.monotonic_ms)
-            yield Outcome(None)
-        deadlines = self.deadlines
-        for key in deadlines.take_due(now.monotonic_ms):
-            group = self.groups.get(key.group_id)
-            if group is None:
-                continue
-            turn = ConsumerTurn(now)
-            self._expired(group, key, turn)
-            if turn.records:
-                # The replay cancels it, unless the log does not take the records.
-                deadlines.set(key, turn.now_ms + _RETRY_MS)
-            yield turn.outcome(None)
+    def _session_timeout_ms(self, group_id: str) -> int:
+        return self._limits_of(group_id).session_timeout_ms
 
-    def waits_of(self, group: ConsumerGroup) -> GroupWaits:
-        """The timers of the members."""
-        from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
+    def _session_ms_of(self, group: ConsumerGroup, member_id: str) -> int:
+        classic = group.members[member_id].classic
+        if classic is not None:
+            return classic.session_timeout_ms
+        return super()._session_ms_of(group, member_id)
 
-        session_ms = self._limits_of(group.group_id).session_timeout_ms
-        due_ms, name = self.deadlines.due_ms, group.group_id
-        members = tuple(
-            MemberWaits(
-                each.member_id,
-                b"",
-                each.classic.session_timeout_ms if each.classic is not None else session_ms,
-                due_ms(TimerKey(Timer.SESSION, name, each.member_id)),
-                revocation_due_ms=due_ms(TimerKey(Timer.REBALANCE, name, each.member_id)),
-            )
-            for each in group.members.values()
-        )
-        return GroupWaits(members)
+    def _revocation_ms(self, group: ConsumerGroup, member_id: str) -> int | None:
+        member = group.members[member_id]
+        gives_up = member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None
+        return member.rebalance_timeout_ms if gives_up else None
 
-    def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Begin the sessions of members without one: those of a group loaded from the log."""
-        session_ms = self._limits_of(group.group_id).session_timeout_ms
-        deadlines = self.deadlines
-        for member_id, member in group.members.items():
-            session = TimerKey(Timer.SESSION, group.group_id, member_id)
-            if deadlines.is_set(session):
-                continue
-            deadlines.set(session, now_ms + session_ms)
-            if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
-                rebalance = TimerKey(Timer.REBALANCE, group.group_id, member_id)
-                deadlines.set(rebalance, now_ms + member.rebalance_timeout_ms)
-
-    def _expired(self, group: ConsumerGroup, key: TimerKey, turn: ConsumerTurn) -> None:
+    def _expired(self, group: ConsumerGroup, key: TimerKey, turn: ConsumerTurn) -> bool:
         if key.timer is Timer.REGEX:
             self._match(group, turn)
-            return
+            return False
         member = group.members.get(key.member_id)
         if member is None:
-            return
+            return False
         if key.timer is Timer.REBALANCE and (
             member.state is not MemberState.UNREVOKED_PARTITIONS
             or member.member_epoch == STATIC_LEAVING_EPOCH
         ):
-            return
+            return False
         why = "no heartbeat for its session timeout"
         if key.timer is Timer.REBALANCE:
             why = "it has not given up its partitions in its rebalance timeout"
@@ -425,6 +364,7 @@ class ConsumerGroups:
             why = "it has not taken part in the rebalance in time"
         turn.removed(group, member, why)
         self.fence(group, [member], turn)
+        return True
 
     def _match(self, group: ConsumerGroup, turn: ConsumerTurn) -> None:
         """Have the group's regular expressions matched against the current topics."""

@@ -30,6 +30,7 @@ from .groups import ConsumerGroups, ConsumerSetup
 from .member import ConsumerMember
 from .records import ConsumerRecord
 from .requests import DescribedConsumerGroup
+from .steps import ConsumerTurn
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -48,7 +49,7 @@ def make_kind(
     return ConsumerKind(groups, classic)
 
 
-class ConsumerKind(ModernKind[ConsumerGroup, ConsumerRecord]):
+class ConsumerKind(ModernKind[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
     """The consumer groups of one partition of `__consumer_offsets`.
 
     Args:

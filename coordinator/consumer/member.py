@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from ...protocol.lazy_dataclass import dataclass
+from ..modern_groups import JOINING_EPOCH
 
 Assignment = Mapping[uuid.UUID, frozenset[int]]
 """Partition indexes by topic id; each topic has at least one."""
@@ -26,10 +27,6 @@ AssignmentEpochs = Mapping[uuid.UUID, Mapping[int, int]]
 NO_EPOCHS: Final[AssignmentEpochs] = MappingProxyType({})
 
 NO_EPOCH_OF: Final[Mapping[int, int]] = MappingProxyType({})
-JOINING_EPOCH: Final = 0
-LEAVING_EPOCH: Final = -1
-STATIC_LEAVING_EPOCH: Final = -2
-"""Of a static member that leaves for a while: it keeps its partitions until its session ends."""
 
 
 class MemberState(IntEnum):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data, prepare_data
-from ..group_kinds import CONSUMER, KindRecord
+from ..group_kinds import CONSUMER, KindRecord, Tombstone
 from .member import (
     NO_EPOCHS,
     Assignment,
@@ -149,10 +149,8 @@ class ResolvedRegex(_ConsumerRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerRemoved(_ConsumerRecord):
+class ConsumerRemoved(_ConsumerRecord, Tombstone):
     """A tombstone. `name` is the member id or the regular expression, if the kind has one."""
-
-    is_tombstone = True
 
     kind: Kind
     group_id: str

@@ -9,15 +9,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from enum import StrEnum
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar
 
-from ...protocol.errors import Code, Refused
 from ..deadlines import Deadlines
-from ..moment import Moment
-from ..outcome import Effect, Notice, Outcome
+from ..group_kinds import CONSUMER
+from ..modern_groups import JOINING_EPOCH, ModernTurn, Timer, TimerKey, check_room, fenced
 from .group import ConsumerGroup
-from .member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, Assignment, ConsumerMember, MemberState
+from .member import Assignment, ConsumerMember, MemberState
 from .reconcile import reconciled
 from .records import ConsumerRemoved, GroupEpoch, Kind, TargetMember, current, subscription
 from .regexes import compiled
@@ -29,60 +27,16 @@ REGEX_PAUSE_MS = 10_000
 """The minimum time between two matchings of a group's regular expressions."""
 
 
-class Timer(StrEnum):
-    """The kinds of timers; each value says what the timer waits for."""
+class ConsumerTurn(ModernTurn):
+    """A decision in progress."""
 
-    SESSION = "the heartbeat of a member"
-    REBALANCE = "a member that has to give up partitions"
-    JOIN = "a classic member that has to rejoin"
-    SYNC = "a classic member that has to sync"
-    REGEX = "nothing: regular expressions are matched after the next decision"
-
-
-class TimerKey(NamedTuple):
-    """A timer: of a group, or of a member."""
-
-    timer: Timer
-    group_id: str
-    member_id: str = ""
-
-
-Reply = TypeVar("Reply")
-
-
-class ConsumerTurn:
-    """A decision in progress: its records and effects so far.
-
-    Attributes:
-        now: both times.
-        now_ms: the monotonic one, for deadlines.
-    """
-
-    __slots__ = ("effects", "now", "now_ms", "records")
-
-    def __init__(self, now: Moment) -> None:
-        self.now = now
-        self.now_ms = now.monotonic_ms
-        self.records: list[object] = []
-        self.effects: list[Effect] = []
+    __slots__ = ()
+    kind_name = CONSUMER
 
     def raise_epoch(self, group: ConsumerGroup, epoch: int, metadata_hash: int) -> None:
         """Begin a rebalance: its new assignment has this epoch."""
         self.records.append(GroupEpoch(group.group_id, epoch, metadata_hash))
-        fields = {
-            "group_epoch": epoch,
-            "group_type": "consumer",
-            "members_before": len(group.members),
-        }
-        self.effects.append(Notice("the group rebalances", group.group_id, fields))
-
-    def removed(self, group: ConsumerGroup, member: ConsumerMember, why: str) -> None:
-        """Note in the broker's log that a member is removed from its group."""
-        fields = {"member": member.member_id, "client_id": member.client_id, "reason": why}
-        self.effects.append(Notice("a member is removed from its group", group.group_id, fields))
-
-    def outcome(self, reply: Reply) -> Outcome[Reply]:
-        return Outcome(reply, tuple(self.records), tuple(self.effects))
+        self.rebalances(group, epoch)
 
 
 class Steps:
@@ -95,11 +49,12 @@ class Steps:
         settings: ConsumerGroupSettings,
         topics: Topics,
         limits_of: Callable[[str], GroupLimits],
+        deadlines: Deadlines[TimerKey],
     ) -> None:
         self.settings = settings
         self.topics = topics
         self.limits_of = limits_of
-        self.deadlines: Deadlines[TimerKey] = Deadlines()
+        self.deadlines = deadlines
         # By group id: the topics that a regular expression may match, see `HeartbeatRequest`.
         self.may_see: dict[str, Callable[[str], bool] | None] = {}
         self.matching: set[str] = set()  # ids of groups whose regular expressions are matched now
@@ -108,12 +63,7 @@ class Steps:
 
     def check_room(self, group: ConsumerGroup) -> None:
         """Check that there is room for one more member; raises Refused(GROUP_MAX_SIZE_REACHED)."""
-        if len(group.members) >= self.settings.max_size:
-            raise Refused(
-                Code.GROUP_MAX_SIZE_REACHED,
-                "The consumer group has reached its maximum capacity of "
-                f"{self.settings.max_size} members.",
-            )
+        check_room(CONSUMER, group, self.settings.max_size)
 
     def replace_static(
         self, group: ConsumerGroup, old: ConsumerMember, member_id: str, turn: ConsumerTurn
@@ -348,13 +298,6 @@ class Steps:
 
         return is_subscribed
 
-    # ---- timers
-
-    def cancel_timers(self, group_id: str, member_id: str) -> None:
-        """Cancel all timers of a member that was removed."""
-        for timer in (Timer.SESSION, Timer.REBALANCE, Timer.JOIN, Timer.SYNC):
-            self.deadlines.cancel(TimerKey(timer, group_id, member_id))
-
 
 def removal(group: ConsumerGroup, member_id: str) -> list[ConsumerRemoved]:
     """Tombstones for a member, in the order that Kafka's replay requires."""
@@ -382,13 +325,7 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) ->
         and _is_within(owned, member.assigned)
     ):
         return
-    size = "smaller" if epoch < member.member_epoch else "greater"
-    raise Refused(
-        Code.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {size} member epoch ({epoch}) than the one known by the "
-        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions "
-        "and rejoin.",
-    )
+    raise fenced(CONSUMER, epoch, member.member_epoch)
 
 
 def _is_within(owned: Assignment, assigned: Assignment) -> bool:
@@ -396,17 +333,3 @@ def _is_within(owned: Assignment, assigned: Assignment) -> bool:
         topic_id in assigned and indexes <= assigned[topic_id]
         for topic_id, indexes in owned.items()
     )
-
-
-def check_released(member: ConsumerMember, member_id: str) -> None:
-    """Check that a static member has left for a while, so that its instance may join again.
-
-    Raises:
-        Refused: UNRELEASED_INSTANCE_ID.
-    """
-    if member.member_epoch != STATIC_LEAVING_EPOCH:
-        raise Refused(
-            Code.UNRELEASED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {member.instance_id} cannot join the "
-            f"group because the instance id is owned by {member.member_id} member.",
-        )

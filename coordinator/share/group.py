@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 from ...protocol.errors import Code, Refused
 from ..consumer.member import NOTHING, Assignment
+from ..modern_groups import ModernGroup
 from .member import NO_EPOCH, ShareMember
 from .records import (
     CurrentMember,
@@ -38,7 +39,7 @@ class State(Enum):
     STABLE = "Stable"
 
 
-class ShareGroup:
+class ShareGroup(ModernGroup[ShareMember]):
     """The state of one group.
 
     Attributes:
@@ -59,12 +60,11 @@ class ShareGroup:
     VOLATILE: ClassVar = frozenset({"checked", "settled"})
 
     def __init__(self, group_id: str, epoch: int = FIRST_EPOCH) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self.epoch = epoch
         self.metadata_hash = 0
         self.target_epoch = 0
         self.target_timestamp_ms = 0
-        self.members: dict[str, ShareMember] = {}
         self.targets: dict[str, Assignment] = {}
         self.subscribers: dict[str, int] = {}
         self.state_topics: StateTopics | None = None
@@ -91,16 +91,6 @@ class ShareGroup:
     def deleting(self) -> Mapping[uuid.UUID, str]:
         """Topics whose share state is being deleted."""
         return {} if self.state_topics is None else self.state_topics.deleting
-
-    def member(self, member_id: str) -> ShareMember:
-        """Raises Refused(UNKNOWN_MEMBER_ID)."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise Refused(
-                Code.UNKNOWN_MEMBER_ID,
-                f"Member {member_id} is not a member of group {self.group_id}.",
-            )
-        return member
 
     def check_empty(self) -> None:
         """Raises Refused(NON_EMPTY_GROUP)."""

@@ -9,17 +9,23 @@ initializing and has the broker initialize their state; the next heartbeat then 
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
-from ..consumer.member import JOINING_EPOCH, LEAVING_EPOCH
 from ..consumer.topics import NoTopics, Topics, metadata_hash
-from ..deadlines import Deadlines
+from ..group_kinds import SHARE
+from ..modern_groups import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    ModernGroups,
+    Timer,
+    TimerKey,
+    check_room,
+    fenced,
+)
 from ..moment import Moment
-from ..outcome import Notice, Outcome
+from ..outcome import Outcome
 from .group import FIRST_EPOCH, ShareGroup
 from .member import ShareMember
 from .records import Kind, ShareRecord, ShareRemoved, StateTopics, TargetEpoch, subscription
@@ -32,12 +38,6 @@ from .requests import (
 )
 from .state_topics import without_gone
 from .steps import ShareSteps, ShareTurn
-
-if TYPE_CHECKING:
-    from ..group_waits import GroupWaits
-
-_RETRY_MS: Final = 500
-"""The pause before the next try, after the log refused the records of a timer."""
 
 
 def _usual_limits(group_id: str) -> ShareGroupLimits:
@@ -63,27 +63,19 @@ class ShareSetup:
     first_epoch: int = FIRST_EPOCH
 
 
-class SessionKey(NamedTuple):
-    """The timer of a member's session."""
-
-    group_id: str
-    member_id: str
-
-
-class ShareGroups:
+class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
     """The share groups of one partition of `__consumer_offsets`."""
 
-    VOLATILE: ClassVar = frozenset({"loaded"})
+    group_key = Kind.GROUP
+    member_key = Kind.MEMBER
 
     def __init__(self, setup: ShareSetup) -> None:
+        super().__init__()
         self.topics = setup.topics
         self._steps = ShareSteps(setup.topics, setup.retry_interval_ms)
         self._limits_of = setup.limits_of
         self.first_epoch = setup.first_epoch
         self._max_size = setup.max_size
-        self.groups: dict[str, ShareGroup] = {}
-        self.deadlines: Deadlines[SessionKey] = Deadlines()
-        self.loaded: dict[str, None] = {}
 
     # ---- ShareGroupHeartbeat
 
@@ -105,7 +97,8 @@ class ShareGroups:
         if request.member_epoch == LEAVING_EPOCH:
             return self._leave(request, turn, is_other=is_other)
         group = self._group_for(request, is_other=is_other)
-        self._check_room(group, request.member_id)
+        if request.member_id not in group.members:
+            check_room(SHARE, group, self._max_size)
         old = self._member_for(group, request)
         new = _updated(old, request)
         if new != old:
@@ -123,7 +116,7 @@ class ShareGroups:
             group, new, subscribers, turn, epoch=epoch, interval_ms=interval_ms
         )
         new = self._steps.reconcile(group, new, target, turn, has_changed=has_changed)
-        session = SessionKey(group.group_id, new.member_id)
+        session = TimerKey(Timer.SESSION, group.group_id, new.member_id)
         self.deadlines.set(session, now.monotonic_ms + limits.session_timeout_ms)
         self._steps.initialize(group, subscribers, epoch, turn)
         is_wanted = request.member_epoch == JOINING_EPOCH
@@ -145,13 +138,6 @@ class ShareGroups:
             raise Refused(Code.GROUP_ID_NOT_FOUND, why)
         return ShareGroup(request.group_id, self.first_epoch)
 
-    def _check_room(self, group: ShareGroup, member_id: str) -> None:
-        if len(group.members) >= self._max_size and member_id not in group.members:
-            raise Refused(
-                Code.GROUP_MAX_SIZE_REACHED,
-                f"The share group has reached its maximum capacity of {self._max_size} members.",
-            )
-
     def _member_for(self, group: ShareGroup, request: HeartbeatRequest) -> ShareMember:
         """The member that sent the request, or a new one if it joins.
 
@@ -163,13 +149,11 @@ class ShareGroups:
         member = group.member(request.member_id)
         epoch, known = request.member_epoch, member.member_epoch
         if epoch > known:
-            raise _fenced(f"greater member epoch ({epoch})", f"({known}).")
+            raise fenced(SHARE, epoch, known)
         previous = member.previous_member_epoch
         if epoch < known and epoch != previous:
-            raise _fenced(
-                f"smaller member epoch ({epoch})",
-                f"({known}), and it does not match the previous member epoch ({previous}).",
-            )
+            besides = f", and it does not match the previous member epoch ({previous})"
+            raise fenced(SHARE, epoch, known, besides)
         return member
 
     # ---- leaving
@@ -213,35 +197,12 @@ class ShareGroups:
 
     # ---- replay
 
-    def replay(self, record: ShareRecord) -> None:
-        """Apply a record. A tombstone may name something unknown, because of compaction."""
-        group_id = record.group_id
-        group = self.groups.get(group_id)
-        if isinstance(record, ShareRemoved):
-            if group is None:
-                return
-            if record.kind is Kind.GROUP:
-                self._drop(group)
-                return
-            if record.kind is Kind.MEMBER:
-                self.deadlines.cancel(SessionKey(group_id, record.member_id))
-        elif group is None:
-            group = self.groups[group_id] = ShareGroup(group_id)
-            self.loaded[group_id] = None
-        group.replay(record)
-
-    def forget(self, group_id: str) -> None:
-        """Drop a group: a record says that it is of another kind."""
-        group = self.groups.get(group_id)
-        if group is not None:
-            self._drop(group)
+    def _new_group(self, group_id: str) -> ShareGroup:
+        return ShareGroup(group_id)
 
     def _drop(self, group: ShareGroup) -> None:
-        for member_id in group.members:
-            self.deadlines.cancel(SessionKey(group.group_id, member_id))
-        del self.groups[group.group_id]
+        super()._drop(group)
         self._steps.began_ms.pop(group.group_id, None)
-        self.loaded.pop(group.group_id, None)
 
     def removal_of_topic(self, name: str) -> list[StateTopics]:
         """Records of groups that knew a topic of this name which exists no more."""
@@ -254,49 +215,19 @@ class ShareGroups:
 
     # ---- time
 
-    def waits_of(self, group: ShareGroup) -> GroupWaits:
-        """The timers of the members."""
-        from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
+    def _new_turn(self, now: Moment) -> ShareTurn:
+        return ShareTurn(now)
 
-        session_ms = self._limits_of(group.group_id).session_timeout_ms
-        due_ms = self.deadlines.due_ms
-        return GroupWaits(
-            tuple(
-                MemberWaits(name, b"", session_ms, due_ms(SessionKey(group.group_id, name)))
-                for name in group.members
-            )
-        )
+    def _session_timeout_ms(self, group_id: str) -> int:
+        return self._limits_of(group_id).session_timeout_ms
 
-    def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """Begin the sessions of loaded members; expire sessions.
-
-        One decision for each that is due, see `Machine.tick`.
-        """
-        while self.loaded:
-            group_id = next(iter(self.loaded))
-            del self.loaded[group_id]
-            session_ms = self._limits_of(group_id).session_timeout_ms
-            for member_id in self.groups[group_id].members:
-                key = SessionKey(group_id, member_id)
-                if not self.deadlines.is_set(key):
-                    self.deadlines.set(key, now.monotonic_ms + session_ms)
-            yield Outcome(None)
-        for key in self.deadlines.take_due(now.monotonic_ms):
-            group = self.groups.get(key.group_id)
-            member = None if group is None else group.members.get(key.member_id)
-            if group is None or member is None:
-                continue
-            turn = ShareTurn(now)
-            self._remove(group, member, turn)
-            fields = {
-                "member": member.member_id,
-                "client_id": member.client_id,
-                "reason": "no heartbeat for its session timeout",
-            }
-            notice = Notice("a member is removed from its group", group.group_id, fields)
-            # The replay cancels it, unless the log does not take the records.
-            self.deadlines.set(key, now.monotonic_ms + _RETRY_MS)
-            yield Outcome(None, tuple(turn.records), (*turn.effects, notice))
+    def _expired(self, group: ShareGroup, key: TimerKey, turn: ShareTurn) -> bool:
+        member = group.members.get(key.member_id)
+        if member is None:
+            return False
+        self._remove(group, member, turn)
+        turn.removed(group, member, "no heartbeat for its session timeout")
+        return True
 
 
 def not_found(group_id: str, *, is_other: bool) -> Refused:
@@ -320,14 +251,6 @@ def check_request(request: HeartbeatRequest) -> None:
     ):
         if wrong:
             raise Refused(Code.INVALID_REQUEST, why)
-
-
-def _fenced(sent: str, known: str) -> Refused:
-    return Refused(
-        Code.FENCED_MEMBER_EPOCH,
-        f"The share group member has a {sent} than the one known by the group coordinator {known} "
-        "The member must abandon all its partitions and rejoin.",
-    )
 
 
 def _updated(member: ShareMember, request: HeartbeatRequest) -> ShareMember:

@@ -38,6 +38,7 @@ from .state_topics import (
     without_deleting,
     without_initializing,
 )
+from .steps import ShareTurn
 
 if TYPE_CHECKING:
     from ..classic.groups import ClassicGroups
@@ -54,7 +55,7 @@ def make_kind(
     return ShareKind(ShareGroups(setup or ShareSetup()), classic)
 
 
-class ShareKind(ModernKind[ShareGroup, ShareRecord]):
+class ShareKind(ModernKind[ShareGroup, ShareRecord, ShareTurn]):
     """The share groups of one partition of `__consumer_offsets`.
 
     Args:

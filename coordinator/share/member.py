@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import field, replace
 
 from ...protocol.lazy_dataclass import dataclass
-from ..consumer.member import JOINING_EPOCH, NOTHING, Assignment, MemberState
+from ..consumer.member import NOTHING, Assignment, MemberState
+from ..modern_groups import JOINING_EPOCH
 
 NO_EPOCH = -1
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data
 from ..consumer.member import Assignment, MemberState
-from ..group_kinds import SHARE, KindRecord
+from ..group_kinds import SHARE, KindRecord, Tombstone
 from ..java_order import ids_in_order
 from .member import ShareMember
 
@@ -136,14 +136,16 @@ class StateTopics(_ShareRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class ShareRemoved(_ShareRecord):
+class ShareRemoved(_ShareRecord, Tombstone):
     """A tombstone; `member_id` is empty if the kind has none."""
-
-    is_tombstone = True
 
     kind: Kind
     group_id: str
     member_id: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.member_id
 
 
 ShareRecord = (

@@ -12,37 +12,28 @@ from typing import ClassVar
 
 from ..consumer.member import NOTHING, Assignment
 from ..consumer.topics import TopicMetadata, Topics, metadata_hash
+from ..group_kinds import SHARE
 from ..java_order import ids_in_order, members_in_order
-from ..moment import Moment
-from ..outcome import Effect, Notice
+from ..modern_groups import ModernTurn
 from .assignor import Spec, assign
 from .effects import InitializeShareState
 from .group import ShareGroup
 from .member import ShareMember
-from .records import GroupEpoch, ShareRecord, TargetEpoch, TargetMember, current
+from .records import GroupEpoch, TargetEpoch, TargetMember, current
 from .requests import StatePartition
 from .state_topics import missing_state, start_offset, with_initializing
 
 
-class ShareTurn:
-    """A decision in progress: its records and effects so far."""
+class ShareTurn(ModernTurn):
+    """A decision in progress."""
 
-    __slots__ = ("effects", "now", "records")
-
-    def __init__(self, now: Moment) -> None:
-        self.now = now
-        self.records: list[ShareRecord] = []
-        self.effects: list[Effect] = []
+    __slots__ = ()
+    kind_name = SHARE
 
     def raise_epoch(self, group: ShareGroup, epoch: int, hashed: int) -> None:
         """Begin a rebalance: its new assignment has this epoch."""
         self.records.append(GroupEpoch(group.group_id, epoch, hashed))
-        fields = {
-            "group_epoch": epoch,
-            "group_type": "share",
-            "members_before": len(group.members),
-        }
-        self.effects.append(Notice("the group rebalances", group.group_id, fields))
+        self.rebalances(group, epoch)
 
 
 class ShareSteps:

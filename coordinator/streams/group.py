@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from ...protocol.errors import Code, Refused
+from ..modern_groups import LEAVING_EPOCH, ModernGroup
 from .endpoints import Endpoints
 from .holders import Holders
 from .member import (
-    LEAVING_EPOCH,
     NO_OFFSETS,
     NO_TASKS,
     NOTHING,
@@ -52,7 +51,7 @@ class State(Enum):
     STABLE = "Stable"
 
 
-class StreamsGroup:
+class StreamsGroup(ModernGroup[StreamsMember]):
     """The state of one group.
 
     Attributes:
@@ -72,14 +71,12 @@ class StreamsGroup:
     VOLATILE: ClassVar = frozenset({"checked", "configured", "offsets", "shutdown_member_id"})
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self.epoch_record = GroupEpoch(group_id, FIRST_EPOCH)
         self.target_record = TargetEpoch(group_id, FIRST_EPOCH)
-        self.members: dict[str, StreamsMember] = {}
         self.targets: dict[str, TasksTuple] = {}
         self.topology: Topology | None = None
         self.holders = Holders()
-        self._static_members: dict[str, str] = {}
         self.configured: ConfiguredTopology | None = None
         self.checked: tuple[int, int] | None = None
         self.offsets: dict[str, TaskOffsets] = {}
@@ -119,40 +116,6 @@ class StreamsGroup:
         if all(member.is_reconciled_to(self.target_epoch) for member in self.members.values()):
             return State.STABLE
         return State.RECONCILING
-
-    def member(self, member_id: str) -> StreamsMember:
-        """Raises Refused(UNKNOWN_MEMBER_ID)."""
-        member = self.members.get(member_id)
-        if member is None:
-            why = f"Member {member_id} is not a member of group {self.group_id}."
-            raise Refused(Code.UNKNOWN_MEMBER_ID, why)
-        return member
-
-    def static_member(self, instance_id: str | None) -> StreamsMember | None:
-        """The current member of an instance id; None if there is none."""
-        if instance_id is None:
-            return None
-        member_id = self._static_members.get(instance_id)
-        return None if member_id is None else self.members.get(member_id)
-
-    def check_member(self, member_id: str, instance_id: str | None) -> StreamsMember:
-        """The member that a request comes from.
-
-        Raises:
-            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
-        """
-        if instance_id is None:
-            return self.member(member_id)
-        member = self.static_member(instance_id)
-        if member is None:
-            raise Refused(Code.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-        if member.member_id != member_id:
-            raise Refused(
-                Code.FENCED_INSTANCE_ID,
-                f"Static member {member_id} with instance id {instance_id} was fenced by member "
-                f"{member.member_id}.",
-            )
-        return member
 
     def target_of(self, member: StreamsMember) -> TasksTuple:
         """The target of a member, or of the static member that it replaces."""

@@ -6,28 +6,30 @@ group changes by replay. A heartbeat without changes costs a few look-ups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TypeVar
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
 from ..classic.group import ClassicGroup
 from ..consumer.topics import NoTopics, Topics
 from ..group_records import GroupRemoved
+from ..modern_groups import (
+    JOINING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ModernGroups,
+    Timer,
+    TimerKey,
+    check_released,
+)
 from ..moment import Moment
 from ..outcome import Outcome
 from .checks import check_tasks, stale_topology, statuses, task_offsets
 from .configured import ConfiguredTopology
 from .group import StreamsGroup
-from .member import (
-    JOINING_EPOCH,
-    STATIC_LEAVING_EPOCH,
-    MemberState,
-    StreamsMember,
-    TasksTupleWithEpochs,
-)
-from .records import Kind, StreamsRecord, StreamsRemoved, TargetEpoch, current
+from .member import MemberState, StreamsMember, TasksTupleWithEpochs
+from .records import Kind, StreamsRecord, TargetEpoch, current
 from .requests import (
     DescribedStreamsGroup,
     EndpointPartitions,
@@ -36,15 +38,9 @@ from .requests import (
     StreamsGroupSettings,
     check_request,
 )
-from .steps import Steps, StreamsTurn, Timer, TimerKey, check_epoch, check_released, removal
-
-if TYPE_CHECKING:
-    from ..group_waits import GroupWaits
+from .steps import Steps, StreamsTurn, check_epoch, removal
 
 Value = TypeVar("Value")
-
-_RETRY_MS = 500
-"""The pause before the next try, after the log refused the records of a timer."""
 
 
 def _usual_settings(group_id: str) -> StreamsGroupSettings:
@@ -64,22 +60,22 @@ class StreamsSetup:
     settings_of: Callable[[str], StreamsGroupSettings] = _usual_settings
 
 
-class StreamsGroups:
+class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
     """The streams groups of one partition of `__consumer_offsets`.
 
     Args:
         setup: services and settings of the broker.
     """
 
-    VOLATILE: ClassVar = frozenset({"loaded"})
+    group_key = Kind.GROUP
+    member_key = Kind.MEMBER
+    member_timers = (Timer.SESSION, Timer.REBALANCE)
 
     def __init__(self, setup: StreamsSetup) -> None:
+        super().__init__()
         self._topics = setup.topics
         self._settings_of = setup.settings_of
-        self.groups: dict[str, StreamsGroup] = {}
-        self.steps = Steps(setup.topics, setup.settings_of)
-        self.deadlines = self.steps.deadlines
-        self.loaded: dict[str, None] = {}
+        self.steps = Steps(setup.topics, setup.settings_of, self.deadlines)
 
     # ---- StreamsGroupHeartbeat
 
@@ -115,7 +111,7 @@ class StreamsGroups:
         new = self.steps.reconcile(group, new, target, request.owned, turn)
         settings = self._settings_of(group.group_id)
         due_ms = turn.now_ms + settings.session_timeout_ms
-        self.steps.begin_session(group.group_id, new.member_id, due_ms)
+        self.deadlines.set(TimerKey(Timer.SESSION, group.group_id, new.member_id), due_ms)
         if offsets is not None:
             group.offsets[new.member_id] = offsets
         if request.shutdown_application and group.shutdown_member_id is None:
@@ -173,7 +169,7 @@ class StreamsGroups:
         known = group.static_member(request.instance_id)
         if known is None:
             return group.members.get(request.member_id) or StreamsMember(request.member_id)
-        check_released(known, request.member_id)
+        check_released(known, request.member_id, known.instance_id)
         return self.steps.replace_static(group, known, request.member_id, turn)
 
     def _endpoints(
@@ -247,109 +243,45 @@ class StreamsGroups:
 
     # ---- replay
 
-    def replay(self, record: StreamsRecord) -> None:
-        """Apply a record. A tombstone may name something unknown, because of compaction."""
-        group_id = record.group_id
-        group = self.groups.get(group_id)
-        if isinstance(record, StreamsRemoved):
-            if group is None:
-                return
-            if record.kind is Kind.GROUP:
-                self._drop(group)
-                return
-            if record.kind is Kind.MEMBER:
-                self.steps.cancel_timers(group_id, record.name)
-        elif group is None:
-            group = self.groups[group_id] = StreamsGroup(group_id)
-            self.loaded[group_id] = None
-        group.replay(record)
-
-    def forget(self, group_id: str) -> None:
-        """Drop a group: a record says that it is of another kind."""
-        group = self.groups.get(group_id)
-        if group is not None:
-            self._drop(group)
+    def _new_group(self, group_id: str) -> StreamsGroup:
+        return StreamsGroup(group_id)
 
     def _drop(self, group: StreamsGroup) -> None:
-        for member_id in group.members:
-            self.steps.cancel_timers(group.group_id, member_id)
+        super()._drop(group)
         self.deadlines.cancel(TimerKey(Timer.INITIAL, group.group_id))
-        del self.groups[group.group_id]
-        self.loaded.pop(group.group_id, None)
 
     # ---- time
 
-    def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """Begin the sessions of loaded members; expire timers.
+    def _new_turn(self, now: Moment) -> StreamsTurn:
+        return StreamsTurn(now)
 
-        One decision for each that is due, see `Machine.tick`.
-        """
-        while self.loaded:
-            group_id = next(iter(self.loaded))
-            del self.loaded[group_id]
-            self._begin_sessions(self.groups[group_id], now.monotonic_ms)
-            yield Outcome(None)
-        deadlines = self.deadlines
-        for key in deadlines.take_due(now.monotonic_ms):
-            group = self.groups.get(key.group_id)
-            if group is None:
-                continue
-            turn = StreamsTurn(now)
-            if key.timer is Timer.INITIAL:
-                # If the log does not take the target, a heartbeat makes it again.
-                self.steps.end_initial_delay(group, turn)
-            else:
-                self._expired(group, key, turn)
-                if turn.records:
-                    # The replay cancels it, unless the log does not take the records.
-                    deadlines.set(key, turn.now_ms + _RETRY_MS)
-            yield turn.outcome(None)
+    def _session_timeout_ms(self, group_id: str) -> int:
+        return self._settings_of(group_id).session_timeout_ms
 
-    def waits_of(self, group: StreamsGroup) -> GroupWaits:
-        """The timers of the members."""
-        from ..group_waits import GroupWaits, MemberWaits  # for people who ask why
+    def _revocation_ms(self, group: StreamsGroup, member_id: str) -> int | None:
+        member = group.members[member_id]
+        gives_up = member.state is MemberState.UNREVOKED_TASKS
+        return member.rebalance_timeout_ms if gives_up else None
 
-        session_ms = self._settings_of(group.group_id).session_timeout_ms
-        due_ms, name = self.deadlines.due_ms, group.group_id
-        members = tuple(
-            MemberWaits(
-                each.member_id,
-                b"",
-                session_ms,
-                due_ms(TimerKey(Timer.SESSION, name, each.member_id)),
-                revocation_due_ms=due_ms(TimerKey(Timer.REBALANCE, name, each.member_id)),
-            )
-            for each in group.members.values()
-        )
-        return GroupWaits(members)
-
-    def _begin_sessions(self, group: StreamsGroup, now_ms: int) -> None:
-        """Begin the sessions of members without one: those of a group loaded from the log."""
-        session_ms = self._settings_of(group.group_id).session_timeout_ms
-        deadlines = self.deadlines
-        for member_id, member in group.members.items():
-            session = TimerKey(Timer.SESSION, group.group_id, member_id)
-            if deadlines.is_set(session):
-                continue
-            deadlines.set(session, now_ms + session_ms)
-            if member.state is MemberState.UNREVOKED_TASKS:
-                rebalance = TimerKey(Timer.REBALANCE, group.group_id, member_id)
-                deadlines.set(rebalance, now_ms + member.rebalance_timeout_ms)
-
-    def _expired(self, group: StreamsGroup, key: TimerKey, turn: StreamsTurn) -> None:
+    def _expired(self, group: StreamsGroup, key: TimerKey, turn: StreamsTurn) -> bool:
+        if key.timer is Timer.INITIAL:
+            # If the log does not take the target, a heartbeat makes it again.
+            self.steps.end_initial_delay(group, turn)
+            return False
         member = group.members.get(key.member_id)
         if member is None:
-            return
+            return False
         why = "no heartbeat for its session timeout"
         if key.timer is Timer.REBALANCE:
             if (
                 member.state is not MemberState.UNREVOKED_TASKS
                 or member.member_epoch == STATIC_LEAVING_EPOCH
             ):
-                return
+                return False
             why = "it has not given up its tasks in its rebalance timeout"
         turn.removed(group, member, why)
         self._fence(group, member, turn)
+        return True
 
     # ---- views
 

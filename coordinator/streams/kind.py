@@ -20,6 +20,7 @@ from .group import StreamsGroup
 from .groups import StreamsGroups, StreamsSetup
 from .records import StreamsRecord
 from .requests import DescribedStreamsGroup, HeartbeatReply, HeartbeatRequest
+from .steps import StreamsTurn
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -34,7 +35,7 @@ def make_kind(
     return StreamsKind(StreamsGroups(setup or StreamsSetup()), classic)
 
 
-class StreamsKind(ModernKind[StreamsGroup, StreamsRecord]):
+class StreamsKind(ModernKind[StreamsGroup, StreamsRecord, StreamsTurn]):
     """The streams groups of one partition of `__consumer_offsets`.
 
     Args:

@@ -13,17 +13,13 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from ...protocol.lazy_dataclass import dataclass
+from ..modern_groups import JOINING_EPOCH
 
 Tasks = Mapping[str, frozenset[int]]
 """Partitions by subtopology id; each subtopology has at least one."""
 
 TasksWithEpochs = Mapping[str, Mapping[int, int]]
 """By subtopology id and partition: the epoch in which the member got the task."""
-
-JOINING_EPOCH: Final = 0
-LEAVING_EPOCH: Final = -1
-STATIC_LEAVING_EPOCH: Final = -2
-"""Of a static member that leaves for a while: it keeps its tasks until its session ends."""
 
 _NO_TASKS: Final[Mapping[str, frozenset[int]]] = MappingProxyType({})
 _NO_EPOCHS: Final[Mapping[str, Mapping[int, int]]] = MappingProxyType({})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data, prepare_data
-from ..group_kinds import STREAMS, KindRecord
+from ..group_kinds import STREAMS, KindRecord, Tombstone
 from .member import (
     Endpoint,
     MemberState,
@@ -143,10 +143,8 @@ class CurrentMember(_StreamsRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsRemoved(_StreamsRecord):
+class StreamsRemoved(_StreamsRecord, Tombstone):
     """A tombstone. `name` is the member id, if the kind has one."""
-
-    is_tombstone = True
 
     kind: Kind
     group_id: str

@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
 from ..classic.requests import MAX_INT
+from ..modern_groups import JOINING_EPOCH, STATIC_LEAVING_EPOCH
 from .configured import ConfiguredTopology, GroupStatus, InternalTopic
 from .member import (
-    JOINING_EPOCH,
-    STATIC_LEAVING_EPOCH,
     Endpoint,
     StreamsMember,
     TaskOffsets,

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
-from typing import Final, NamedTuple, TypeVar
+from typing import Final
 
 from ...protocol.errors import Code, Refused
 from ..consumer.topics import Topics, metadata_hash
 from ..deadlines import Deadlines
+from ..group_kinds import STREAMS
+from ..modern_groups import JOINING_EPOCH, ModernTurn, Timer, TimerKey, check_room, fenced
 from ..moment import Moment
-from ..outcome import Effect, Notice, Outcome
 from .configured import ConfiguredTopology, GroupStatus, Status, configure
 from .group import StreamsGroup
 from .member import (
-    JOINING_EPOCH,
     NO_TASKS,
-    STATIC_LEAVING_EPOCH,
     MemberState,
     StreamsMember,
     TasksTuple,
@@ -40,8 +38,6 @@ from .requests import HeartbeatRequest, StreamsGroupSettings, standby_replicas
 from .target import new_target
 from .topology import Topology
 
-Reply = TypeVar("Reply")
-
 _DELAYED_AT_FIRST: Final = GroupStatus(
     Status.ASSIGNMENT_DELAYED,
     "Assignment delayed due to the configured initial rebalance delay.",
@@ -51,35 +47,18 @@ _DELAYED: Final = GroupStatus(
 )
 
 
-class Timer(StrEnum):
-    """The kinds of timers; each value says what the timer waits for."""
-
-    SESSION = "the heartbeat of a member"
-    REBALANCE = "a member that has to give up tasks"
-    INITIAL = "more members of a group that was empty"
-
-
-class TimerKey(NamedTuple):
-    """A timer: of a group, or of a member."""
-
-    timer: Timer
-    group_id: str
-    member_id: str = ""
-
-
-class StreamsTurn:
-    """A decision in progress: its records, effects and statuses so far.
+class StreamsTurn(ModernTurn):
+    """A decision in progress.
 
     Attributes:
-        now: both times.
-        now_ms: the monotonic one, for deadlines.
+        statuses: for the answer.
     """
 
+    __slots__ = ("statuses",)
+    kind_name = STREAMS
+
     def __init__(self, now: Moment) -> None:
-        self.now = now
-        self.now_ms = now.monotonic_ms
-        self.records: list[object] = []
-        self.effects: list[Effect] = []
+        super().__init__(now)
         self.statuses: list[GroupStatus] = []
 
     def raise_epoch(
@@ -99,30 +78,22 @@ class StreamsTurn:
             assignment_configs=assignment_configs,
         )
         self.records.append(record)
-        fields = {
-            "group_epoch": record.epoch,
-            "group_type": "streams",
-            "members_before": len(group.members),
-        }
-        self.effects.append(Notice("the group rebalances", group.group_id, fields))
+        self.rebalances(group, record.epoch)
         return record.epoch
-
-    def removed(self, group: StreamsGroup, member: StreamsMember, why: str) -> None:
-        """Note in the broker's log that a member is removed from its group."""
-        fields = {"member": member.member_id, "client_id": member.client_id, "reason": why}
-        self.effects.append(Notice("a member is removed from its group", group.group_id, fields))
-
-    def outcome(self, reply: Reply) -> Outcome[Reply]:
-        return Outcome(reply, tuple(self.records), tuple(self.effects))
 
 
 class Steps:
     """The steps, with the topics, settings and timers that they use."""
 
-    def __init__(self, topics: Topics, settings_of: Callable[[str], StreamsGroupSettings]) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        settings_of: Callable[[str], StreamsGroupSettings],
+        deadlines: Deadlines[TimerKey],
+    ) -> None:
         self.topics = topics
         self.settings_of = settings_of
-        self.deadlines: Deadlines[TimerKey] = Deadlines()
+        self.deadlines = deadlines
 
     # ---- the member
 
@@ -130,10 +101,7 @@ class Steps:
         """Raises Refused(GROUP_MAX_SIZE_REACHED)."""
         if request.member_id in group.members or group.static_member(request.instance_id):
             return
-        max_size = self.settings_of(group.group_id).max_size
-        if len(group.members) >= max_size:
-            why = f"The streams group has reached its maximum capacity of {max_size} members."
-            raise Refused(Code.GROUP_MAX_SIZE_REACHED, why)
+        check_room(STREAMS, group, self.settings_of(group.group_id).max_size)
 
     def replace_static(
         self, group: StreamsGroup, old: StreamsMember, member_id: str, turn: StreamsTurn
@@ -318,17 +286,6 @@ class Steps:
             self.deadlines.cancel(key)
         return updated
 
-    # ---- timers
-
-    def begin_session(self, group_id: str, member_id: str, due_ms: int) -> None:
-        """Set when the member's session expires."""
-        self.deadlines.set(TimerKey(Timer.SESSION, group_id, member_id), due_ms)
-
-    def cancel_timers(self, group_id: str, member_id: str) -> None:
-        """Cancel all timers of a member that was removed."""
-        for timer in (Timer.SESSION, Timer.REBALANCE):
-            self.deadlines.cancel(TimerKey(timer, group_id, member_id))
-
 
 def _is_time(assigned_ms: int, settings: StreamsGroupSettings, now_ms: int) -> bool:
     """Whether the interval since the last assignment has passed.
@@ -358,20 +315,14 @@ def check_epoch(member: StreamsMember, epoch: int, owned: TasksTuple | None) -> 
     """
     if epoch == member.member_epoch:
         return
-    is_earlier = epoch < member.member_epoch
     if (
-        is_earlier
+        epoch < member.member_epoch
         and epoch == member.previous_member_epoch
         and owned is not None
         and _is_within(owned, member.assigned.without_epochs)
     ):
         return
-    raise Refused(
-        Code.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {'smaller' if is_earlier else 'greater'} member epoch "
-        f"({epoch}) than the one known by the group coordinator ({member.member_epoch}). The "
-        "member must abandon all its partitions and rejoin.",
-    )
+    raise fenced(STREAMS, epoch, member.member_epoch)
 
 
 def _is_within(owned: TasksTuple, assigned: TasksTuple) -> bool:
@@ -380,17 +331,3 @@ def _is_within(owned: TasksTuple, assigned: TasksTuple) -> bool:
         for theirs, mine in zip(owned, assigned, strict=True)
         for subtopology_id, partitions in theirs.items()
     )
-
-
-def check_released(member: StreamsMember, member_id: str) -> None:
-    """Check that a static member has left for a while, so that its instance may join again.
-
-    Raises:
-        Refused: UNRELEASED_INSTANCE_ID.
-    """
-    if member.member_epoch != STATIC_LEAVING_EPOCH:
-        raise Refused(
-            Code.UNRELEASED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {member.instance_id} cannot join the "
-            f"group because the instance id is owned by {member.member_id} member.",
-        )

@@ -196,7 +196,7 @@ def test_no_class_that_changes_hides_its_state_from_the_check() -> None:
         and not issubclass(each, frozen)
         and each.__setattr__ is object.__setattr__  # not a frozen dataclass
     }
-    decisions = {"Turn", "ConsumerTurn", "ShareTurn"}
+    decisions = {"Turn", "ModernTurn", "ConsumerTurn", "ShareTurn", "StreamsTurn"}
     # A block of ids; the level of a feature, which is looked up.
     assert hidden == decisions | {"ProducerIds", "Encoder"}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ottla.coordinator.consumer.member import STATIC_LEAVING_EPOCH
 from ottla.coordinator.groups import ClaimedMember
+from ottla.coordinator.modern_groups import STATIC_LEAVING_EPOCH
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.protocol.errors import Code
 from tests.coordinator.consumer.conversation import (

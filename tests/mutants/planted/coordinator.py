@@ -464,7 +464,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "static-members-share-an-instance",
-        "coordinator/consumer/steps.py",
+        "coordinator/modern_groups.py",
         "if member.member_epoch != STATIC_LEAVING_EPOCH:",
         "if False:",
         "two processes with one instance id read the same partitions",

@@ -97,8 +97,8 @@ MUTANTS: Final = (
     Mutant(
         "a-silent-share-member-stays",
         "coordinator/share/groups.py",
-        "self._remove(group, member, turn)\n            fields",
-        "fields",
+        "self._remove(group, member, turn)\n        turn.removed(",
+        "turn.removed(",
         "the partitions of a member that has died are not read",
         _GROUPS,
     ),

@@ -86,7 +86,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "sessions-do-not-begin-after-a-restart",
-        "coordinator/streams/groups.py",
+        "coordinator/modern_groups.py",
         "            self.loaded[group_id] = None",
         "            pass",
         "tasks of instances that died with the coordinator are never given to others",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from ottla.coordinator import modern_groups
 from ottla.coordinator.classic.group import ClassicGroup, Member
 from ottla.coordinator.classic.groups import ClassicGroups
 from ottla.coordinator.classic.rebalance import Rebalances, Turn
@@ -22,10 +23,11 @@ from ottla.coordinator.consumer.groups import ConsumerGroups
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import NOTHING, ConsumerMember
 from ottla.coordinator.consumer.records import CurrentMember, GroupEpoch, Kind
-from ottla.coordinator.consumer.steps import ConsumerTurn, Timer
+from ottla.coordinator.consumer.steps import ConsumerTurn
 from ottla.coordinator.group_kind import ClaimedMember, GroupKind
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
+from ottla.coordinator.modern_groups import ModernGroups, ModernTurn, Timer
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import Offsets
 from ottla.coordinator.outcome import Producer
@@ -157,21 +159,20 @@ def _members_are_not_asked_to_revoke_partitions() -> list[Patch]:
 def _consumers_sessions_never_end() -> list[Patch]:
     right = ConsumerGroups._expired
 
-    def expired(self: ConsumerGroups, group: ConsumerGroup, key: Any, turn: ConsumerTurn) -> None:
-        if key.timer is not Timer.SESSION:
-            right(self, group, key, turn)
+    def expired(self: ConsumerGroups, group: ConsumerGroup, key: Any, turn: ConsumerTurn) -> bool:
+        return key.timer is not Timer.SESSION and right(self, group, key, turn)
 
     return [(ConsumerGroups, "_expired", expired)]
 
 
 @_bug(within=100)
 def _consumers_sessions_do_not_begin_again_after_a_restart() -> list[Patch]:
-    return [(ConsumerGroups, "_begin_sessions", _nothing)]
+    return [(ModernGroups, "_begin_sessions", _nothing)]
 
 
 @_bug(within=250)
 def _a_session_ends_once() -> list[Patch]:
-    return [(consumer_groups, "_RETRY_MS", 1 << 40)]
+    return [(modern_groups, "RETRY_MS", 1 << 40)]
 
 
 @_bug(within=50)
@@ -245,9 +246,9 @@ def _an_upgrade_forgets_parked_requests() -> list[Patch]:
 def _regular_expressions_match_nothing_new() -> list[Patch]:
     right = ConsumerGroups._expired
 
-    def expired(self: ConsumerGroups, group: ConsumerGroup, key: Any, turn: ConsumerTurn) -> None:
-        if key.timer is not Timer.REGEX or not group.resolved:
-            right(self, group, key, turn)
+    def expired(self: ConsumerGroups, group: ConsumerGroup, key: Any, turn: ConsumerTurn) -> bool:
+        is_right = key.timer is not Timer.REGEX or not group.resolved
+        return is_right and right(self, group, key, turn)
 
     return [(ConsumerGroups, "_expired", expired)]
 
@@ -355,17 +356,17 @@ def _a_deadline_is_always_due() -> list[Patch]:
 
 @_bug(within=100)
 def _deadlines_use_the_wall_clock() -> list[Patch]:
-    of_classic, of_consumers = Turn.__init__, ConsumerTurn.__init__
+    of_classic, of_consumers = Turn.__init__, ModernTurn.__init__
 
     def begin(self: Turn, now: Moment, ticket: int | None = None) -> None:
         of_classic(self, now, ticket)
         self.now_ms = now.wall_ms
 
-    def begin_of_consumers(self: ConsumerTurn, now: Moment) -> None:
+    def begin_of_consumers(self: ModernTurn, now: Moment) -> None:
         of_consumers(self, now)
         self.now_ms = now.wall_ms
 
-    return [(Turn, "__init__", begin), (ConsumerTurn, "__init__", begin_of_consumers)]
+    return [(Turn, "__init__", begin), (ModernTurn, "__init__", begin_of_consumers)]
 
 
 @_bug(within=50)

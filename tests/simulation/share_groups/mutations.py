@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from ottla.coordinator.modern_groups import ModernGroups
 from ottla.coordinator.share import groups as share_groups
 from ottla.coordinator.share import state_topics
 from ottla.coordinator.share import steps as share_steps
 from ottla.coordinator.share.assignor import _Balance
 from ottla.coordinator.share.group import ShareGroup
-from ottla.coordinator.share.groups import ShareGroups
 from ottla.coordinator.share.kind import ShareKind
 from ottla.coordinator.share.member import ShareMember
 from ottla.coordinator.share.steps import ShareSteps
@@ -41,7 +41,7 @@ def _partitions_without_state_are_assigned() -> list[Patch]:
 
 @_bug(within=50)
 def _sessions_never_expire() -> list[Patch]:
-    return [(ShareGroups, "tick", lambda self, now: iter(()))]
+    return [(ModernGroups, "tick", lambda self, now: iter(()))]
 
 
 @_bug(within=50)

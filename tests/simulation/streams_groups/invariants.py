@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ottla.coordinator.consumer.topics import Topics, metadata_hash
+from ottla.coordinator.modern_groups import STATIC_LEAVING_EPOCH
 from ottla.coordinator.streams.group import State, StreamsGroup
-from ottla.coordinator.streams.member import STATIC_LEAVING_EPOCH, StreamsMember, TasksTuple
+from ottla.coordinator.streams.member import StreamsMember, TasksTuple
 from ottla.coordinator.streams.topology import Topology
 
 from .members import Member

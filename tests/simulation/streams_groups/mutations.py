@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from ottla.coordinator.modern_groups import ModernGroups
 from ottla.coordinator.streams import configured, reconcile
 from ottla.coordinator.streams.assignor import _Assignment
 from ottla.coordinator.streams.group import StreamsGroup
@@ -60,7 +61,7 @@ def _sessions_never_expire() -> list[Patch]:
 
 @_bug(within=50)
 def _sessions_do_not_begin_after_a_move() -> list[Patch]:
-    return [(StreamsGroups, "_begin_sessions", lambda self, group, now_ms: None)]
+    return [(ModernGroups, "_begin_sessions", lambda self, group, now_ms: None)]
 
 
 @_bug(within=50)
