@@ -120,11 +120,8 @@ def consumer_groups(broker: Broker, count: int, *, members: int = 1) -> list[obj
             "group_id": group,
             "member_id": f"{number:022}",
             "member_epoch": 0,
-            "instance_id": None,
-            "rack_id": None,
             "rebalance_timeout_ms": 300_000,
             "subscribed_topic_names": [topic],
-            "server_assignor": None,
             "topic_partitions": [],
         }
         answer = broker.call("ConsumerGroupHeartbeat", 0, body)

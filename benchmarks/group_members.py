@@ -170,18 +170,7 @@ class ConsumerMember(Member):
                 answer = await self._beat(topic_partitions=self._owned)
 
     async def _beat(self, **fields: Any) -> Answer:
-        body = {
-            "group_id": self.group,
-            "member_id": self._member_id,
-            "member_epoch": self._epoch,
-            "instance_id": None,
-            "rack_id": None,
-            "rebalance_timeout_ms": -1,
-            "subscribed_topic_names": None,
-            "subscribed_topic_regex": None,
-            "server_assignor": None,
-            "topic_partitions": None,
-        }
+        body = {"group_id": self.group, "member_id": self._member_id, "member_epoch": self._epoch}
         answer = await self.call("ConsumerGroupHeartbeat", 1, body | fields)
         error = error_name(answer["error_code"])
         if error != "NONE":

@@ -173,15 +173,10 @@ def fetch(broker: Broker, seconds: float) -> Result:
     wire.pipelined(produced, 60.0, end)
     part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": ANSWER_BYTES}
     body = {
-        "replica_id": -1,
         "max_wait_ms": 500,
         "min_bytes": 1,
         "max_bytes": ANSWER_BYTES,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
         "topics": [{"topic": topic, "partitions": [part]}],
-        "forgotten_topics_data": [],
     }
     marked = 0x0123456789ABCDEF
     frame = bytearray(encode("Fetch", 11, _with_offset(body, marked), correlation_id=1))
@@ -256,13 +251,7 @@ def offset_commits(broker: Broker, seconds: float) -> Result:
     topic, group = broker.topic(), broker.fresh("g")
     assert broker.commit(group, topic, 1) == "NONE"
     part = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
-    body = {
-        "group_id": group,
-        "generation_id_or_member_epoch": -1,
-        "member_id": "",
-        "group_instance_id": None,
-        "topics": [{"name": topic, "partitions": [part]}],
-    }
+    body = {"group_id": group, "topics": [{"name": topic, "partitions": [part]}]}
     frame = encode("OffsetCommit", 8, body, correlation_id=1)
     wire = Wire(broker)
     latencies_s: list[float] = []

@@ -254,9 +254,7 @@ def offsets(bench: Bench) -> None:
         transaction(bench, every, committed=committed)
     request(bench, "DeleteGroups, one with 10,000 offsets", "DeleteGroups", 2,
             {"groups_names": ["g"]})  # fmt: skip
-    bench.call("OffsetCommit", 8, {
-        "group_id": "h", "generation_id_or_member_epoch": -1, "member_id": "",
-        "topics": [{"name": BIG, "partitions": every}]})  # fmt: skip
+    bench.call("OffsetCommit", 8, {"group_id": "h", "topics": [{"name": BIG, "partitions": every}]})
     request(bench, "DeleteTopics, 10,000 offsets of it", "DeleteTopics", 5,
             {"topic_names": [BIG], "timeout_ms": 60_000})  # fmt: skip
 
@@ -272,9 +270,7 @@ def use_offsets(bench: Bench) -> None:
     }  # fmt: skip
     bench.call("AddOffsetsToTxn", 3, {**mine, "group_id": "first"})
     first = [{"name": BIG, "partitions": [{"partition_index": 0, "committed_offset": 0}]}]
-    bench.call("TxnOffsetCommit", 3, {
-        **mine, "group_id": "first", "generation_id_or_member_epoch": -1, "member_id": "",
-        "topics": first})  # fmt: skip
+    bench.call("TxnOffsetCommit", 3, {**mine, "group_id": "first", "topics": first})
     bench.call("EndTxn", 3, {**mine, "committed": True})
     bench.call("OffsetDelete", 0, {"group_id": "first", "topics": [
         {"name": BIG, "partitions": [{"partition_index": 0}]}]})  # fmt: skip
@@ -315,16 +311,14 @@ def groups(bench: Bench) -> None:
     request(bench, "DescribeGroups, 5,000", "DescribeGroups", 5, {"groups": ids})
     request(bench, "OffsetFetch, 5,000 groups", "OffsetFetch", 8,
             {"groups": [{"group_id": group, "topics": None} for group in ids]})  # fmt: skip
-    request(bench, "FindCoordinator, 5,000", "FindCoordinator", 4,
-            {"key_type": 0, "coordinator_keys": ids})  # fmt: skip
+    request(bench, "FindCoordinator, 5,000", "FindCoordinator", 4, {"coordinator_keys": ids})
     request(bench, "DeleteGroups, 5,000", "DeleteGroups", 2, {"groups_names": ids})
     transactional = [f"x{number:05}" for number in range(MANY // 2)]
     for one in transactional:
         bench.call("InitProducerId", 4, {
             "transactional_id": one, "transaction_timeout_ms": 60_000, "producer_id": -1,
             "producer_epoch": -1})  # fmt: skip
-    request(bench, "ListTransactions, 5,000", "ListTransactions", 0,
-            {"state_filters": [], "producer_id_filters": []})  # fmt: skip
+    request(bench, "ListTransactions, 5,000", "ListTransactions", 0, {"producer_id_filters": []})
     request(bench, "DescribeTransactions, 5,000", "DescribeTransactions", 0,
             {"transactional_ids": transactional})  # fmt: skip
     create(bench, ["many"], 1)
@@ -437,12 +431,7 @@ COSTLY: Final = "(.?){1000}"
 def heartbeat(bench: Bench, group: str, member: str, epoch: int = 0, **fields: Any) -> Answer:
     """ConsumerGroupHeartbeat: join a consumer group, or stay in it."""
     joins = {"rebalance_timeout_ms": 60_000, "topic_partitions": []} if epoch == 0 else {}
-    body = {
-        "group_id": group, "member_id": member, "member_epoch": epoch, "instance_id": None,
-        "rack_id": None, "rebalance_timeout_ms": -1, "subscribed_topic_names": None,
-        "subscribed_topic_regex": None, "server_assignor": None, "topic_partitions": None,
-        **joins, **fields,
-    }  # fmt: skip
+    body = {"group_id": group, "member_id": member, "member_epoch": epoch, **joins, **fields}
     answer = bench.call("ConsumerGroupHeartbeat", 1, body)
     if answer["error_code"]:
         print(f"    {error_name(answer['error_code'])} {answer['error_message']}"[:150])

@@ -132,16 +132,12 @@ def _fetch(
     session_id: int, epoch: int, topics: list[dict[str, Any]], *, wait_ms: int
 ) -> dict[str, Any]:
     return {
-        "replica_id": -1,
         "max_wait_ms": wait_ms,
         "min_bytes": 1,
         "max_bytes": 1 << 20,
-        "isolation_level": 0,
         "session_id": session_id,
         "session_epoch": epoch,
         "topics": topics,
-        "forgotten_topics_data": [],
-        "rack_id": "",
     }
 
 

@@ -66,7 +66,6 @@ class ShareMember:
             "group_id": self._group_id,
             "member_id": self._member_id,
             "member_epoch": self._epoch,
-            "rack_id": None,
             "subscribed_topic_names": topics,
         }
         answer = ask_coordinator(self._client, ApiKey.SHARE_GROUP_HEARTBEAT, body)
@@ -105,12 +104,7 @@ class StreamsMember:
     def commit(self, topic: str, partition: int, offset: int) -> None:
         """Commit an offset as a member does."""
         partitions = [
-            {
-                "partition_index": partition,
-                "committed_offset": offset,
-                "committed_leader_epoch": 0,
-                "committed_metadata": "",
-            }
+            {"partition_index": partition, "committed_offset": offset, "committed_leader_epoch": 0}
         ]
         body = {
             "group_id": self._group_id,
@@ -134,7 +128,6 @@ class StreamsMember:
             "group_id": self._group_id,
             "member_id": self._member_id,
             "member_epoch": self._epoch,
-            "endpoint_information_epoch": 0,
         }
         if self._epoch >= 0:
             body |= self._tasks
@@ -170,9 +163,7 @@ def subtopology(
     return {
         "subtopology_id": subtopology_id,
         "source_topics": list(sources),
-        "source_topic_regex": [],
         "state_changelog_topics": [about(name, 0) for name in changelogs],
         "repartition_sink_topics": list(sinks),
         "repartition_source_topics": [about(name, 2) for name in repartition],
-        "copartition_groups": [],
     }

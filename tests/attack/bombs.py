@@ -149,7 +149,6 @@ def bombs_at_once(scene: Scene) -> None:
     brokers = [scene.talk() for _ in range(16)]
     part = {"index": 0, "records": bomb}
     body = {
-        "transactional_id": None,
         "acks": -1,
         "timeout_ms": 30_000,
         "topic_data": [{"name": topic, "partition_data": [part]}],

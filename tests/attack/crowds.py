@@ -86,10 +86,7 @@ def offsets_that_expire_at_once(scene: Scene) -> None:
     topic = broker.topic(partitions=partitions)
     for number in range(groups):
         group = f"old-{number}"
-        parts = [
-            {"partition_index": index, "committed_offset": 1, "committed_metadata": ""}
-            for index in range(partitions)
-        ]
+        parts = [{"partition_index": index, "committed_offset": 1} for index in range(partitions)]
         body = {
             "group_id": group, "generation_id_or_member_epoch": -1, "member_id": "",
             "retention_time_ms": -1, "topics": [{"name": topic, "partitions": parts}],

@@ -96,14 +96,7 @@ def zeros_behind_a_parked_fetch(scene: Scene) -> None:
         scene.notes.append(f"{taken} bytes were accepted")
 
 
-_PARKED = {
-    "replica_id": -1,
-    "max_wait_ms": 20_000,
-    "min_bytes": 1 << 20,
-    "max_bytes": 1 << 20,
-    "isolation_level": 0,
-    "topics": [],
-}
+_PARKED = {"max_wait_ms": 20_000, "min_bytes": 1 << 20, "max_bytes": 1 << 20, "topics": []}
 
 
 @attack()

@@ -251,8 +251,6 @@ class GoodClient:
         partition |= {"committed_leader_epoch": -1, "committed_metadata": ""}
         body = {
             "group_id": self._names.group,
-            "generation_id_or_member_epoch": -1,
-            "member_id": "",
             "topics": [{"name": self._names.plain, "partitions": [partition]}],
         }
         self._ask("OffsetCommit", 8, body, lambda a: a["topics"][0]["partitions"][0]["error_code"])
@@ -331,8 +329,7 @@ class GoodClient:
                     "group_id": self._names.group,
                     "topics": [{"name": self._names.plain, "partition_indexes": [0]}],
                 }
-            ],
-            "require_stable": False,
+            ]
         }
         answer = self._ask("OffsetFetch", 8, body, lambda a: a["groups"][0]["error_code"])
         topics = answer["groups"][0]["topics"]
@@ -392,18 +389,13 @@ def _fetch(topic: str, partition: int, offset: int, *, isolation_level: int = 0)
         "partition": partition,
         "fetch_offset": offset,
         "partition_max_bytes": 1 << 20,
-        "current_leader_epoch": -1,
     }
     return {
-        "replica_id": -1,
         "max_wait_ms": 0,
         "min_bytes": 0,
         "max_bytes": 1 << 20,
         "isolation_level": isolation_level,
-        "session_id": 0,
-        "session_epoch": -1,
         "topics": [{"topic": topic, "partitions": [part]}],
-        "forgotten_topics_data": [],
     }
 
 

@@ -91,7 +91,6 @@ def _open_session(
         "group_id": group, "member_id": str(uuid.UUID(int=number + 1)), "share_session_epoch": 0,
         "max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1, "max_records": 1, "batch_size": 1,
         "topics": [{"topic_id": broker.topic_ids[topic], "partitions": [partition]}],
-        "forgotten_topics_data": [],
     }  # fmt: skip
     return connection.call("ShareFetch", 1, body)
 

@@ -19,11 +19,9 @@ def _fetch(topic: str, offset: int, *, max_wait_ms: int, min_bytes: int, max_byt
         "partition": 0, "fetch_offset": offset, "partition_max_bytes": max_bytes
     }  # fmt: skip
     body = {
-        "replica_id": -1,
         "max_wait_ms": max_wait_ms,
         "min_bytes": min_bytes,
         "max_bytes": max_bytes,
-        "isolation_level": 0,
         "topics": [{"topic": topic, "partitions": [part]}],
     }
     return encode("Fetch", 4, body, correlation_id=1)

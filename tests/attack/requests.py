@@ -32,11 +32,7 @@ def _answer_size(scene: Scene, key: int, version: int, body: bytes) -> int:
 
 def _create(broker: Broker, names: Sequence[str], partitions: int = 1) -> Answer:
     topics = [
-        {
-            "name": name, "num_partitions": partitions, "replication_factor": 1,
-            "assignments": [], "configs": [],
-        }
-        for name in names
+        {"name": name, "num_partitions": partitions, "replication_factor": 1} for name in names
     ]  # fmt: skip
     body = {"topics": topics, "timeout_ms": 50_000, "validate_only": False}
     return broker.connection.call("CreateTopics", 5, body, timeout_s=50)

@@ -50,9 +50,8 @@ async def committed(it: OneNode, *, commit: bool = True) -> dict[str, Any]:
     part = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
     topics = [{"name": "orders", "partitions": [part]}]
     await it.ask(
-        ApiKey.TXN_OFFSET_COMMIT, 3,
-        transactional_id="shop", group_id="readers", generation_id_or_member_epoch=-1, member_id="",
-        topics=topics, **owner,
+        ApiKey.TXN_OFFSET_COMMIT, 3, transactional_id="shop", group_id="readers", topics=topics,
+        **owner,
     )  # fmt: skip
     ended = await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=commit, **owner)
     assert ended["error_code"] == Code.NONE

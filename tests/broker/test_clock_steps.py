@@ -39,26 +39,15 @@ async def it(tmp_path: Path) -> AsyncIterator[OneNode]:
 
 
 async def fetch(one: OneNode, *, session_epoch: int = 0) -> Any:
-    partition = {
-        "partition": 0,
-        "current_leader_epoch": -1,
-        "fetch_offset": 0,
-        "log_start_offset": -1,
-        "partition_max_bytes": 1 << 20,
-    }
+    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
     return await one.ask(
         ApiKey.FETCH,
         11,
-        replica_id=-1,
         max_wait_ms=0,
         min_bytes=0,
         max_bytes=1 << 20,
-        isolation_level=0,
-        session_id=0,
         session_epoch=session_epoch,
         topics=[{"topic": "orders", "partitions": [partition]}],
-        forgotten_topics_data=[],
-        rack_id="",
     )
 
 
@@ -78,7 +67,6 @@ async def throttle_ms(one: OneNode, size_bytes: int) -> int:
     context, _ = one.begin(
         ApiKey.PRODUCE,
         9,
-        transactional_id=None,
         acks=1,
         timeout_ms=5000,
         topic_data=[{"name": "orders", "partition_data": [{"index": 0, "records": records}]}],
@@ -168,12 +156,6 @@ async def beat(one: OneNode, member_id: str, epoch: int) -> Any:
             "member_id": member_id,
             "member_epoch": epoch,
             "rebalance_timeout_ms": 60_000 if epoch == 0 else -1,
-            "instance_id": None,
-            "rack_id": None,
-            "server_assignor": None,
-            "subscribed_topic_names": None,
-            "subscribed_topic_regex": None,
-            "topic_partitions": None,
             **fields,
         },
     )

@@ -88,10 +88,7 @@ async def test_decisions_of_the_controller_emit_events_with_their_records(it: On
 async def test_control_records_of_the_metadata_log_emit_an_event(it: OneNode) -> None:
     heard = hear(it)
     update = {"feature": "kraft.version", "max_version_level": 1, "upgrade_type": 1}
-    answer = await it.ask(
-        ApiKey.UPDATE_FEATURES, 1, timeout_ms=1000, feature_updates=[update],
-        validate_only=False,
-    )  # fmt: skip
+    answer = await it.ask(ApiKey.UPDATE_FEATURES, 1, timeout_ms=1000, feature_updates=[update])
     assert answer["error_code"] == Code.NONE
     end_offset = it.log(METADATA).log_end_offset
     assert heard.of(RecordsAppended)[0][:2] == (METADATA, 0)

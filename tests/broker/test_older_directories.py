@@ -95,10 +95,7 @@ async def test_an_older_directory_is_raised_to_the_newest_metadata(
     unpacked(name, tmp_path)
     async with one_node(tmp_path, **SETTINGS) as it:
         update = {"feature": METADATA, "max_version_level": 33, "upgrade_type": 1}
-        answer = await it.ask(
-            ApiKey.UPDATE_FEATURES, 2, timeout_ms=1000, feature_updates=[update],
-            validate_only=False,
-        )  # fmt: skip
+        answer = await it.ask(ApiKey.UPDATE_FEATURES, 2, timeout_ms=1000, feature_updates=[update])
         assert answer["error_code"] == Code.NONE
     async with one_node(tmp_path, **SETTINGS) as it:
         assert it.node.catalog.features[METADATA] == 33

@@ -208,9 +208,7 @@ async def test_coordinators_go_with_the_leaders(tmp_path: Path) -> None:
         assert [len(node.groups.shards()) for node in it.nodes.values()] == [1, 1, 1]
 
         async def found(asked: int) -> int:
-            answer = await it.ask(
-                asked, ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["shop"]
-            )
+            answer = await it.ask(asked, ApiKey.FIND_COORDINATOR, 4, coordinator_keys=["shop"])
             return int(answer["coordinators"][0]["node_id"])
 
         async def commit(node_id: int, offset: int) -> Code:
@@ -429,9 +427,7 @@ async def test_every_node_knows_that_a_damaged_log_coordinates_nothing(tmp_path:
         coordinator = it.partition(CONSUMER_OFFSETS).leader_id
         it.nodes[coordinator].groups._unusable.add(0)
         for asked in it.nodes:
-            answer = await it.ask(
-                asked, ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["shop"]
-            )
+            answer = await it.ask(asked, ApiKey.FIND_COORDINATOR, 4, coordinator_keys=["shop"])
             code = Code(answer["coordinators"][0]["error_code"])
             assert code is Code.COORDINATOR_NOT_AVAILABLE
 

@@ -135,9 +135,7 @@ async def _fetch_waits(world: World) -> None:
 async def _list_offsets(world: World) -> None:
     partition = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}
     topics = [{"name": "plain", "partitions": [partition]}]
-    await world.client.measured(
-        ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics
-    )
+    await world.client.measured(ApiKey.LIST_OFFSETS, 7, replica_id=-1, topics=topics)
 
 
 # The cluster
@@ -154,7 +152,6 @@ async def _api_versions(world: World) -> None:
 async def _metadata(world: World) -> None:
     await world.client.measured(
         ApiKey.METADATA, 12, topics=[{"name": "plain"}], allow_auto_topic_creation=False,
-        include_topic_authorized_operations=False,
     )  # fmt: skip
 
 
@@ -207,8 +204,7 @@ async def _commit_in_transaction(world: World) -> None:
     transaction = await world.transaction("commits offsets")
     await world.client.ask(ApiKey.ADD_OFFSETS_TO_TXN, 3, **transaction, group_id=_GROUP)
     await world.client.measured(
-        ApiKey.TXN_OFFSET_COMMIT, 3, **transaction, group_id=_GROUP,
-        generation_id_or_member_epoch=-1, member_id="", group_instance_id=None, topics=_offsets(),
+        ApiKey.TXN_OFFSET_COMMIT, 3, **transaction, group_id=_GROUP, topics=_offsets(),
     )  # fmt: skip
     await _end(world, transaction, measured=False)
 
@@ -243,19 +239,13 @@ async def _whole_of_version_2(world: World) -> None:
 
 
 def _offsets() -> list[dict[str, Any]]:
-    partition = {
-        "partition_index": 0, "committed_offset": 7, "committed_leader_epoch": -1,
-        "committed_metadata": "",
-    }  # fmt: skip
+    partition = {"partition_index": 0, "committed_offset": 7}
     return [{"name": "offsets", "partitions": [partition]}]
 
 
 @row("OffsetCommit")
 async def _commit(world: World) -> None:
-    await world.client.measured(
-        ApiKey.OFFSET_COMMIT, 8, group_id=_GROUP, generation_id_or_member_epoch=-1, member_id="",
-        group_instance_id=None, topics=_offsets(),
-    )  # fmt: skip
+    await world.client.measured(ApiKey.OFFSET_COMMIT, 8, group_id=_GROUP, topics=_offsets())
 
 
 @row("OffsetFetch")
@@ -301,10 +291,7 @@ async def _heartbeat(world: World) -> None:
 
 @row("ConsumerGroupHeartbeat without news", 45, 16)
 async def _consumer_heartbeat(world: World) -> None:
-    fields = {
-        "group_id": "consumers", "member_id": _MEMBER, "instance_id": None, "rack_id": None,
-        "subscribed_topic_regex": None, "server_assignor": None,
-    }  # fmt: skip
+    fields = {"group_id": "consumers", "member_id": _MEMBER}
     if "member epoch" not in world.kept:
         answer = await world.client.ask(
             ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **fields, member_epoch=0,
@@ -318,7 +305,6 @@ async def _consumer_heartbeat(world: World) -> None:
         )  # fmt: skip
     await world.client.measured(
         ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **fields, member_epoch=world.kept["member epoch"],
-        rebalance_timeout_ms=-1, subscribed_topic_names=None, topic_partitions=None,
     )  # fmt: skip
 
 
@@ -339,8 +325,7 @@ async def _shared(world: World, *, fetch: bool) -> None:
     member = {"group_id": SHARE_GROUP, "member_id": _MEMBER}
     answer = await (client.measured if fetch else client.ask)(
         ApiKey.SHARE_FETCH, 1, **member, share_session_epoch=epoch, max_wait_ms=0, min_bytes=1,
-        max_bytes=1 << 20, max_records=500, batch_size=500,
-        topics=[] if epoch else topics, forgotten_topics_data=[],
+        max_bytes=1 << 20, max_records=500, batch_size=500, topics=[] if epoch else topics,
     )  # fmt: skip
     (acquired,) = answer["responses"][0]["partitions"][0]["acquired_records"]
     partition["acknowledgement_batches"] = [

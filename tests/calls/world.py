@@ -90,16 +90,9 @@ class World:
 
     def fetch(self, topic: str | None, offset: int = 0, **fields: Any) -> dict[str, Any]:
         """The fields of a Fetch of a topic from an offset on, which does not wait."""
-        partition = {
-            "partition": 0, "current_leader_epoch": -1, "fetch_offset": offset,
-            "last_fetched_epoch": -1, "log_start_offset": -1, "partition_max_bytes": 1 << 20,
-        }  # fmt: skip
+        partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
         topics = [{"topic_id": self.topic_ids[topic], "partitions": [partition]}] if topic else []
-        return {
-            "replica_id": -1, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 24,
-            "isolation_level": 0, "session_id": 0, "session_epoch": -1,
-            "topics": topics, "forgotten_topics_data": [], "rack_id": "", **fields,
-        }  # fmt: skip
+        return {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 24, "topics": topics, **fields}
 
     async def fetch_session(self, topic: str, offset: int = 0) -> dict[str, Any]:
         """The fields of the next Fetch of a topic's session, which the first use begins."""

@@ -120,9 +120,7 @@ class Story:
     def _set(self, broker: Broker, topic: str, name: str, value: str) -> None:
         config = {"name": name, "config_operation": 0, "value": value}
         resource = {"resource_type": 2, "resource_name": topic, "configs": [config]}
-        answer = broker.call(
-            "IncrementalAlterConfigs", 1, {"resources": [resource], "validate_only": False}
-        )
+        answer = broker.call("IncrementalAlterConfigs", 1, {"resources": [resource]})
         assert error_name(answer["responses"][0]["error_code"]) == OK, answer
 
     def _plain(self, broker: Broker) -> None:

@@ -280,9 +280,8 @@ def test_a_linger_of_the_coordinator_ends_by_an_advance() -> None:
 def _joined(broker: Ottla) -> int:
     """The epoch of a new member of a consumer group."""
     body = {
-        "group_id": "readers", "member_id": "m", "member_epoch": 0, "instance_id": None,
-        "rack_id": None, "rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"],
-        "server_assignor": None, "topic_partitions": [],
+        "group_id": "readers", "member_id": "m", "member_epoch": 0, "rebalance_timeout_ms": 60_000,
+        "subscribed_topic_names": ["orders"], "topic_partitions": [],
     }  # fmt: skip
     with Client.to(broker.bootstrap_servers, timeout_s=50) as client:
         answer = client.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, body, version=1)

@@ -195,12 +195,7 @@ def commit_offset(
     adds: bool,
 ) -> Ask:
     """TxnOffsetCommit 5 if it adds the partition of the offsets, else 4."""
-    part = {
-        "partition_index": offset.partition,
-        "committed_offset": offset.offset,
-        "committed_leader_epoch": -1,
-        "committed_metadata": "",
-    }
+    part = {"partition_index": offset.partition, "committed_offset": offset.offset}
     version = 5 if adds else 4
     fields = request(
         ApiKey.TXN_OFFSET_COMMIT,
@@ -209,9 +204,6 @@ def commit_offset(
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
         group_id=group_id,
-        member_id="",
-        generation_id_or_member_epoch=-1,
-        group_instance_id=None,
         topics=[{"name": offset.topic, "partitions": [part]}],
     )
 

@@ -23,11 +23,9 @@ def connected(broker: RunningBroker) -> Broker:
 def waiting_fetch(topic: str) -> Answer:
     partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
     return {
-        "replica_id": -1,
         "max_wait_ms": 60_000,
         "min_bytes": 1,
         "max_bytes": 1000,
-        "session_epoch": -1,
         "topics": [{"topic": topic, "partitions": [partition]}],
     }
 

@@ -72,10 +72,7 @@ def _retries(stage: Stage, wait_ms: int) -> None:
 def _wrong_coordinator(stage: Stage, *, looks: bool) -> None:
     stage.refuse("OffsetCommit", "NOT_COORDINATOR")
     topic = stage.wire.topic()
-    commit = {
-        "group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "",
-        "topics": [{"name": topic, "partitions": [_offset(0)]}],
-    }  # fmt: skip
+    commit = {"group_id": "g", "topics": [{"name": topic, "partitions": [_offset(0)]}]}
     stage.wire.call("OffsetCommit", 6, commit)
     stage.later()
     if looks:

@@ -37,10 +37,7 @@ def _broken_connection(stage: Stage, *, looks: bool) -> None:
     match = {"api": "OffsetCommit", "times": 1}
     stage.ottla.faults.add("drop_answer", close=True, match=match)
     offset = {"partition_index": 0, "committed_offset": 0, "committed_metadata": ""}
-    commit = {
-        "group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "",
-        "topics": [{"name": topic, "partitions": [offset]}],
-    }  # fmt: skip
+    commit = {"group_id": "g", "topics": [{"name": topic, "partitions": [offset]}]}
     lost = stage.wire.connect()
     lost.send("OffsetCommit", 6, commit)
     stage.ottla.wait_for(lambda: stage.ottla.trace.where(kind="connection_closed"))

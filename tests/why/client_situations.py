@@ -82,9 +82,7 @@ def fault_that_holds_an_answer(world: World) -> Subject:
     connection = world.wire.connect(30)
     part = {"partition_index": 0, "timestamp": -1}
     topic = world.wire.topic()
-    body = {
-        "replica_id": -1, "isolation_level": 0, "topics": [{"name": topic, "partitions": [part]}]
-    }  # fmt: skip
+    body = {"replica_id": -1, "topics": [{"name": topic, "partitions": [part]}]}
     connection.send_raw(encode("ListOffsets", 7, body, correlation_id=1, client_id="held"))
     fault.wait_held()
     world.later(fault.remove)

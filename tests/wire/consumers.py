@@ -20,7 +20,6 @@ def ids_of(broker: Broker, topics: Iterable[str]) -> dict[str, uuid.UUID]:
     body = {
         "topics": [{"topic_id": uuid.UUID(int=0), "name": topic} for topic in topics],
         "allow_auto_topic_creation": False,
-        "include_topic_authorized_operations": False,
     }
     found = broker.call("Metadata", 12, body)["topics"]
     return {topic["name"]: topic["topic_id"] for topic in found if topic["error_code"] == 0}
@@ -30,19 +29,7 @@ def heartbeat_raw(
     broker: Broker, group: str, member_id: str, epoch: int, *, version: int = 1, **fields: Any
 ) -> Answer:
     """ConsumerGroupHeartbeat; the answer with the error's name under `error`."""
-    body: Answer = {
-        "group_id": group,
-        "member_id": member_id,
-        "member_epoch": epoch,
-        "instance_id": None,
-        "rack_id": None,
-        "rebalance_timeout_ms": -1,
-        "subscribed_topic_names": None,
-        "server_assignor": None,
-        "topic_partitions": None,
-    }
-    if version >= 1:
-        body["subscribed_topic_regex"] = None
+    body: Answer = {"group_id": group, "member_id": member_id, "member_epoch": epoch}
 
     def ask() -> Answer:
         answer = broker.call("ConsumerGroupHeartbeat", version, body | fields)

@@ -47,7 +47,6 @@ def heartbeat_raw(
         "group_id": group,
         "member_id": str(uuid.uuid4()) if member_id is None else member_id,
         "member_epoch": epoch,
-        "rack_id": None,
         "subscribed_topic_names": topics,
         **fields,
     }
@@ -139,7 +138,6 @@ class ShareSession:
             "max_records": 500,
             "batch_size": 500,
             "topics": self._topics(partitions, acknowledgements),
-            "forgotten_topics_data": [],
             **({"share_acquire_mode": 0, "is_renew_ack": False} if version >= 2 else {}),
             **fields,
         }

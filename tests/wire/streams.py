@@ -40,16 +40,7 @@ def topic_info(name: str, partitions: int = 0, **settings: object) -> Answer:
 
 def subtopology(subtopology_id: str, *sources: str, **fields: Any) -> Answer:
     """A subtopology that reads these topics."""
-    return {
-        "subtopology_id": subtopology_id,
-        "source_topics": list(sources),
-        "source_topic_regex": [],
-        "state_changelog_topics": [],
-        "repartition_sink_topics": [],
-        "repartition_source_topics": [],
-        "copartition_groups": [],
-        **fields,
-    }
+    return {"subtopology_id": subtopology_id, "source_topics": list(sources), **fields}
 
 
 def topology(*subtopologies: Answer, epoch: int = 0) -> Answer:
@@ -97,7 +88,6 @@ class StreamsMember:
             "group_id": self.group,
             "member_id": self.member_id,
             "member_epoch": self.epoch,
-            "endpoint_information_epoch": 0,
             "instance_id": self.instance_id,
         }
         if fields.get("member_epoch", self.epoch) == 0:
@@ -170,10 +160,6 @@ def member_of(
 
 def described(broker: Broker, group: str) -> Answer:
     """StreamsGroupDescribe of one group."""
-    body = {
-        "group_ids": [group],
-        "include_authorized_operations": False,
-        "include_topology_description": False,
-    }
+    body = {"group_ids": [group], "include_topology_description": False}
     answer: Answer = broker.call("StreamsGroupDescribe", 1, body)["groups"][0]
     return answer

@@ -154,12 +154,7 @@ class Producer:
             "topics": [{"name": topic, "partitions": [part]}],
         }
         if version >= 3:
-            nobody = {
-                "generation_id_or_member_epoch": -1,
-                "member_id": "",
-                "group_instance_id": None,
-            }
-            body |= nobody | member
+            body |= member
 
         def ask() -> str:
             answer = self.broker.call("TxnOffsetCommit", version, body)

@@ -76,12 +76,8 @@ class Member:
         common = self._common(epoch)
         names = common["share_session_epoch"] == 0 or acknowledged
         return {
-            **common,
-            "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 24,
-            "max_records": 500, "batch_size": 500,
-            "topics": self.topics(*acknowledged) if names else [],
-            "forgotten_topics_data": [],
-            **fields,
+            **common, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 24, "max_records": 500,
+            "batch_size": 500, "topics": self.topics(*acknowledged) if names else [], **fields,
         }  # fmt: skip
 
     def _answered(self, answer: dict[str, Any], epoch: int | None) -> dict[str, Any]:

@@ -35,15 +35,7 @@ STATE_STEPS: Final = [
     Step(
         "WriteShareGroupState",
         0,
-        state(
-            {
-                "partition": 0,
-                "state_epoch": 1,
-                "leader_epoch": 0,
-                "start_offset": 0,
-                "state_batches": [_BATCH],
-            }
-        ),
+        state({"partition": 0, "state_epoch": 1, "start_offset": 0, "state_batches": [_BATCH]}),
     ),
     Step("DeleteShareGroupState", 0, state({"partition": 0})),
     Step("ReadShareGroupStateSummary", 0, state({"partition": 0, "leader_epoch": 0})),
@@ -55,11 +47,7 @@ CLIENT_STEPS: Final = [
         {"group_id": "g", "member_id": "m", "member_epoch": 0, "subscribed_topic_names": ["one"]},
     ),
     Step("ShareGroupDescribe", 1, {"group_ids": ["g", "h"], "include_authorized_operations": True}),
-    Step(
-        "ShareFetch",
-        1,
-        {**_MEMBER, **_FETCH, "batch_size": 9, "topics": _TOPICS, "forgotten_topics_data": []},
-    ),
+    Step("ShareFetch", 1, {**_MEMBER, **_FETCH, "batch_size": 9, "topics": _TOPICS}),
     Step("ShareAcknowledge", 1, {**_MEMBER, "topics": _TOPICS}),
     Step(
         "DescribeShareGroupOffsets",

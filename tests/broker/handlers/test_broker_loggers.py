@@ -47,7 +47,6 @@ def asked(
             query = {"resource_type": LOGGER, "resource_name": "1", "configuration_keys": None}
             shown = await it.ask(
                 ApiKey.DESCRIBE_CONFIGS, 4, resources=[query], include_synonyms=True,
-                include_documentation=False,
             )  # fmt: skip
             (described,) = shown["results"]
             for each in described["configs"]:

@@ -39,9 +39,6 @@ async def beat(it: OneNode, epoch: int = 0, *, version: int = 1, **fields: Any) 
         "group_id": "shoppers",
         "member_id": "m",
         "member_epoch": epoch,
-        "instance_id": None,
-        "rack_id": None,
-        "server_assignor": None,
         **(joining if epoch == 0 else nothing),
         **({"subscribed_topic_regex": None} if version else {}),
     }
@@ -71,9 +68,7 @@ async def prepared(it: OneNode) -> None:
 async def set_feature(it: OneNode, level: int) -> None:
     how = 1 if level else 3
     update = {"feature": "group.version", "max_version_level": level, "upgrade_type": how}
-    answer = await it.ask(
-        ApiKey.UPDATE_FEATURES, 1, timeout_ms=1000, feature_updates=[update], validate_only=False
-    )
+    answer = await it.ask(ApiKey.UPDATE_FEATURES, 1, timeout_ms=1000, feature_updates=[update])
     assert answer["error_code"] == 0, answer
 
 
@@ -148,9 +143,8 @@ async def test_an_assignment_lingers_when_it_is_brought(tmp_path: Path, linger_m
             group_id="walkers",
             session_timeout_ms=10_000,
             rebalance_timeout_ms=10_000,
-            member_id="",
             protocol_type="consumer",
-            protocols=[{"name": "range", "metadata": b""}],
+            protocols=[{"name": "range"}],
         )
         member_id = joined["member_id"]
         loop = asyncio.get_running_loop()
@@ -175,9 +169,7 @@ async def test_a_group_may_have_limits_of_its_own(tmp_path: Path) -> None:
         assert (await beat(it))["heartbeat_interval_ms"] == 5_000
         change = {"name": OWN, "config_operation": 0, "value": "7000"}
         resource = {"resource_type": GROUP, "resource_name": "shoppers", "configs": [change]}
-        answer = await it.ask(
-            ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=[resource], validate_only=False
-        )
+        answer = await it.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=[resource])
         assert answer["responses"][0]["error_code"] == 0
         assert (await beat(it, 2))["heartbeat_interval_ms"] == 7_000
     async with one_node(tmp_path) as it:

@@ -25,9 +25,7 @@ SHARE = "share.version"
 
 async def share_version(it: OneNode, level: int, upgrade_type: int = 1) -> Code:
     update = {"feature": SHARE, "max_version_level": level, "upgrade_type": upgrade_type}
-    answer = await it.ask(
-        ApiKey.UPDATE_FEATURES, 2, timeout_ms=1000, feature_updates=[update], validate_only=False
-    )
+    answer = await it.ask(ApiKey.UPDATE_FEATURES, 2, timeout_ms=1000, feature_updates=[update])
     return Code(answer["error_code"])
 
 

@@ -25,12 +25,7 @@ from tests.broker.fakes import connection_info
 from tests.clocks import LoopClock
 from tests.requests import fields_of, request
 
-COMMIT = {
-    "partition_index": 1,
-    "committed_offset": 5,
-    "committed_leader_epoch": -1,
-    "committed_metadata": "",
-}
+COMMIT = {"partition_index": 1, "committed_offset": 5}
 OFFSETS = [
     {"name": name, "partitions": [COMMIT], "partition_indexes": [1]}
     for name in ("orders", "missing")

@@ -85,9 +85,8 @@ async def test_records_written_before_a_reassignment_are_read_from_the_new_repli
         produced = {"acks": -1, "timeout_ms": 1000, "topic_data": data}
         partition = {"partition": 0, "partition_max_bytes": 1 << 20}
         fetched = {
-            "topics": [{"topic": "orders", "partitions": [partition]}],
-            "replica_id": -1, "min_bytes": 0, "max_wait_ms": 0, "max_bytes": 1 << 20,
-            "session_id": 0, "session_epoch": -1,
+            "topics": [{"topic": "orders", "partitions": [partition]}], "min_bytes": 0,
+            "max_wait_ms": 0, "max_bytes": 1 << 20,
         }  # fmt: skip
         await several.ask(1, ApiKey.PRODUCE, 11, **produced)
         (change,) = reassigned(several.cluster.catalog, "orders", 0, [3])

@@ -37,14 +37,10 @@ async def test_a_retention_is_of_versions_2_to_4_and_minus_1_is_none(
     async with one_node(tmp_path, offsets_topic_num_partitions="1") as one:
         one.topic("orders")
         one.topic("__consumer_offsets")
-        partition = {
-            "partition_index": 0, "committed_offset": 7, "committed_leader_epoch": -1,
-            "committed_metadata": "",
-        }  # fmt: skip
+        partition = {"partition_index": 0, "committed_offset": 7}
         fields = {"retention_time_ms": retention_ms} if has_retention else {}
         answer = await one.ask(
-            ApiKey.OFFSET_COMMIT, version, group_id="books", generation_id_or_member_epoch=-1,
-            member_id="", group_instance_id=None,
+            ApiKey.OFFSET_COMMIT, version, group_id="books",
             topics=[{"name": "orders", "partitions": [partition]}], **fields,
         )  # fmt: skip
         assert answer["topics"][0]["partitions"][0]["error_code"] == 0

@@ -68,7 +68,6 @@ async def beat(it: OneNode, epoch: int = 0, *topics: str, **fields: Any) -> Any:
         "group_id": SHARES,
         "member_id": "m",
         "member_epoch": epoch,
-        "rack_id": None,
         "subscribed_topic_names": names,
         **fields,
     }
@@ -350,9 +349,7 @@ async def test_a_group_has_settings_of_its_own(it: OneNode) -> None:
     own = {"name": INTERVAL, "config_operation": 0, "value": "0"}
     beats = {"name": "share.heartbeat.interval.ms", "config_operation": 0, "value": "7000"}
     resource = {"resource_type": 32, "resource_name": SHARES, "configs": [own, beats]}
-    answer = await it.ask(
-        ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=[resource], validate_only=False
-    )
+    answer = await it.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=[resource])
     assert answer["responses"][0]["error_code"] == 0, answer
     told = await beat(it)
     assert told["heartbeat_interval_ms"] == 7000

@@ -49,20 +49,15 @@ def subtopology(*sources: str, changelog: str = CHANGELOG, **fields: Any) -> dic
     return {
         "subtopology_id": "0",
         "source_topics": list(sources or ["lines"]),
-        "source_topic_regex": [],
         "state_changelog_topics": [{**info, **fields}],
-        "repartition_sink_topics": [],
-        "repartition_source_topics": [],
-        "copartition_groups": [],
     }
 
 
 async def beat(it: OneNode, epoch: int = 0, version: int = 1, **fields: Any) -> Any:
     """A heartbeat of member `m`, which owns nothing."""
     body: dict[str, Any] = {
-        "group_id": WORDS, "member_id": "m", "member_epoch": epoch,
-        "endpoint_information_epoch": 0, "active_tasks": [], "standby_tasks": [],
-        "warmup_tasks": [],
+        "group_id": WORDS, "member_id": "m", "member_epoch": epoch, "active_tasks": [],
+        "standby_tasks": [], "warmup_tasks": [],
     }  # fmt: skip
     if epoch == 0:
         topology = {"epoch": 0, "subtopologies": [subtopology()]}
@@ -257,7 +252,6 @@ async def test_a_group_of_another_kind_is_not_found(it: OneNode) -> None:
     joined = await it.ask(
         ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, group_id=WORDS, member_id="c", member_epoch=0,
         rebalance_timeout_ms=1_000, subscribed_topic_names=["lines"], topic_partitions=[],
-        instance_id=None, rack_id=None, subscribed_topic_regex=None, server_assignor=None,
     )  # fmt: skip
     assert joined["error_code"] == Code.NONE
     refused = await beat(it)

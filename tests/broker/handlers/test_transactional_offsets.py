@@ -27,15 +27,9 @@ async def add_offsets(one: OneNode, producer: dict[str, int]) -> Any:
 
 async def commit_offsets(one: OneNode, producer: dict[str, int], version: int) -> Any:
     """TxnOffsetCommit of one offset; version 5 adds the group's partition by itself (KIP-890)."""
-    partition = {
-        "partition_index": 0,
-        "committed_offset": 7,
-        "committed_leader_epoch": -1,
-        "committed_metadata": "",
-    }
+    partition = {"partition_index": 0, "committed_offset": 7}
     return await one.ask(
         ApiKey.TXN_OFFSET_COMMIT, version, transactional_id="shop", group_id="books",
-        generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
         topics=[{"name": "orders", "partitions": [partition]}], **producer,
     )  # fmt: skip
 

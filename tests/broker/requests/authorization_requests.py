@@ -106,17 +106,9 @@ PRELUDE: Final = [
         7,
         {
             "topics": [
-                {
-                    "name": name,
-                    "num_partitions": 1,
-                    "replication_factor": 1,
-                    "assignments": [],
-                    "configs": [],
-                }
-                for name in NAMES
+                {"name": name, "num_partitions": 1, "replication_factor": 1} for name in NAMES
             ],
             "timeout_ms": 5000,
-            "validate_only": False,
         },
     ),
     *(
@@ -130,21 +122,8 @@ PRELUDE: Final = [
             8,
             {
                 "group_id": name,
-                "generation_id_or_member_epoch": -1,
-                "member_id": "",
-                "group_instance_id": None,
                 "topics": [
-                    {
-                        "name": each,
-                        "partitions": [
-                            {
-                                "partition_index": 0,
-                                "committed_offset": 3,
-                                "committed_leader_epoch": -1,
-                                "committed_metadata": "",
-                            }
-                        ],
-                    }
+                    {"name": each, "partitions": [{"partition_index": 0, "committed_offset": 3}]}
                     for each in NAMES
                 ],
             },

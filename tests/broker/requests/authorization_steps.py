@@ -45,12 +45,9 @@ def heartbeat(group_id: str, epoch: int, *names: str, regex: str | None = None) 
             "group_id": group_id,
             "member_id": "member",
             "member_epoch": epoch,
-            "instance_id": None,
-            "rack_id": None,
             "rebalance_timeout_ms": 60_000,
             "subscribed_topic_names": list(names) or None,
             "subscribed_topic_regex": regex,
-            "server_assignor": None,
             "topic_partitions": [] if epoch == 0 else None,
         },
     )
@@ -89,14 +86,7 @@ def _produce(version: int, transactional_id: str | None, *, transactional: bool 
 
 
 def _fetch(version: int, replica_id: int = -1) -> Step:
-    partition = {
-        "partition": 0,
-        "current_leader_epoch": -1,
-        "fetch_offset": 9,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
-        "partition_max_bytes": 1000,
-    }
+    partition = {"partition": 0, "fetch_offset": 9, "partition_max_bytes": 1000}
     named = [
         {
             **({"topic_id": IdOf(name)} if version >= 13 else {"topic": name}),
@@ -113,18 +103,7 @@ def _fetch(version: int, replica_id: int = -1) -> Step:
 
 
 def _offsets(name: str, **fields: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "partitions": [
-            {
-                "partition_index": 0,
-                "committed_offset": 3,
-                "committed_leader_epoch": -1,
-                "committed_metadata": "",
-                **fields,
-            }
-        ],
-    }
+    return {"name": name, "partitions": [{"partition_index": 0, "committed_offset": 3, **fields}]}
 
 
 def _clients() -> Iterator[Step]:
@@ -181,13 +160,7 @@ def _groups() -> Iterator[Step]:
         yield Step(
             "OffsetCommit",
             8,
-            {
-                **one,
-                "generation_id_or_member_epoch": -1,
-                "member_id": "",
-                "group_instance_id": None,
-                "topics": [_offsets(name) for name in (*NAMES, "mine-missing")],
-            },
+            {**one, "topics": [_offsets(name) for name in (*NAMES, "mine-missing")]},
         )
         for version in (1, 7):
             for asked in ([{"name": name, "partition_indexes": [0]} for name in NAMES], None):
@@ -217,7 +190,6 @@ def _groups() -> Iterator[Step]:
                 "generation_id": 1,
                 "protocol_type": "consumer",
                 "protocol_name": "range",
-                "assignments": [],
             },
         )
         yield Step("LeaveGroup", 2, {**one, "member_id": "x"})
@@ -306,9 +278,6 @@ def _transactions() -> Iterator[Step]:
                 {
                     **one,
                     "group_id": group,
-                    "generation_id_or_member_epoch": -1,
-                    "member_id": "",
-                    "group_instance_id": None,
                     "topics": [_offsets(each) for each in (*NAMES, "mine-missing")],
                 },
             )
@@ -373,7 +342,6 @@ def _settings() -> Iterator[Step]:
                 for kind, name in resources
             ],
             "include_synonyms": False,
-            "include_documentation": False,
         },
     )
     for kind, name in resources:

@@ -110,10 +110,9 @@ async def state(it: OneNode, group_id: str) -> str:
 
 def heartbeat(epoch: int, *, rebalance_timeout_ms: int = 60_000) -> dict[str, Any]:
     return {
-        "group_id": "modern", "member_id": "m", "member_epoch": epoch, "instance_id": None,
-        "rack_id": None, "server_assignor": None, "rebalance_timeout_ms": rebalance_timeout_ms,
-        "subscribed_topic_names": ["orders"], "topic_partitions": [],
-        "subscribed_topic_regex": None,
+        "group_id": "modern", "member_id": "m", "member_epoch": epoch,
+        "rebalance_timeout_ms": rebalance_timeout_ms, "subscribed_topic_names": ["orders"],
+        "topic_partitions": [],
     }  # fmt: skip
 
 

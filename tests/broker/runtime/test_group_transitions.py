@@ -32,11 +32,7 @@ async def prepared(it: OneNode) -> Heard:
 
 async def beat(it: OneNode, member_id: str, epoch: int = 0, **fields: Any) -> Any:
     """ConsumerGroupHeartbeat of a member of `readers`; at epoch 0 it joins."""
-    body: dict[str, Any] = {
-        "rebalance_timeout_ms": -1,
-        "subscribed_topic_names": None,
-        "topic_partitions": None,
-    }
+    body: dict[str, Any] = {}
     if epoch == 0:
         body = {
             "rebalance_timeout_ms": 60_000,
@@ -45,11 +41,7 @@ async def beat(it: OneNode, member_id: str, epoch: int = 0, **fields: Any) -> An
         }
     answer = await it.ask(
         ApiKey.CONSUMER_GROUP_HEARTBEAT, 1,
-        **{
-            "group_id": "readers", "member_id": member_id, "member_epoch": epoch,
-            "instance_id": None, "rack_id": None, "server_assignor": None,
-            "subscribed_topic_regex": None, **body, **fields,
-        },
+        **{"group_id": "readers", "member_id": member_id, "member_epoch": epoch, **body, **fields},
     )  # fmt: skip
     assert answer["error_code"] == Code.NONE
     return answer
@@ -58,8 +50,7 @@ async def beat(it: OneNode, member_id: str, epoch: int = 0, **fields: Any) -> An
 async def join_classic(it: OneNode) -> str:
     """One member joins the classic group `readers` and syncs; returns its id."""
     joined = await it.ask(
-        ApiKey.JOIN_GROUP, 3,
-        group_id="readers", protocol_type="consumer", member_id="",
+        ApiKey.JOIN_GROUP, 3, group_id="readers", protocol_type="consumer",
         session_timeout_ms=30_000, rebalance_timeout_ms=30_000,
         protocols=[{"name": "range", "metadata": SUBSCRIPTION}],
     )  # fmt: skip

@@ -156,7 +156,6 @@ async def produce(one: OneNode, size_bytes: int, acks: int = -1) -> tuple[Any, i
     context, answered = one.begin(
         ApiKey.PRODUCE,
         9,
-        transactional_id=None,
         acks=acks,
         timeout_ms=5000,
         topic_data=[{"name": "orders", "partition_data": [partition]}],
@@ -165,24 +164,12 @@ async def produce(one: OneNode, size_bytes: int, acks: int = -1) -> tuple[Any, i
 
 
 async def fetch(one: OneNode, version: int = 11, **fields: Any) -> Any:
-    partition = {
-        "partition": 0,
-        "current_leader_epoch": -1,
-        "fetch_offset": 0,
-        "log_start_offset": -1,
-        "partition_max_bytes": 1 << 20,
-    }
+    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
     asked = {
-        "replica_id": -1,
         "max_wait_ms": 0,
         "min_bytes": 1,
         "max_bytes": 1 << 20,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
         "topics": [{"topic": "orders", "partitions": [partition]}],
-        "forgotten_topics_data": [],
-        "rack_id": "",
     }
     return await one.ask(ApiKey.FETCH, version, **(asked | fields))
 
@@ -235,14 +222,7 @@ async def test_topics_beyond_the_mutations_of_a_client_are_refused(it: OneNode) 
 
     async def create(version: int, *names: str, partitions: int = 6) -> Any:
         topics = [
-            {
-                "name": name,
-                "num_partitions": partitions,
-                "replication_factor": 1,
-                "assignments": [],
-                "configs": [],
-            }
-            for name in names
+            {"name": name, "num_partitions": partitions, "replication_factor": 1} for name in names
         ]
         fields = {"topics": topics, "timeout_ms": 5000, "validate_only": False}
         return await it.ask(ApiKey.CREATE_TOPICS, version, **fields)

@@ -217,10 +217,9 @@ async def test_any_number_of_offsets_expires(tmp_path: Path) -> None:
 
 def join(group_id: str, member_id: str) -> dict[str, Any]:
     return {
-        "group_id": group_id, "member_id": member_id, "member_epoch": 0, "instance_id": None,
-        "rack_id": None, "server_assignor": None, "rebalance_timeout_ms": 60_000,
-        "subscribed_topic_names": ["orders"], "topic_partitions": [],
-        "subscribed_topic_regex": None,
+        "group_id": group_id, "member_id": member_id, "member_epoch": 0,
+        "rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"],
+        "topic_partitions": [],
     }  # fmt: skip
 
 

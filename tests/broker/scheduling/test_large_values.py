@@ -11,20 +11,9 @@ from ottla.protocol.requests import request_frame
 
 
 def _offset_commit(partitions: int) -> Any:
-    partition = {
-        "partition_index": 0,
-        "committed_offset": 1,
-        "committed_leader_epoch": -1,
-        "committed_metadata": None,
-    }
+    partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": None}
     topics = [{"name": "orders", "partitions": [partition] * partitions}]
-    fields = {
-        "group_id": "readers",
-        "generation_id_or_member_epoch": -1,
-        "member_id": "",
-        "group_instance_id": None,
-        "topics": topics,
-    }
+    fields = {"group_id": "readers", "topics": topics}
     frame = memoryview(bytes(request_frame(ApiKey.OFFSET_COMMIT, 8, 1, "client", fields)))[4:]
     return read_request(read_request_header(frame), frame)
 

@@ -136,10 +136,7 @@ JOIN = request(
     {"group_id": "g", "session_timeout_ms": 6000, "rebalance_timeout_ms": 6000, "member_id": "",
      "protocol_type": "consumer", "protocols": []},
 )  # fmt: skip
-SYNC = request(
-    ApiKey.SYNC_GROUP, 3,
-    {"group_id": "g", "generation_id": 1, "member_id": "m", "assignments": []},
-)  # fmt: skip
+SYNC = request(ApiKey.SYNC_GROUP, 3, {"group_id": "g", "generation_id": 1, "member_id": "m"})
 NOT_READY = [
     Code.NOT_COORDINATOR,
     Code.COORDINATOR_NOT_AVAILABLE,

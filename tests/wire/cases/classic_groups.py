@@ -192,7 +192,6 @@ def _join_body(group: str, member_id: str) -> Answer:
         "session_timeout_ms": 10_000,
         "rebalance_timeout_ms": 10_000,
         "member_id": member_id,
-        "group_instance_id": None,
         "protocol_type": "consumer",
         "protocols": [{"name": "range", "metadata": NOTHING_SUBSCRIBED}],
     }

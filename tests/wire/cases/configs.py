@@ -18,12 +18,7 @@ def described(
 ) -> tuple[str, list[Answer]]:
     """DescribeConfigs of one resource: error name and configs."""
     resource = {"resource_type": resource_type, "resource_name": name, "configuration_keys": keys}
-    body = {
-        "resources": [resource],
-        "include_synonyms": False,
-        "include_documentation": False,
-        **fields,
-    }
+    body = {"resources": [resource], "include_synonyms": False, **fields}
     answer = broker.call("DescribeConfigs", 4, body)["results"][0]
     return error_name(answer["error_code"]), answer["configs"]
 

@@ -169,13 +169,7 @@ def consumers__topics_come_and_go(broker: Broker) -> Any:
 
 
 def _creation(topic: str, partitions: int) -> dict[str, Any]:
-    wanted = {
-        "name": topic,
-        "num_partitions": partitions,
-        "replication_factor": 1,
-        "assignments": [],
-        "configs": [],
-    }
+    wanted = {"name": topic, "num_partitions": partitions, "replication_factor": 1}
     return {"topics": [wanted], "timeout_ms": 5000, "validate_only": False}
 
 

@@ -278,13 +278,9 @@ def fetch__last_fetched_epoch(broker: Broker) -> Any:
             "partition_max_bytes": 1 << 20,
         }
         body = {
-            "replica_id": -1,
             "max_wait_ms": 100,
             "min_bytes": 0,
             "max_bytes": 1 << 20,
-            "isolation_level": 0,
-            "session_id": 0,
-            "session_epoch": -1,
             "topics": [{"topic": topic, "partitions": [part]}],
         }
         found = partitions_of(broker.call("Fetch", 12, body))[0]

@@ -338,9 +338,7 @@ def session__missing_partition_appears(broker: Broker) -> Any:
     session = Session(broker)
     out = [session.fetch([(topic, 0, 0), (topic, 1, 0)]), session.fetch()]
     grown = {"name": topic, "count": 2, "assignments": None}
-    broker.call(
-        "CreatePartitions", 3, {"topics": [grown], "timeout_ms": 10_000, "validate_only": False}
-    )
+    broker.call("CreatePartitions", 3, {"topics": [grown], "timeout_ms": 10_000})
     broker.produce(topic, batch(), 1)
     out += [session.fetch(), session.fetch([(topic, 1, 1)]), session.fetch()]
     return out

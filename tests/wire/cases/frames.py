@@ -25,15 +25,10 @@ def waiting_fetch(topic: str, max_wait_ms: int) -> Answer:
     """A Fetch 12 body that waits for a record."""
     part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
     return {
-        "replica_id": -1,
         "max_wait_ms": max_wait_ms,
         "min_bytes": 1,
         "max_bytes": 1000,
-        "isolation_level": 0,
-        "session_id": 0,
-        "session_epoch": -1,
         "topics": [{"topic": topic, "partitions": [part]}],
-        "forgotten_topics_data": [],
     }
 
 

@@ -262,8 +262,7 @@ def moments__of_timeouts(broker: Broker) -> Any:
         "transactional_id": None, "acks": -1, "timeout_ms": 9_000, "topic_data": [
             {"name": broker.topic(min_insync_replicas=2), "partition_data": [
                 {"index": 0, "records": batch()}]}]})  # fmt: skip
-    asked["made_by_metadata"] = Ask("Metadata", 9, {
-        "topics": [{"name": broker.fresh()}], "allow_auto_topic_creation": True})  # fmt: skip
+    asked["made_by_metadata"] = Ask("Metadata", 9, {"topics": [{"name": broker.fresh()}]})
     epochs = [{"partition": 0, "leader_epoch": 3}]
     by_epoch = {"replica_id": -1, "topics": [{"topic": NO_SUCH_TOPIC, "partitions": epochs}]}
     asked["offsets_by_epoch"] = Ask("OffsetForLeaderEpoch", 4, by_epoch)

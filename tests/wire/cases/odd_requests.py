@@ -45,7 +45,6 @@ def odd__topics_twice_or_without_partitions(broker: Broker) -> Any:
     transaction = {
         "transactional_id": broker.fresh("x"),
         "group_id": group,
-        "generation_id_or_member_epoch": -1,
         "producer_id": 5,
         "producer_epoch": 0,
     }

@@ -31,9 +31,6 @@ def offsets__metadata_and_epoch(broker: Broker) -> Any:
     epoch = {"partition_index": 5, "committed_offset": 5, "committed_leader_epoch": 3}
     body: Answer = {
         "group_id": group,
-        "generation_id_or_member_epoch": -1,
-        "member_id": "",
-        "group_instance_id": None,
         "topics": [{"name": topic, "partitions": [epoch | {"committed_metadata": "e"}]}],
     }
     broker.call("OffsetCommit", 8, body)
@@ -141,16 +138,8 @@ def offsets__topic_deleted(broker: Broker) -> Any:
 def offsets__large_batch(broker: Broker) -> Any:
     """100 partitions in one commit."""
     group, topic = broker.fresh("g"), broker.topic(100)
-    parts = [
-        {"partition_index": i, "committed_offset": i, "committed_metadata": ""} for i in range(100)
-    ]
-    body = {
-        "group_id": group,
-        "generation_id_or_member_epoch": -1,
-        "member_id": "",
-        "group_instance_id": None,
-        "topics": [{"name": topic, "partitions": parts}],
-    }
+    parts = [{"partition_index": i, "committed_offset": i} for i in range(100)]
+    body = {"group_id": group, "topics": [{"name": topic, "partitions": parts}]}
     answer = broker.call("OffsetCommit", 8, body)["topics"][0]["partitions"]
     found = broker.offsets(group, topic, range(100))
     return [

@@ -143,7 +143,6 @@ def produce__current_leader_and_endpoints(broker: Broker, topic: str) -> Any:
     out = {}
     for name, partition, data in (("good", 0, batch()), ("unknown", 9, batch())):
         body = {
-            "transactional_id": None,
             "acks": -1,
             "timeout_ms": 5000,
             "topic_data": [

@@ -24,13 +24,8 @@ def _fetch_of(session: ShareSession, *topic_ids: uuid.UUID, **fields: Any) -> As
         "max_records": 500,
         "batch_size": 500,
         "topics": [
-            {
-                "topic_id": each,
-                "partitions": [{"partition_index": 0, "acknowledgement_batches": []}],
-            }
-            for each in topic_ids
+            {"topic_id": each, "partitions": [{"partition_index": 0}]} for each in topic_ids
         ],
-        "forgotten_topics_data": [],
         "share_acquire_mode": 0,
         "is_renew_ack": False,
         **fields,

@@ -253,9 +253,7 @@ def streams_groups__an_empty_classic_group(broker: Broker) -> Any:
 def streams_groups__partitions_are_added(broker: Broker, topic: str) -> Any:
     member = member_of(broker, [topic])
     more = {"name": topic, "count": 3, "assignments": None}
-    broker.call(
-        "CreatePartitions", 3, {"topics": [more], "timeout_ms": 5000, "validate_only": False}
-    )
+    broker.call("CreatePartitions", 3, {"topics": [more], "timeout_ms": 5000})
     until(
         lambda: member.beat() and member.active, lambda tasks: tasks == {"0": [0, 1, 2]}, limit_s=15
     )

@@ -172,13 +172,7 @@ def createtopics__many_at_once(broker: Broker) -> Any:
     """Good topics beside bad ones; a name twice; the order of the answers."""
     good, twice, known = broker.fresh(), broker.fresh(), broker.topic()
     topics = [
-        {
-            "name": name,
-            "num_partitions": 1,
-            "replication_factor": 1,
-            "assignments": [],
-            "configs": [],
-        }
+        {"name": name, "num_partitions": 1, "replication_factor": 1}
         for name in (good, "a b", twice, known, twice)
     ]
     body = {"topics": topics, "timeout_ms": 5000, "validate_only": False}

@@ -290,12 +290,7 @@ def list__patterns(broker: Broker) -> Any:
     ]  # fmt: skip
     told = []
     for pattern in patterns:
-        body = {
-            "state_filters": [],
-            "producer_id_filters": [producer.producer_id],
-            "duration_filter": -1,
-            "transactional_id_pattern": pattern,
-        }
+        body = {"producer_id_filters": [producer.producer_id], "transactional_id_pattern": pattern}
         answer = broker.call("ListTransactions", 2, body)
         told.append([error_name(answer["error_code"]), len(answer["transaction_states"])])
     return told
