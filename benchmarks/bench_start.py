@@ -240,9 +240,7 @@ def first_answers_ms(connection: socket.socket) -> tuple[float, ...]:
     found_ms, found = timed(
         ApiKey.FIND_COORDINATOR, 4, {"key_type": 1, "coordinator_keys": [TOPIC]}
     )
-    init_ms, initial = timed(
-        ApiKey.INIT_PRODUCER_ID, 4, {"transactional_id": TOPIC, "producer_id": -1, **timeout}
-    )
+    init_ms, initial = timed(ApiKey.INIT_PRODUCER_ID, 4, {"transactional_id": TOPIC, **timeout})
     codes = [
         produced.responses[0].partition_responses[0].error_code,
         fetched.responses[0].partitions[0].error_code,

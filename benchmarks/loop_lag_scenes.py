@@ -315,9 +315,7 @@ def groups(bench: Bench) -> None:
     request(bench, "DeleteGroups, 5,000", "DeleteGroups", 2, {"groups_names": ids})
     transactional = [f"x{number:05}" for number in range(MANY // 2)]
     for one in transactional:
-        bench.call("InitProducerId", 4, {
-            "transactional_id": one, "transaction_timeout_ms": 60_000, "producer_id": -1,
-            "producer_epoch": -1})  # fmt: skip
+        bench.call("InitProducerId", 4, {"transactional_id": one, "transaction_timeout_ms": 60_000})
     request(bench, "ListTransactions, 5,000", "ListTransactions", 0, {"producer_id_filters": []})
     request(bench, "DescribeTransactions, 5,000", "DescribeTransactions", 0,
             {"transactional_ids": transactional})  # fmt: skip

@@ -84,10 +84,9 @@ async def test_the_refusal_of_an_unknown_version_of_api_versions_is_an_answer(it
 
 async def test_refusals_of_coordinators_emit_events(it: OneNode) -> None:
     it.topic("orders", 2)
-    owner = await committed(it)
+    shop = await committed(it)
     heard = hear(it)
-    stale = {**owner, "producer_epoch": owner["producer_epoch"] - 1}
-    await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **stale)
+    await shop.but(epoch=shop.epoch - 1).end(version=3)
     (refused,) = heard.of(DecisionRefused)
     assert (refused.topic, refused.code) == ("__transaction_state", Code.PRODUCER_FENCED)
 

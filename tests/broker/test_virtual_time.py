@@ -79,9 +79,7 @@ async def begun(it: OneNode, timeout_ms: int) -> None:
     """A transaction of `shop` is open on `orders`."""
     await asked(it, ApiKey.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["shop"])
     owner = await asked(it,
-        ApiKey.INIT_PRODUCER_ID, 5,
-        transactional_id="shop", transaction_timeout_ms=timeout_ms,
-        producer_id=-1, producer_epoch=-1,
+        ApiKey.INIT_PRODUCER_ID, 5, transactional_id="shop", transaction_timeout_ms=timeout_ms,
     )  # fmt: skip
     added = await asked(it,
         ApiKey.ADD_PARTITIONS_TO_TXN, 3,

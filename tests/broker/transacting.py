@@ -25,11 +25,12 @@ class Producer:
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {
-            "transactional_id": self.transactional_id,
-            "producer_id": self.producer_id,
-            "producer_epoch": self.epoch,
-        }
+        return {"transactional_id": self.transactional_id, **self.header}
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What its batches have in their headers."""
+        return {"producer_id": self.producer_id, "producer_epoch": self.epoch}
 
     def but(self, **fields: Any) -> Producer:
         return replace(self, **fields)
@@ -50,10 +51,9 @@ class Producer:
         batch = build(
             [(None, b"v")],
             timestamp_ms=START_MS,
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
             base_sequence=sequence,
             transactional=True,
+            **self.header,
         )
         data = [{"index": partition, "records": bytes(batch)}]
         return (
@@ -71,6 +71,10 @@ class Producer:
         key, version, fields = self.produce_request(topic, **how)
         answer = await self.it.ask(key, version, **fields)
         return error(answer["responses"][0]["partition_responses"][0])
+
+    async def add_offsets(self, group: str) -> str:
+        answer = await self.it.ask(ApiKey.ADD_OFFSETS_TO_TXN, 3, **self.identity, group_id=group)
+        return error(answer)
 
     async def commit_offset(self, group: str, topic: str, version: int = 5) -> str:
         part = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}

@@ -166,8 +166,7 @@ async def _find_coordinator(world: World) -> None:
 @row("InitProducerId, transactional")
 async def _init_producer_id(world: World) -> None:
     await world.client.measured(
-        ApiKey.INIT_PRODUCER_ID, 4, transactional_id="initializes",
-        transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1,
+        ApiKey.INIT_PRODUCER_ID, 4, transactional_id="initializes", transaction_timeout_ms=60_000,
     )  # fmt: skip
 
 

@@ -37,8 +37,6 @@ def init(asked: Broker, transactional_id: str, **fields: Any) -> Any:
     body = {
         "transactional_id": transactional_id,
         "transaction_timeout_ms": 1000,
-        "producer_id": -1,
-        "producer_epoch": -1,
         "enable2_pc": True,
         "keep_prepared_txn": False,
         **fields,

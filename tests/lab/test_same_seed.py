@@ -21,10 +21,7 @@ class Script:
         self._client.transaction_coordinator("shop")
         made = self._client.ask(
             ApiKey.INIT_PRODUCER_ID,
-            {
-                "transactional_id": "shop", "transaction_timeout_ms": 60_000,
-                "producer_id": -1, "producer_epoch": -1,
-            },
+            {"transactional_id": "shop", "transaction_timeout_ms": 60_000},
         )  # fmt: skip
         self._producer_id, self._epoch = made.producer_id, made.producer_epoch
 

@@ -82,8 +82,6 @@ def init_in_two_phases(transactional_id: str) -> Ask:
         6,
         transactional_id=transactional_id,
         transaction_timeout_ms=-1,
-        producer_id=-1,
-        producer_epoch=-1,
         enable2_pc=True,
         keep_prepared_txn=True,
     )

@@ -20,6 +20,7 @@ from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, settle
 from tests.broker.one_node import OneNode, one_node, read
 from tests.broker.slow_files import SlowFiles
+from tests.broker.transacting import producer
 from tests.protocol.golden_bytes import BATCHES
 from tests.storage.logs import sent_by
 
@@ -256,17 +257,8 @@ async def test_a_request_joins_its_transaction_with_all_its_partitions_at_once(
 ) -> None:
     async with one_node(tmp_path, transaction_state_log_num_partitions="1") as it:
         it.topic("orders", 10)
-        await it.ask(ApiKey.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["shop"])
-        owner = await it.ask(
-            ApiKey.INIT_PRODUCER_ID,
-            5,
-            transactional_id="shop",
-            transaction_timeout_ms=60_000,
-            producer_id=-1,
-            producer_epoch=-1,
-        )
-        known = {name: owner[name] for name in ("producer_id", "producer_epoch")}
-        sent = batch(b"a", base_sequence=0, transactional=True, **known)
+        shop = await producer(it, "shop")
+        sent = batch(b"a", base_sequence=0, transactional=True, **shop.header)
         decisions = it.log("__transaction_state")
         before = decisions.log_end_offset
         parts = [("orders", index, sent) for index in range(10)]
@@ -274,8 +266,7 @@ async def test_a_request_joins_its_transaction_with_all_its_partitions_at_once(
             told = await produce(it, *parts, version=12, transactional_id="shop")
             assert {error(each) for each in told} == {"NONE"}
             assert decisions.log_end_offset == before + 1
-        described = await it.ask(ApiKey.DESCRIBE_TRANSACTIONS, 0, transactional_ids=["shop"])
-        (joined,) = described["transaction_states"][0]["topics"]
+        (joined,) = (await shop.described())["topics"]
         assert sorted(joined["partitions"]) == list(range(10))
 
 

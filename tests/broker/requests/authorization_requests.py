@@ -131,16 +131,7 @@ PRELUDE: Final = [
         for name in NAMES
     ),
     *(
-        Step(
-            "InitProducerId",
-            4,
-            {
-                "transactional_id": name,
-                "transaction_timeout_ms": 60_000,
-                "producer_id": -1,
-                "producer_epoch": -1,
-            },
-        )
+        Step("InitProducerId", 4, {"transactional_id": name, "transaction_timeout_ms": 60_000})
         for name in (*NAMES, None)
     ),
     heartbeat("mine-own", 0, "mine"),

@@ -180,7 +180,6 @@ async def _heartbeat(at: Scene) -> Codes:
 async def _init(at: Scene) -> Codes:
     answer = await at.ask(
         ApiKey.INIT_PRODUCER_ID, 5, transactional_id="new", transaction_timeout_ms=60_000,
-        producer_id=-1, producer_epoch=-1,
     )  # fmt: skip
     return {Code(answer["error_code"])}
 
@@ -190,10 +189,7 @@ async def _add(at: Scene) -> Codes:
 
 
 async def _add_offsets(at: Scene) -> Codes:
-    answer = await at.ask(
-        ApiKey.ADD_OFFSETS_TO_TXN, 3, **at.shop.identity, group_id="books"
-    )  # fmt: skip
-    return {Code(answer["error_code"])}
+    return {Code[await at.shop.add_offsets("books")]}
 
 
 async def _commit_in_transaction(at: Scene) -> Codes:

@@ -25,6 +25,7 @@ from ottla.storage.recovery.recovery import Stop
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.runtime.slow_disk import PATIENCE_S, SlowDisk
 from tests.broker.slow_files import SlowFiles
+from tests.broker.transacting import producer
 from tests.clocks import StillClock
 from tests.log_lines import LogLines
 from tests.storage.logs import NOW_MS, batch, config, everything, sent_by
@@ -507,23 +508,11 @@ async def test_a_transaction_is_complete_when_its_markers_are_on_disk(tmp_path: 
         one.topic("orders", flush_messages="1")
         one.node.controller.create_internal_topic("__transaction_state")
         shard = one.node.transactions.shard_of("shop")
-        started = await one.ask(
-            ApiKey.INIT_PRODUCER_ID, 4, transactional_id="shop", transaction_timeout_ms=60_000,
-            producer_id=-1, producer_epoch=-1,
-        )  # fmt: skip
-        producer = {key: started[key] for key in ("producer_id", "producer_epoch")}
-        topics = [{"name": "orders", "partitions": [0]}]
-        await one.ask(
-            ApiKey.ADD_PARTITIONS_TO_TXN, 3, v3_and_below_transactional_id="shop",
-            v3_and_below_producer_id=producer["producer_id"],
-            v3_and_below_producer_epoch=producer["producer_epoch"], v3_and_below_topics=topics,
-        )  # fmt: skip
+        shop = await producer(one, "shop")
+        await shop.add({"orders": [0]})
         files.hold()
         before = shard.log.log_end_offset
-        ended = await one.ask(
-            ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **producer
-        )
-        assert ended["error_code"] == 0
+        assert await shop.end(version=3) == "NONE"
         assert one.log("orders").log_end_offset == 1, "the marker is written"
         assert shard.log.log_end_offset == before + 1, "prepared, and no more"
         files.may_sync.set()

@@ -17,7 +17,9 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.transacting import Producer, error, producer
 
+PARTITIONS = {"orders": [0, 1]}
 DOCS = Path(__file__).resolve().parents[3] / "docs/reference/metrics.md"
 
 
@@ -37,40 +39,19 @@ def value(it: OneNode, name: str, **labels: str) -> float | None:
     return None
 
 
-async def init(it: OneNode, timeout_ms: int = 60_000) -> dict[str, Any]:
-    answer = await it.ask(
-        ApiKey.INIT_PRODUCER_ID,
-        5,
-        transactional_id="shop",
-        transaction_timeout_ms=timeout_ms,
-        producer_id=-1,
-        producer_epoch=-1,
-    )
-    return {name: answer[name] for name in ("producer_id", "producer_epoch")}
-
-
-async def add(it: OneNode, owner: dict[str, Any]) -> None:
-    answer = await it.ask(
-        ApiKey.ADD_PARTITIONS_TO_TXN,
-        3,
-        v3_and_below_transactional_id="shop",
-        v3_and_below_topics=[{"name": "orders", "partitions": [0, 1]}],
-        **{f"v3_and_below_{name}": each for name, each in owner.items()},
-    )
-    assert answer["results_by_topic_v3_and_below"][0]["results_by_partition"]
-
-
-async def end(it: OneNode, owner: dict[str, Any], *, commit: bool) -> int:
-    answer = await it.ask(ApiKey.END_TXN, 4, transactional_id="shop", committed=commit, **owner)
-    return int(answer["error_code"])
+async def begun(it: OneNode, timeout_ms: int = 60_000) -> Producer:
+    """A new producer of `shop` with an open transaction on `orders`."""
+    shop = await producer(it, "shop", timeout_ms)
+    assert await shop.add(PARTITIONS) == {"NONE"}
+    return shop
 
 
 async def test_ends_are_counted_by_their_cause(it: OneNode) -> None:
     await counting(it)
-    owner = await init(it)
+    shop = await producer(it, "shop")
     for commit in (True, True, True, False):
-        await add(it, owner)
-        assert await end(it, owner, commit=commit) == 0
+        await shop.add(PARTITIONS)
+        assert await shop.end(commit=commit) == "NONE"
     assert value(it, "ottla_transaction_commits_total") == 3
     assert value(it, "ottla_transaction_aborts_total", cause="client") == 1
     assert value(it, "ottla_transaction_success_ratio") == 0.75
@@ -80,15 +61,15 @@ async def test_ends_are_counted_by_their_cause(it: OneNode) -> None:
 
 async def test_a_new_producer_and_a_timeout_fence(it: OneNode) -> None:
     await counting(it)
-    old = await init(it)
-    await add(it, old)
-    await init(it)
+    old = await begun(it)
+    fields = {"transactional_id": "shop", "transaction_timeout_ms": 60_000}
+    told = await it.ask(ApiKey.INIT_PRODUCER_ID, 4, **fields)
+    assert error(told) == "CONCURRENT_TRANSACTIONS"
     assert value(it, "ottla_transaction_fencings_total", cause="new_producer") == 1
     assert value(it, "ottla_transaction_aborts_total", cause="new_producer") == 1
-    assert await end(it, old, commit=True) != 0
+    assert await old.end() != "NONE"
     assert value(it, "ottla_transaction_fencings_total", cause="producer_fenced") == 1
-    late = await init(it, timeout_ms=1000)
-    await add(it, late)
+    await begun(it, timeout_ms=1000)
     await asyncio.sleep(60)
     assert value(it, "ottla_transaction_aborts_total", cause="timeout") == 1
     assert value(it, "ottla_transaction_fencings_total", cause="timeout") == 1
@@ -97,14 +78,13 @@ async def test_a_new_producer_and_a_timeout_fence(it: OneNode) -> None:
 async def test_open_transactions_and_the_offsets_they_hold_back_are_shown(it: OneNode) -> None:
     await counting(it)
     assert value(it, "ottla_transactions_ongoing") == 0
-    owner = await init(it)
-    await add(it, owner)
-    it.append("orders", b"a", b"b", base_sequence=0, transactional=True, **owner)
+    shop = await begun(it)
+    it.append("orders", b"a", b"b", base_sequence=0, transactional=True, **shop.header)
     await asyncio.sleep(3)
     assert value(it, "ottla_transactions_ongoing") == 1
     assert value(it, "ottla_transaction_oldest_open_seconds") == 3
     assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") == 2
-    await end(it, owner, commit=True)
+    await shop.end()
     assert value(it, "ottla_transactions_ongoing") == 0
     assert value(it, "ottla_transactions_pending") == 0
     assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") is None
@@ -118,8 +98,7 @@ async def test_a_scrape_looks_at_no_transactional_id_that_is_at_rest(
 
     async with one_node(tmp_path) as it:
         await counting(it)
-        owner = await init(it)
-        await add(it, owner)
+        await begun(it)
         monkeypatch.setattr(Transactions, "listed", walked)
         monkeypatch.setattr(Transactions, "unfinished", walked)
         assert value(it, "ottla_transactions_ongoing") == 1
@@ -132,7 +111,7 @@ async def test_a_coordinator_whose_timers_fail_is_counted(
     name, topic = "ottla_coordinator_timers_failing", "__transaction_state"
     async with one_node(tmp_path, transaction_state_log_num_partitions="1") as it:
         await counting(it)
-        await add(it, await init(it))
+        await begun(it)
         assert value(it, name, topic=topic) == 0
         right = PartitionLog.append_checked
 
