@@ -14,7 +14,7 @@ JOBS ?= 2
 # Without it, each process that runs tests would rewrite all of their assertions anew (10 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-calls bench-start bench-suites bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check release-published locks zipapp test-deployment
+.PHONY: help setup setup-spark demo serve test test-slow test-spark test-kafka test-image test-testcontainers conform clients-page museum museum-page museum-python crash-campaign sink-campaign simulate mutants attack fuzz-logins secured-clients random-rules test-control check settings-page page page-pictures test-page picture site apis schemas message-types style types bench bench-brokers bench-calls bench-start bench-suites bench-quick bench-transactions bench-groups bench-share bench-partitions bench-compaction bench-lab bench-log bench-memory bench-scale bench-neighbours loop-lag wheel clean bench-audit bench-oracle oracle-campaign torture release-check release-published locks zipapp test-deployment
 
 help: ## run: print this list
 	@for group in "run:Run and build" "test:Tests and checks" "campaign:Campaigns (minutes)" "measure:Measurements"; do \
@@ -233,6 +233,9 @@ bench-partitions: .venv/.installed ## measure: 10,000 partitions: create, idle, 
 
 loop-lag: .venv/.installed ## measure: requests and tasks that hold the event loop for longer than 20 ms (ARGS='data members')
 	@$(PY) benchmarks/loop_lag.py $(ARGS)
+
+bench-neighbours: .venv/.installed ## measure: p99.9 of a good client while others do large work, four minutes (ARGS='group fsync'; --write: docs/explanation/performance.md)
+	@$(PY) benchmarks/bench_neighbours.py $(ARGS)
 
 bench-compaction: .venv/.installed ## measure: p50 and p99 of a producer, with and without compaction
 	@$(PY) benchmarks/bench_compaction.py $(ARGS)
