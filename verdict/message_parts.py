@@ -66,22 +66,30 @@ def topic_of(topic: Fields, knowledge: Knowledge) -> str:
     return knowledge.topic(topic.get("topic") or topic.get("name") or topic.get("topic_id"))
 
 
+def partitions_in(
+    message: Fields | None, knowledge: Knowledge, topics: str = "topics"
+) -> Iterator[tuple[str, Fields]]:
+    """The partitions in a list of topics, each with the name of its topic."""
+    for topic in structs(message, topics):
+        name = topic_of(topic, knowledge)
+        for field in ("partitions", "partition_responses"):
+            for partition in structs(topic, field):
+                yield name, partition
+
+
 def produce_errors(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
     """The error code of each partition in the answer to a Produce request; 0 for none."""
     if exchange.refused:
         for batch in structs(exchange.fields, "batches"):
             yield (knowledge.topic(batch["topic"]), batch["partition"]), exchange.refused
-    for topic in structs(exchange.response, "responses"):
-        for partition in structs(topic, "partition_responses"):
-            yield (topic_of(topic, knowledge), partition["index"]), partition["error_code"]
+    for topic, partition in partitions_in(exchange.response, knowledge, "responses"):
+        yield (topic, partition["index"]), partition["error_code"]
 
 
 def fetch_errors(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
     """The error code of each partition in the answer to a Fetch request; 0 for none."""
-    for topic in structs(exchange.response, "responses"):
-        for partition in structs(topic, "partitions"):
-            place = topic_of(topic, knowledge), partition["partition_index"]
-            yield place, partition["error_code"]
+    for topic, partition in partitions_in(exchange.response, knowledge, "responses"):
+        yield (topic, partition["partition_index"]), partition["error_code"]
 
 
 def data_errors(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
@@ -92,10 +100,8 @@ def data_errors(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Plac
 
 def fetched_places(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int]]:
     """The partitions that a Fetch request names, each with its offset."""
-    for topic in structs(exchange.fields, "topics"):
-        for partition in structs(topic, "partitions"):
-            place = topic_of(topic, knowledge), partition["partition"]
-            yield place, partition["fetch_offset"]
+    for topic, partition in partitions_in(exchange.fields, knowledge):
+        yield (topic, partition["partition"]), partition["fetch_offset"]
 
 
 def places(exchange: Exchange, knowledge: Knowledge) -> set[Place]:

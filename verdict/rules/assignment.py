@@ -93,11 +93,9 @@ class RevokedNotFetched(_Members):
     source = "ConsumerCoordinator.onJoinComplete; KIP-429; KIP-848: revoked, then acknowledged"
     applies_to = "Fetch of members, after SyncGroup or a heartbeat (KIP-848) without the partition"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._owned: dict[Member, Places] = {}
         self._revoked: dict[Member, dict[Place, tuple[int, Exchange]]] = {}
-        self._kept: set[tuple[Member, Place]] = set()
 
     def forget(self, member: Member) -> None:
         self._owned.pop(member, None)
@@ -145,8 +143,7 @@ class AcknowledgedFirst(_Members):
     source = "KIP-848; AbstractMembershipManager: ACKNOWLEDGING comes with the end of reconcile"
     applies_to = "Fetch of members of consumer groups, after an assignment"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._new: dict[Member, tuple[Places, Exchange]] = {}
         self._owned: dict[Member, Places] = {}
 

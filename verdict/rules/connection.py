@@ -10,7 +10,6 @@ from ...protocol.api_keys import ApiKey
 from ...trace.events import ConnectionClosed, Fields
 from ...trace.exchanges import ON_THE_WAY_MS, Exchange
 from ...trace.messages import structs
-from ..knowledge import Knowledge
 from ..message_parts import SentBatch, batches, codes, error_codes, produce_errors, transactional_id
 from .rule import Rule
 
@@ -53,8 +52,7 @@ class AnnouncedVersions(Rule):
     source = "KIP-35; NodeApiVersions.latestUsableVersion"
     applies_to = "all requests on connections with an answered ApiVersions"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._announced: dict[str, dict[str, tuple[int, int]]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -112,8 +110,7 @@ class Downgrade(Rule):
     applies_to = "ApiVersions after UNSUPPORTED_VERSION"
     apis = frozenset({"ApiVersions"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._refused: dict[str, Exchange] = {}
 
     def closed(self, closed: ConnectionClosed) -> None:
@@ -147,8 +144,7 @@ class Throttled(Rule):
     source = "KIP-219; NetworkClient.throttle"
     applies_to = "connections after an answer with throttle_time_ms"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._until: dict[str, tuple[int, Exchange]] = {}
         self._first_at_ms: dict[str, int] = {}
         self._read: set[str] = set()
@@ -213,8 +209,7 @@ class RetriesWait(Rule):
     source = "KIP-580; CommonClientConfigs: retry.backoff.ms"
     applies_to = "requests after a retriable error"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._refused: dict[tuple[Any, ...], deque[Exchange]] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -264,8 +259,7 @@ class BackoffGrows(Rule):
     GROWTH: Final = 1.5  # by KIP-580 it is 4, and up to a third less by chance
     LONGEST_MS: Final = 900
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._refused: dict[tuple[object, ...], Exchange] = {}
         self._waits: dict[tuple[object, ...], list[int]] = {}
 
@@ -307,16 +301,13 @@ class ConnectionStartsWithVersions(Rule):
     source = "KIP-35; NetworkClient: a connection begins with ApiVersions"
     applies_to = "clients that send ApiVersions at all"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
-        self._asked: set[str] = set()
+    def begin(self) -> None:
         self._first: dict[str, Exchange] = {}
         self._known: set[tuple[str, int]] = set()
 
     def asked(self, exchange: Exchange) -> None:
         if exchange.api == "ApiVersions":
             self._known.add((exchange.client_id, exchange.node_id))
-            self._asked.add(exchange.connection)
             return
         if exchange.connection in self._first:
             return
@@ -332,7 +323,6 @@ class ConnectionStartsWithVersions(Rule):
 
     def closed(self, closed: ConnectionClosed) -> None:
         self._first.pop(closed.connection, None)
-        self._asked.discard(closed.connection)
 
 
 CONNECTION_RULES: Final = (

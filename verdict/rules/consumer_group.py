@@ -10,7 +10,6 @@ from typing import Final
 from ...trace.events import ConnectionClosed
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
-from ..knowledge import Knowledge
 from ..message_parts import codes, error_codes
 from .group import Member, generation_of, member_of
 from .rule import Rule
@@ -40,8 +39,7 @@ class MemberEpoch(Rule):
     applies_to = "ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat"
     apis = _HEARTBEATS
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._epochs: dict[Member, tuple[int, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -67,8 +65,7 @@ class FencedRejoins(Rule):
     applies_to = "heartbeats of the three protocols after FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID"
     apis = _HEARTBEATS
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._fenced: dict[Member, Exchange] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -116,8 +113,7 @@ class Acknowledges(Rule):
     apis = _HEARTBEAT
     MOST_HEARTBEATS: Final = 5
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._assigned: dict[Member, tuple[Partitions, Exchange, int]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -165,8 +161,7 @@ class CommitsWithEpoch(Rule):
     )
     apis = _COMMITTERS | {"OffsetCommit", "TxnOffsetCommit"}
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._epochs: dict[Member, list[tuple[int, Exchange]]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -196,8 +191,7 @@ class HeartbeatsAtInterval(Rule):
     apis = _HEARTBEATS
     INTERVALS: Final = 2
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._last: dict[Member, tuple[int, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -225,8 +219,7 @@ class LeavesByHeartbeat(Rule):
     applies_to = "members of the three protocols whose connections end within the trace"
     apis = _HEARTBEATS
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._last: dict[Member, Exchange] = {}
         self._closed: set[str] = set()
 
@@ -257,8 +250,7 @@ class LeavesWithItsEpoch(Rule):
     applies_to = "ConsumerGroupHeartbeat with a negative epoch"
     apis = _HEARTBEAT
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._instances: dict[Member, tuple[str, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
 from ..knowledge import Knowledge
-from ..message_parts import Place, topic_of
+from ..message_parts import Place, partitions_in
 from .rule import Rule
 
 _LEADER_EPOCH_SINCE: Final = 9
@@ -18,10 +18,9 @@ _NONE: Final = -1
 
 def _epochs(exchange: Exchange, knowledge: Knowledge) -> Iterator[tuple[Place, int, int]]:
     """Partition, leader epoch and offset of each partition that a Fetch names."""
-    for topic in structs(exchange.fields, "topics"):
-        for partition in structs(topic, "partitions"):
-            place = topic_of(topic, knowledge), partition["partition"]
-            yield place, partition.get("current_leader_epoch", _NONE), partition["fetch_offset"]
+    for topic, partition in partitions_in(exchange.fields, knowledge):
+        epoch = partition.get("current_leader_epoch", _NONE)
+        yield (topic, partition["partition"]), epoch, partition["fetch_offset"]
 
 
 class LeaderEpochSent(Rule):
@@ -31,22 +30,17 @@ class LeaderEpochSent(Rule):
     applies_to = "Fetch since version 9, of clients with Metadata since version 7"
     apis = frozenset({"Fetch", "Metadata"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._known: dict[tuple[str, Place], tuple[int, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
         if exchange.api != "Metadata":
             return
-        for topic in structs(exchange.response, "topics"):
-            for partition in structs(topic, "partitions"):
-                epoch = partition.get("leader_epoch", _NONE)
-                key = (
-                    exchange.client_id,
-                    (topic_of(topic, self.knowledge), partition["partition_index"]),
-                )
-                if epoch > self._known.get(key, (_NONE,))[0]:
-                    self._known[key] = epoch, exchange
+        for topic, partition in partitions_in(exchange.response, self.knowledge):
+            epoch = partition.get("leader_epoch", _NONE)
+            key = exchange.client_id, (topic, partition["partition_index"])
+            if epoch > self._known.get(key, (_NONE,))[0]:
+                self._known[key] = epoch, exchange
 
     def asked(self, exchange: Exchange) -> None:
         if exchange.api != "Fetch" or exchange.version < _LEADER_EPOCH_SINCE:
@@ -70,8 +64,7 @@ class PositionValidated(Rule):
     applies_to = "Fetch since version 9 with another leader epoch, behind records that were read"
     apis = frozenset({"Fetch", "OffsetForLeaderEpoch"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._read: dict[tuple[str, Place], tuple[int, Exchange]] = {}
         self._validated: set[tuple[str, Place]] = set()
 
@@ -88,10 +81,8 @@ class PositionValidated(Rule):
 
     def asked(self, exchange: Exchange) -> None:
         if exchange.api == "OffsetForLeaderEpoch":
-            for topic in structs(exchange.fields, "topics"):
-                for partition in structs(topic, "partitions"):
-                    place = topic_of(topic, self.knowledge), partition["partition"]
-                    self._validated.add((exchange.client_id, place))
+            for topic, partition in partitions_in(exchange.fields, self.knowledge):
+                self._validated.add((exchange.client_id, (topic, partition["partition"])))
             return
         for place, epoch, _ in _epochs(exchange, self.knowledge):
             key = exchange.client_id, place

@@ -8,8 +8,7 @@ from ...protocol.errors import code_name
 from ...trace.events import ConnectionClosed
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
-from ..knowledge import Knowledge
-from ..message_parts import Place, codes, error_codes, fetched_places, topic_of
+from ..message_parts import Place, codes, error_codes, fetched_places, partitions_in
 from .fetch_sessions import FetchSessions
 from .rule import Rule
 
@@ -28,8 +27,7 @@ class SessionEpochs(Rule):
     applies_to = "Fetch since version 7 with a session"
     apis = _FETCH
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._epochs: dict[tuple[str, int], tuple[int, Exchange]] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -67,8 +65,7 @@ class SessionBegunAgain(Rule):
     applies_to = "Fetch after FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH"
     apis = _FETCH
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._refused: dict[tuple[str, int], tuple[Exchange, int]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -94,9 +91,8 @@ class PositionMoves(Rule):
     applies_to = "Fetch, all versions"
     apis = _FETCH
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
-        self._sessions = FetchSessions(knowledge)
+    def begin(self) -> None:
+        self._sessions = FetchSessions(self.knowledge)
         self._repeats: dict[str, dict[Place, tuple[int, int, Exchange]]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -144,8 +140,7 @@ class CommitsWhatWasRead(Rule):
     applies_to = "OffsetCommit and TxnOffsetCommit of clients whose Fetch answers are in the trace"
     apis = frozenset({"Fetch", "OffsetCommit", "TxnOffsetCommit"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._read: dict[Place, int] = {}
         # A trace has the first batches of a long answer only, and so not the end of what was read.
         self._cut: set[Place] = set()
@@ -167,20 +162,17 @@ class CommitsWhatWasRead(Rule):
                     self._read[place] = offset
                     self._cut.discard(place)
             return
-        for topic in structs(exchange.fields, "topics"):
-            for partition in structs(topic, "partitions"):
-                place = topic_of(topic, self.knowledge), partition["partition_index"]
-                end = self._read.get(place)
-                offset = partition["committed_offset"]
-                if end is None or place in self._cut:
-                    continue
-                if offset <= end:
-                    self.obeys()
-                else:
-                    self.violates(
-                        f"{place[0]}-{place[1]} is committed at {offset}, and was read to {end}",
-                        exchange,
-                    )
+        for topic, partition in partitions_in(exchange.fields, self.knowledge):
+            place = topic, partition["partition_index"]
+            end = self._read.get(place)
+            offset = partition["committed_offset"]
+            if end is None or place in self._cut:
+                continue
+            if offset <= end:
+                self.obeys()
+            else:
+                text = f"{place[0]}-{place[1]} is committed at {offset}, and was read to {end}"
+                self.violates(text, exchange)
 
 
 class FetchesAfterAnswer(Rule):
@@ -190,8 +182,7 @@ class FetchesAfterAnswer(Rule):
     applies_to = "Fetch since version 7 with a session, from the second one on"
     apis = _FETCH
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._seen: dict[str, set[int]] = {}
 
     def closed(self, closed: ConnectionClosed) -> None:

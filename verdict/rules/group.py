@@ -55,8 +55,7 @@ class JoinsWithGivenId(Rule):
     applies_to = "JoinGroup since version 4"
     apis = frozenset({"JoinGroup"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._given: dict[tuple[str, str], tuple[str, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -84,8 +83,7 @@ class SyncsAfterJoin(Rule):
     applies_to = "SyncGroup after JoinGroup"
     apis = frozenset({"JoinGroup", "SyncGroup"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._joined: dict[Member, tuple[int, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -119,8 +117,7 @@ class LeaderAssigns(Rule):
     applies_to = "SyncGroup, all versions"
     apis = frozenset({"JoinGroup", "SyncGroup"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._joined: dict[tuple[Member, int], Exchange] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -168,8 +165,7 @@ class HeartbeatsInTime(_WithinSession):
     source = "KIP-62; ConsumerConfig: session.timeout.ms"
     applies_to = "members between SyncGroup and LeaveGroup"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._timeouts: dict[Member, int] = {}
         self._last: dict[Member, Exchange] = {}
 
@@ -202,8 +198,7 @@ class HeartbeatsInRebalance(_WithinSession):
     )
     applies_to = "members told of a rebalance until JoinGroup, and from its answer until SyncGroup"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._timeouts: dict[Member, int] = {}
         self._last: dict[Member, Exchange] = {}
 
@@ -236,8 +231,7 @@ class RejoinsInRebalance(Rule):
     applies_to = "JoinGroup after REBALANCE_IN_PROGRESS"
     apis = _OF_MEMBERS | {"JoinGroup", "LeaveGroup"}
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._told: dict[Member, Exchange] = {}
         self._timeouts: dict[Member, int] = {}
 
@@ -274,8 +268,7 @@ class CurrentGeneration(Rule):
     applies_to = "OffsetCommit and TxnOffsetCommit of members of classic groups"
     apis = frozenset({"JoinGroup", "OffsetCommit", "TxnOffsetCommit"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._generations: dict[Member, tuple[int, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -355,8 +348,7 @@ class LeavesAtClose(Rule):
     applies_to = "members without group.instance.id whose connections end within the trace"
     apis = _OF_MEMBERS | {"JoinGroup", "LeaveGroup"}
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._last: dict[Member, Exchange] = {}
         self._closed: set[str] = set()
 
@@ -393,8 +385,7 @@ class StaticStays(Rule):
     applies_to = "members with group.instance.id whose connections end within the trace"
     apis = frozenset({"JoinGroup", "LeaveGroup"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._static: dict[Member, Exchange] = {}
         self._left: set[Member] = set()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from ...trace.exchanges import Exchange
 from ...trace.messages import structs
@@ -51,6 +51,20 @@ class _Attempt:
 _NOTHING: Final[OrderedDict[int, _Attempt]] = OrderedDict()
 
 
+class _Sending(NamedTuple):
+    """A batch in a request, and what was sent before it with its producer id and epoch.
+
+    Attributes:
+        earlier: the batch with the same base sequence.
+        sent: all batches of the partition by their base sequence.
+    """
+
+    batch: SentBatch
+    exchange: Exchange
+    earlier: _Attempt | None
+    sent: OrderedDict[int, _Attempt]
+
+
 class _Batches(Rule):
     """Remembers the batches of each partition, producer id and epoch by their base sequence."""
 
@@ -69,7 +83,7 @@ class _Batches(Rule):
         key = batch.place, batch.producer_id, batch.producer_epoch
         sent = self._sent.setdefault(key, OrderedDict())
         earlier = sent.get(batch.base_sequence)
-        self.compare(batch, exchange, earlier, sent)
+        self.compare(_Sending(batch, exchange, earlier, sent))
         if earlier is None or earlier.is_refused:
             sent[batch.base_sequence] = _Attempt(batch, exchange)
             sent.move_to_end(batch.base_sequence)
@@ -87,13 +101,7 @@ class _Batches(Rule):
             if attempt is not None:
                 attempt.is_refused = True
 
-    def compare(
-        self,
-        batch: SentBatch,
-        exchange: Exchange,
-        earlier: _Attempt | None,
-        sent: OrderedDict[int, _Attempt],
-    ) -> None:
+    def compare(self, sending: _Sending) -> None:
         """Compare a batch with the earlier one of the same sequence, and with all others."""
         raise NotImplementedError
 
@@ -104,17 +112,11 @@ class NoGaps(_Batches):
     source = "KIP-98; ProducerAppendInfo.checkSequence"
     applies_to = "Produce with a producer id, all versions"
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._next: dict[Key, tuple[int, Exchange]] = {}
 
-    def compare(
-        self,
-        batch: SentBatch,
-        exchange: Exchange,
-        earlier: _Attempt | None,
-        sent: OrderedDict[int, _Attempt],
-    ) -> None:
+    def compare(self, sending: _Sending) -> None:
+        batch, exchange, _, _ = sending
         key = batch.place, batch.producer_id, batch.producer_epoch
         expected = self._next.get(key)
         if expected is None:
@@ -141,13 +143,8 @@ class SameBytes(_Batches):
     source = "KIP-98: the broker drops a duplicate by its sequence and keeps the first bytes"
     applies_to = "Produce with a producer id, all versions"
 
-    def compare(
-        self,
-        batch: SentBatch,
-        exchange: Exchange,
-        earlier: _Attempt | None,
-        sent: OrderedDict[int, _Attempt],
-    ) -> None:
+    def compare(self, sending: _Sending) -> None:
+        batch, exchange, earlier, _ = sending
         if earlier is None or earlier.is_refused or earlier.batch.records != batch.records:
             return
         if earlier.batch.crc == batch.crc:
@@ -166,13 +163,8 @@ class NoReuse(_Batches):
     source = "KIP-98; ProducerStateEntry.findDuplicateBatch"
     applies_to = "Produce with a producer id, all versions"
 
-    def compare(
-        self,
-        batch: SentBatch,
-        exchange: Exchange,
-        earlier: _Attempt | None,
-        sent: OrderedDict[int, _Attempt],
-    ) -> None:
+    def compare(self, sending: _Sending) -> None:
+        batch, exchange, earlier, sent = sending
         if earlier is not None and not earlier.is_refused:
             if earlier.batch.records != batch.records:
                 self.violates(
@@ -283,8 +275,7 @@ class FreshSequence(Rule):
     applies_to = "Produce after InitProducerId, or after EndTxn since version 5"
     apis = _IDS
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._given: set[tuple[int, int]] = set()
         self._begun: set[Key] = set()
 
@@ -335,8 +326,7 @@ class GivenEpoch(Rule):
         }
     )
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._given: dict[str, set[tuple[int, int]]] = {}
 
     def answered(self, exchange: Exchange) -> None:

@@ -15,8 +15,8 @@ from ..message_parts import (
     data_errors,
     error_codes,
     fetched_places,
+    partitions_in,
     places,
-    topic_of,
     transactional_id,
 )
 from .rule import Rule
@@ -66,8 +66,7 @@ class CoordinatorLookedUp(Rule):
     applies_to = "requests to coordinators after NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE"
     apis = _OF_COORDINATORS | {"FindCoordinator"}
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._refused: dict[tuple[str, Coordinated], Exchange] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -102,8 +101,7 @@ class CoordinatorLookedUpAgain(Rule):
     applies_to = "requests to coordinators, after one that got no answer on a closed connection"
     apis = _OF_COORDINATORS | {"FindCoordinator"}
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._unanswered: dict[str, list[Exchange]] = {}
         self._broken: dict[tuple[str, Coordinated], tuple[Exchange, int]] = {}
 
@@ -200,27 +198,21 @@ class SentToLeader(Rule):
     applies_to = "Produce of clients whose Metadata is in the trace"
     apis = frozenset({"Produce", "Metadata"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._leaders: dict[tuple[str, Place], tuple[int, ...]] = {}
 
     def answered(self, exchange: Exchange) -> None:
-        for topic in structs(exchange.response, "topics"):
-            for partition in structs(topic, "partitions"):
-                leader = partition.get("leader_id", -1)
-                index = partition.get("partition_index", -1)
-                if exchange.api == "Metadata" and leader >= 0:
-                    self._learn(
-                        exchange.client_id, (topic_of(topic, self.knowledge), index), leader
-                    )
+        for topic, partition in partitions_in(exchange.response, self.knowledge):
+            leader = partition.get("leader_id", -1)
+            index = partition.get("partition_index", -1)
+            if exchange.api == "Metadata" and leader >= 0:
+                self._learn(exchange.client_id, (topic, index), leader)
         # Since KIP-951 a refusal names the leader.
-        for topic in structs(exchange.response, "responses"):
-            for partition in structs(topic, "partition_responses"):
-                current = partition.get("current_leader") or {}
-                leader = current.get("leader_id", -1) if isinstance(current, dict) else -1
-                if leader >= 0:
-                    place = topic_of(topic, self.knowledge), partition["index"]
-                    self._learn(exchange.client_id, place, leader)
+        for topic, partition in partitions_in(exchange.response, self.knowledge, "responses"):
+            current = partition.get("current_leader") or {}
+            leader = current.get("leader_id", -1) if isinstance(current, dict) else -1
+            if leader >= 0:
+                self._learn(exchange.client_id, (topic, partition["index"]), leader)
 
     def _learn(self, client_id: str, place: Place, leader: int) -> None:
         before = self._leaders.get((client_id, place), ())
@@ -252,8 +244,7 @@ class ResetAsListed(Rule):
     apis = frozenset({"Fetch", "ListOffsets"})
     ERRORS: Final = codes("OFFSET_OUT_OF_RANGE")
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._refused: dict[tuple[str, Place], Exchange] = {}
         self._listed: dict[tuple[str, Place], set[int]] = {}
 
@@ -265,12 +256,10 @@ class ResetAsListed(Rule):
                     self._refused[key] = exchange
                     self._listed.pop(key, None)
             return
-        for topic in structs(exchange.response, "topics"):
-            for partition in structs(topic, "partitions"):
-                place = topic_of(topic, self.knowledge), partition["partition_index"]
-                key = exchange.client_id, place
-                if key in self._refused and not partition["error_code"]:
-                    self._listed.setdefault(key, set()).add(partition.get("offset", -1))
+        for topic, partition in partitions_in(exchange.response, self.knowledge):
+            key = exchange.client_id, (topic, partition["partition_index"])
+            if key in self._refused and not partition["error_code"]:
+                self._listed.setdefault(key, set()).add(partition.get("offset", -1))
 
     def asked(self, exchange: Exchange) -> None:
         if exchange.api != "Fetch":
@@ -297,18 +286,15 @@ class RangeLookedUp(Rule):
     apis = frozenset({"Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
     ERRORS: Final = codes("OFFSET_OUT_OF_RANGE")
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._refused: dict[tuple[str, Place], tuple[int, Exchange]] = {}
 
     def asked(self, exchange: Exchange) -> None:
         if exchange.api != "Fetch":
-            for topic in structs(exchange.fields, "topics"):
-                for partition in structs(topic, "partitions"):
-                    index = partition.get("partition_index", partition.get("partition", -1))
-                    place = topic_of(topic, self.knowledge), index
-                    if self._refused.pop((exchange.client_id, place), None) is not None:
-                        self.obeys()
+            for topic, partition in partitions_in(exchange.fields, self.knowledge):
+                index = partition.get("partition_index", partition.get("partition", -1))
+                if self._refused.pop((exchange.client_id, (topic, index)), None) is not None:
+                    self.obeys()
             return
         for place, offset in fetched_places(exchange, self.knowledge):
             found = self._refused.get((exchange.client_id, place))

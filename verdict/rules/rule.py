@@ -63,6 +63,7 @@ class Rule(ABC):
         self.obeyed = 0
         self.violated = 0
         self.violations: list[Violation] = []
+        self.begin()
 
     @property
     def status(self) -> Status:
@@ -81,7 +82,10 @@ class Rule(ABC):
             frames = (*(each.seq for each in earlier), exchange.seq)
             self.violations.append(Violation(text, exchange.client_id, frames))
 
-    def asked(self, exchange: Exchange) -> None:  # noqa: B027  # most rules need few of these
+    def begin(self) -> None:  # noqa: B027  # most rules need few of these
+        """The trace begins: make what the rule remembers."""
+
+    def asked(self, exchange: Exchange) -> None:  # noqa: B027
         """A request came in."""
 
     def answered(self, exchange: Exchange) -> None:  # noqa: B027

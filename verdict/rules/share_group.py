@@ -68,8 +68,7 @@ class SessionEpochGrows(Rule):
     applies_to = "ShareFetch and ShareAcknowledge of an open share session"
     apis = _SESSION_APIS
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._next: dict[Session, tuple[int, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -98,8 +97,7 @@ class SessionOpensAgain(Rule):
     applies_to = "ShareFetch after SHARE_SESSION_NOT_FOUND or INVALID_SHARE_SESSION_EPOCH"
     apis = _SESSION_APIS
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._lost: dict[Session, Exchange] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -294,8 +292,7 @@ class ClosesItsSession(Rule):
     applies_to = "ShareGroupHeartbeat with epoch -1 of members with share sessions"
     apis = _SESSION_APIS | {"ShareGroupHeartbeat"}
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._open: dict[Session, Exchange] = {}
         self._closed: set[Member] = set()
 

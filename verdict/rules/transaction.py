@@ -20,6 +20,7 @@ from ..message_parts import (
     producer_of,
     transactional_id,
 )
+from .group import generation_of
 from .produce import given_producer
 from .rule import Rule
 
@@ -50,8 +51,7 @@ class AddedFirst(Rule):
     applies_to = "Produce 3 to 11 of transactional producers"
     apis = frozenset({"Produce", "AddPartitionsToTxn", "EndTxn", "InitProducerId"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._added: dict[str, set[Place]] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -101,8 +101,7 @@ class NotAddedInV2(Rule):
     applies_to = "producers that send Produce since version 12, TxnOffsetCommit or EndTxn since 5"
     apis = _WORK | {"EndTxn"}
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._v2: dict[str, Exchange] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -132,8 +131,7 @@ class FinalizedV2(Rule):
     applies_to = "Produce, TxnOffsetCommit and EndTxn of clients whose ApiVersions is in the trace"
     apis = frozenset({"ApiVersions", "Produce", "TxnOffsetCommit", "EndTxn"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._levels: dict[str, tuple[int, Exchange]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -163,8 +161,7 @@ class OneVersion(Rule):
     applies_to = "Produce, TxnOffsetCommit and EndTxn of one transaction"
     apis = frozenset({"Produce", "TxnOffsetCommit", "EndTxn"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._began: dict[str, Exchange] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -192,8 +189,7 @@ class EndAfterAnswers(Rule):
     applies_to = "EndTxn of transactions with Produce, all versions"
     apis = frozenset({"Produce", "EndTxn"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._produced: set[str] = set()
 
     def asked(self, exchange: Exchange) -> None:
@@ -226,8 +222,7 @@ class CommitAfterAcks(Rule):
     applies_to = "EndTxn that commits, all versions"
     apis = frozenset({"Produce", "EndTxn"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._open: dict[tuple[int, int], dict[tuple[Place, int], Exchange]] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -276,8 +271,7 @@ class SilentAfterFencing(Rule):
     applies_to = "all requests of a transactional producer after PRODUCER_FENCED"
     apis = _ALL
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._fenced: dict[tuple[str, int, int], Exchange] = {}
         self._went_on: set[tuple[str, int, int]] = set()
 
@@ -320,8 +314,7 @@ class AbortAfterError(Rule):
         "UNSUPPORTED_FOR_MESSAGE_FORMAT", "STALE_MEMBER_EPOCH",
     )  # fmt: skip
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._must_abort: dict[str, tuple[Exchange, int]] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -354,8 +347,7 @@ class EndOfBegun(Rule):
     applies_to = "EndTxn up to version 4"
     apis = _ALL
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._has_work: dict[tuple[int, int], bool] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -385,8 +377,7 @@ class OffsetsAddedFirst(Rule):
     applies_to = "TxnOffsetCommit up to version 4"
     apis = frozenset({"AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn", "InitProducerId"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._added: dict[str, set[str]] = {}
 
     def answered(self, exchange: Exchange) -> None:
@@ -417,8 +408,7 @@ class OffsetsWithMember(Rule):
     applies_to = "TxnOffsetCommit since version 3, for groups with members"
     apis = frozenset({"TxnOffsetCommit", "JoinGroup", "ConsumerGroupHeartbeat"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._with_members: dict[str, Exchange] = {}
 
     def asked(self, exchange: Exchange) -> None:
@@ -429,10 +419,7 @@ class OffsetsWithMember(Rule):
         joined = self._with_members.get(group)
         if joined is None or exchange.version < _TXN_OFFSETS_MEMBER_SINCE:
             return
-        generation = exchange.fields.get("generation_id_or_member_epoch")
-        if generation is None:
-            generation = exchange.fields.get("generation_id", -1)
-        if exchange.fields.get("member_id") and generation >= 0:
+        if exchange.fields.get("member_id") and generation_of(exchange.fields) >= 0:
             self.obeys()
         else:
             self.violates(
@@ -449,8 +436,7 @@ class OffsetsRetried(Rule):
     applies_to = "EndTxn that commits, after TxnOffsetCommit"
     apis = frozenset({"TxnOffsetCommit", "EndTxn", "InitProducerId"})
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        super().__init__(knowledge)
+    def begin(self) -> None:
         self._open: dict[str, dict[str, Exchange]] = {}
         self._had_offsets: set[str] = set()
 
