@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..client.admin.cluster import ClusterDescription, describe_cluster
 from ..client.admin.offsets import Place
-from ..client.cluster_client import Client
+from ..client.cluster_client import Client, NoAnswer
+from ..protocol.api_keys import ApiKey
 from ..protocol.errors import code_name
 from .offsets import NO_LEADER, Offsets, offsets_of
 
@@ -111,6 +112,24 @@ def cluster_view(catalog: Catalog) -> dict[str, object]:
         "without_leader": leads.get(NO_LEADER, 0),
         "under_replicated": sum(each.under_replicated for each in topics),
     }
+
+
+def ask_each_node(
+    client: Client, api_key: ApiKey, body: dict[str, Any]
+) -> tuple[dict[int, Any], list[str]]:  # Any: values of a request, and answers
+    """The answers by node, and what could not be asked, a sentence for each node."""
+    answers, problems = {}, []
+    for node_id in sorted(client.brokers):
+        try:
+            answer = client.ask(api_key, body, node_id=node_id)
+        except NoAnswer as lost:
+            problems.append(f"node {node_id}: {lost}")
+            continue
+        if answer.error_code:
+            problems.append(f"node {node_id}: {code_name(answer.error_code)}")
+        else:
+            answers[node_id] = answer
+    return answers, problems
 
 
 def topic_rows(client: Client, catalog: Catalog, topics: list[Topic]) -> list[dict[str, object]]:

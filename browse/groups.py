@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
-from ..client.admin.groups import Group, Member, committed_offsets, describe_group
+from ..client.admin.groups import Group, Member, describe_group, next_offsets
 from ..client.admin.offsets import Place
 from ..client.admin.share_groups import (
     ShareGroup,
@@ -16,10 +16,9 @@ from ..client.admin.share_groups import (
     share_offsets,
 )
 from ..client.admin.streams_groups import StreamsGroup, StreamsMember, describe_streams_group
-from ..client.cluster_client import Client, NoAnswer
+from ..client.cluster_client import Client
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Code, code_name
-from .catalog import Catalog
+from .catalog import Catalog, ask_each_node
 from .lag import lags_of
 from .offsets import offsets_of
 
@@ -41,17 +40,10 @@ class Listed(NamedTuple):
 
 def list_groups(client: Client) -> tuple[list[Listed], list[str]]:
     """All groups by name, and what could not be asked: one request to each node (ListGroups)."""
-    found, problems = [], []
-    for node_id in sorted(client.brokers):
-        body: dict[str, Any] = {"states_filter": [], "types_filter": []}
-        try:
-            answer = client.ask(ApiKey.LIST_GROUPS, body, node_id=node_id)
-        except NoAnswer as lost:
-            problems.append(f"node {node_id}: {lost}")
-            continue
-        if answer.error_code != Code.NONE:
-            problems.append(f"node {node_id}: {code_name(answer.error_code)}")
-            continue
+    body: dict[str, list[str]] = {"states_filter": [], "types_filter": []}
+    answers, problems = ask_each_node(client, ApiKey.LIST_GROUPS, body)
+    found = []
+    for node_id, answer in answers.items():
         for each in answer.groups:
             kind = getattr(each, "group_type", "") or "Classic"
             state = getattr(each, "group_state", "")
@@ -89,7 +81,7 @@ class Described(NamedTuple):
     group_epoch: int | None
     target_epoch: int | None
     members: list[Row]
-    offsets: dict[Place, int | None]
+    offsets: Mapping[Place, int | None]
     brokers_lag: dict[Place, int | None]
 
 
@@ -177,7 +169,7 @@ def _consumer(client: Client, group_id: str) -> Described:
         _member(each, each.assigned, each.assigned if each.member_epoch is None else each.target)
         for each in group.members
     ]
-    return _described(group, members, _committed(client, group_id))
+    return _described(group, members, next_offsets(client, group_id))
 
 
 def _share(client: Client, group_id: str) -> Described:
@@ -198,13 +190,13 @@ def _streams(client: Client, group_id: str) -> Described:
         )
         for each in group.members
     ]
-    return _described(group, members, _committed(client, group_id))
+    return _described(group, members, next_offsets(client, group_id))
 
 
 def _described(
     group: Group | ShareGroup | StreamsGroup,
     members: list[Row],
-    offsets: dict[Place, int | None],
+    offsets: Mapping[Place, int | None],
     brokers_lag: dict[Place, int | None] | None = None,
 ) -> Described:
     return Described(
@@ -231,7 +223,3 @@ def _member(
         "assigned": list(assigned),
         "target": list(target),
     }
-
-
-def _committed(client: Client, group_id: str) -> dict[Place, int | None]:
-    return {place: each[0] for place, each in committed_offsets(client, group_id).items()}

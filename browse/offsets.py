@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ..client.admin.offsets import EARLIEST, LATEST, Isolation, Place
+from ..client.admin.offsets import EARLIEST, LATEST, Isolation, Place, offsets_at_leader
 from ..client.cluster_client import Client, NoAnswer
-from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, code_name
 
 _KINDS: Final = (
@@ -58,31 +57,13 @@ def offsets_of(client: Client, leaders: Mapping[Place, int]) -> dict[Place, Offs
 
 
 def _asked(client: Client, leader: int, places: Sequence[Place]) -> dict[Place, Offsets]:
-    indexes: dict[str, list[int]] = defaultdict(list)
-    for topic, index in places:
-        indexes[topic].append(index)
-    found = dict.fromkeys(places, Offsets(error="no answer"))
     known: dict[Place, dict[str, int]] = {place: {} for place in places}
     errors: dict[Place, str] = {}
     for name, time_ms, isolation in _KINDS:
-        topics = [
-            {
-                "name": topic,
-                "partitions": [
-                    {"partition_index": each, "timestamp": time_ms, "current_leader_epoch": -1}
-                    for each in its
-                ],
-            }
-            for topic, its in indexes.items()
-        ]
-        body = {"replica_id": -1, "isolation_level": isolation, "topics": topics}
-        for answered in client.ask(ApiKey.LIST_OFFSETS, body, node_id=leader).topics:
-            for each in answered.partitions:
-                place = (answered.name, each.partition_index)
-                if each.error_code == Code.NONE:
-                    known[place][name] = each.offset
-                else:
-                    errors[place] = code_name(each.error_code)
-    for place in places:
-        found[place] = Offsets(**known[place], error=errors.get(place, ""))
-    return found
+        asked = dict.fromkeys(places, time_ms)
+        for place, each in offsets_at_leader(client, leader, asked, isolation):
+            if each.error_code == Code.NONE:
+                known[place][name] = each.offset
+            else:
+                errors[place] = code_name(each.error_code)
+    return {place: Offsets(**known[place], error=errors.get(place, "")) for place in places}

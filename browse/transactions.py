@@ -14,7 +14,8 @@ from ..client.admin.transactions import (
 )
 from ..client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Code, code_name
+from ..protocol.errors import Code
+from .catalog import ask_each_node
 
 _ORDER: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence", "Ongoing")
 """The states of transactions under way, in the order of a list."""
@@ -37,17 +38,10 @@ class Listed(NamedTuple):
 
 def list_transactions(client: Client) -> tuple[list[Listed], list[str]]:
     """All transactional ids, those with an open transaction first; and what could not be asked."""
-    found, problems = [], []
-    for node_id in sorted(client.brokers):
-        body: dict[str, list[str]] = {"state_filters": [], "producer_id_filters": []}
-        try:
-            answer = client.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
-        except NoAnswer as lost:
-            problems.append(f"node {node_id}: {lost}")
-            continue
-        if answer.error_code != Code.NONE:
-            problems.append(f"node {node_id}: {code_name(answer.error_code)}")
-            continue
+    body: dict[str, list[str]] = {"state_filters": [], "producer_id_filters": []}
+    answers, problems = ask_each_node(client, ApiKey.LIST_TRANSACTIONS, body)
+    found = []
+    for node_id, answer in answers.items():
         for each in answer.transaction_states:
             state = each.transaction_state
             order = _ORDER.index(state) if state in _ORDER else len(_ORDER)

@@ -16,7 +16,7 @@ from ..browse.local_http import LocalServer
 from ..browse.site import site_of
 from ..client.cluster_client import Client
 from ..console.options import CannotRun, address
-from ..console.tables import print_error, print_json, print_line
+from ..console.tables import print_answer, print_error
 from .shared_options import HERE, AsJson, Bootstrap, client_of, guarded
 
 _LOCAL = ("127.0.0.1", "::1", "localhost")
@@ -66,10 +66,7 @@ def _console(
     server = LocalServer(site_of(browser), _say_bug, takes_any_host=False, name="console")
     server.open(_listening(listen, host, port))
     url = f"http://{server.address}/"
-    if as_json:
-        print_json({"url": url})
-    else:
-        print_line(url)
+    print_answer({"url": url}, url, as_json=as_json)
     sys.stdout.flush()
     try:
         threading.Event().wait()

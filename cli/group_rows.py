@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ..client.admin import groups as admin
@@ -70,34 +70,36 @@ def partition_row(
 def _consumer_rows(client: Client, group_id: str) -> GroupRows:
     found = admin.describe_group(client, group_id)
     owners = {place: each.member_id for each in found.members for place in each.assigned}
+    partitions = _committed_rows(client, group_id, owners)
+    return _with_partitions(found, found.kind, partitions)
+
+
+def _with_partitions(
+    found: admin.Group | share_groups.ShareGroup, kind: str, partitions: list[dict[str, Any]]
+) -> GroupRows:
+    """The rows of a group whose members have partitions, not tasks."""
     rows = [
         [each.member_id, each.client_id, each.host, str(len(each.assigned))]
         for each in found.members
     ]
     return GroupRows(
-        found.kind,
+        kind,
         found.state,
         found.coordinator[0],
-        _committed_rows(client, group_id, owners, owners),
+        partitions,
         [each._asdict() for each in found.members],
         _members(("member", "client", "host", "partitions"), rows),
     )
 
 
 def _committed_rows(
-    client: Client, group_id: str, assigned: Iterable[Place], owners: Mapping[Place, str]
+    client: Client, group_id: str, owners: Mapping[Place, str]
 ) -> list[dict[str, Any]]:
     """A row for each partition that is committed or assigned."""
-    committed = admin.committed_offsets(client, group_id)
+    committed = admin.next_offsets(client, group_id)
     return [
-        partition_row(
-            client,
-            place,
-            committed[place][0] if place in committed else None,
-            None,
-            owners.get(place),
-        )
-        for place in sorted(committed.keys() | set(assigned))
+        partition_row(client, place, committed.get(place), None, owners.get(place))
+        for place in sorted(committed.keys() | owners.keys())
     ]
 
 
@@ -114,18 +116,7 @@ def _share_rows(client: Client, group_id: str) -> GroupRows:
         start, lag = (known.start, known.lag) if known is not None else (None, None)
         who = ", ".join(sorted(owners[place])) if place in owners else None
         partitions.append(partition_row(client, place, start, lag, who))
-    rows = [
-        [each.member_id, each.client_id, each.host, str(len(each.assigned))]
-        for each in found.members
-    ]
-    return GroupRows(
-        SHARE,
-        found.state,
-        found.coordinator[0],
-        partitions,
-        [each._asdict() for each in found.members],
-        _members(("member", "client", "host", "partitions"), rows),
-    )
+    return _with_partitions(found, SHARE, partitions)
 
 
 def _streams_rows(client: Client, group_id: str) -> GroupRows:
@@ -148,7 +139,7 @@ def _streams_rows(client: Client, group_id: str) -> GroupRows:
         STREAMS,
         found.state,
         found.coordinator[0],
-        _committed_rows(client, group_id, owners, owners),
+        _committed_rows(client, group_id, owners),
         members,
         (*_members(columns, rows), _topology(found)),
     )

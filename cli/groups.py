@@ -172,8 +172,7 @@ def _reset(
 def _offsets(client: Client, group: str, *, is_shared: bool) -> dict[Place, int]:
     """The present offsets of a group; none if it does not exist."""
     if not is_shared:
-        committed = admin.committed_offsets(client, group)
-        return {place: offset for place, (offset, _, _) in committed.items()}
+        return admin.next_offsets(client, group)
     try:
         known = share_offsets(client, group)
     except ErrorAnswer as refused:

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import Table, plural, print_json, print_line, print_table
+from ..console.tables import Table, plural, print_answer, print_json, print_line, print_table
 from ..trials.museum.collection import EXHIBITS
 from ..trials.museum.exhibit import Exhibit, Shows
 from ..trials.museum.exhibit_replay import Replay, replay
@@ -84,10 +84,9 @@ def _clear(as_json: AsJson = False) -> None:
         removed = clear_cache()
     except OSError as wrong:
         raise CannotRun(f"museum clear: {about(cache_directory(), wrong)}") from None
-    if as_json:
-        print_json({"directory": str(cache_directory()), "removed": removed})
-    else:
-        print_line(f"{plural(len(removed), 'client', 'clients')} removed from {cache_directory()}")
+    text = f"{plural(len(removed), 'client', 'clients')} removed from {cache_directory()}"
+    about_it = {"directory": str(cache_directory()), "removed": removed}
+    print_answer(about_it, text, as_json=as_json)
 
 
 def _chosen(names: Sequence[str]) -> list[Exhibit]:

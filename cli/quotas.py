@@ -62,7 +62,7 @@ def _set(
     ip: Ip = "",
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Set quotas: producer_byte_rate, consumer_byte_rate, request_percentage and others."""
     changes: dict[str, float | None] = {}
     for pair in values:
@@ -71,7 +71,7 @@ def _set(
             changes[name] = float(value)
         except ValueError:
             raise CannotRun(f"quotas set {pair}: NAME=VALUE with a number was expected") from None
-    return _change(_entity("set", user, client_id, ip), changes, bootstrap, as_json=as_json)
+    _change(_entity("set", user, client_id, ip), changes, bootstrap, as_json=as_json)
 
 
 def _remove(
@@ -81,10 +81,10 @@ def _remove(
     ip: Ip = "",
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Remove quotas of an entity."""
     entity = _entity("remove", user, client_id, ip)
-    return _change(entity, dict.fromkeys(names), bootstrap, as_json=as_json)
+    _change(entity, dict.fromkeys(names), bootstrap, as_json=as_json)
 
 
 def _entity(command: str, user: str, client_id: str, ip: str) -> dict[str, str | None]:
@@ -101,14 +101,13 @@ def _change(
     bootstrap: str,
     *,
     as_json: bool,
-) -> int:
+) -> None:
     with client_of(bootstrap) as client:
         alter_quotas(client, entity, changes)
     named = {kind: name or DEFAULT for kind, name in entity.items()}
     if as_json:
         print_json({"entity": named, "quotas": changes})
-        return 0
+        return
     whose = ", ".join(f"{kind} {name}" for kind, name in named.items())
     for name, value in changes.items():
         print_line(f"{whose}: {name} is {'removed' if value is None else f'{value:g}'}")
-    return 0

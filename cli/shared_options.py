@@ -99,6 +99,12 @@ def about(file: Path | str, wrong: Exception) -> str:
     return f"{file}: {wrong}"
 
 
+def refuse_source(out: Path, source: Path | str) -> None:
+    """Raise CannotRun if a file that is to be written is the one that is read; `-` is none."""
+    if source != "-" and out.exists() and out.samefile(source):
+        raise CannotRun(f"{out} is the file that is read")
+
+
 def refuse_unused(context: typer.Context, beside: str, names: Collection[str]) -> None:
     """Raise CannotRun if an option is given that changes nothing.
 

@@ -11,7 +11,7 @@ from ..client.admin import topics as admin
 from ..client.admin.offsets import EARLIEST, LATEST, Isolation, list_offsets
 from ..client.cluster_client import Client
 from ..console.options import read_pairs
-from ..console.tables import Table, plural, print_json, print_line, print_table
+from ..console.tables import Table, plural, print_answer, print_json, print_line, print_table
 from .shared_options import HERE, AsJson, Bootstrap, Subcommands, client_of, delete_each
 
 Name = Annotated[str, typer.Argument(metavar="TOPIC")]
@@ -50,17 +50,16 @@ def _list(
     ] = False,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """List the topics."""
     with client_of(bootstrap) as client:
         found = [each for each in client.metadata(None) if internal or not each.is_internal]
     found.sort(key=lambda each: str(each.name))
     if as_json:
         print_json([{"topic": each.name, "partitions": len(each.partitions)} for each in found])
-        return 0
+        return
     rows = [(str(each.name), str(len(each.partitions))) for each in found]
     print_table(Table(plural(len(rows), "topic", "topics"), ("topic", "partitions"), rows))
-    return 0
 
 
 def _describe(topic: Name, bootstrap: Bootstrap = HERE, as_json: AsJson = False) -> None:
@@ -148,11 +147,12 @@ def _create(
             )
         (made,) = admin.describe_topics(client, [topic])
     count = len(made.partitions)
-    if as_json:
-        print_json({"topic": topic, "partitions": count, "is_new": not exists})
-    else:
-        done = "exists" if exists else "is created"
-        print_line(f"{topic} {done}: {plural(count, 'partition', 'partitions')}")
+    done = "exists" if exists else "is created"
+    print_answer(
+        {"topic": topic, "partitions": count, "is_new": not exists},
+        f"{topic} {done}: {plural(count, 'partition', 'partitions')}",
+        as_json=as_json,
+    )
 
 
 def _alter(
@@ -166,10 +166,8 @@ def _alter(
     """Add partitions to a topic; keys may go to other partitions from then on."""
     with client_of(bootstrap) as client:
         admin.add_partitions(client, topic, partitions)
-    if as_json:
-        print_json({"topic": topic, "partitions": partitions})
-    else:
-        print_line(f"{topic} has {plural(partitions, 'partition', 'partitions')}")
+    text = f"{topic} has {plural(partitions, 'partition', 'partitions')}"
+    print_answer({"topic": topic, "partitions": partitions}, text, as_json=as_json)
 
 
 def _delete(

@@ -23,7 +23,7 @@ from ..trace.reader import read_objects
 from ..trace.view import folded, lines_of
 from . import trace_files, trace_pictures
 from .lab.lab_options import Control, lab_of
-from .shared_options import AsJson, Subcommands, about
+from .shared_options import AsJson, Subcommands, about, refuse_source
 
 
 class LaneKind(StrEnum):
@@ -136,8 +136,7 @@ def _show(
 
 def _write_page(events: Iterable[Event], html: Path, file: str) -> None:
     """Write the page of a trace. Raises CannotRun."""
-    if file not in ("", "-") and html.exists() and html.samefile(file):
-        raise CannotRun(f"{html} is the file that is read")
+    refuse_source(html, file or "-")
     title = Path(file).name if file not in ("", "-") else "The trace of a broker"
     trace_pictures.write_html(events, html, title)
     print_line(f"{html}")

@@ -12,10 +12,10 @@ from typing import IO, Annotated, Final
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import plural, print_error, print_json, print_line
-from ..trace.events import BrokenTrace, Event, fields_of
-from ..trace.reader import read_trace
-from .shared_options import AsJson, Subcommands, about
+from ..console.tables import plural, print_answer, print_error, print_json, print_line
+from ..trace.events import Event, fields_of
+from .shared_options import AsJson, Subcommands, about, refuse_source
+from .trace_pictures import of_events
 
 _NO_PYARROW: Final = "writing Parquet needs pyarrow: pip install 'ottla[parquet]'"
 _NO_DPKT: Final = "reading captures needs dpkt: pip install 'ottla[pcap]'"
@@ -77,8 +77,7 @@ def _pcap(
 
 
 def _opened(out: Path, source: Path) -> IO[str]:
-    if out.exists() and out.samefile(source):
-        raise CannotRun(f"{out} is the file that is read")
+    refuse_source(out, source)
     return out.open("w", encoding="utf-8")
 
 
@@ -101,18 +100,10 @@ def _parquet(
         if missing.name != "pyarrow":
             raise
         raise CannotRun(_NO_PYARROW) from None
-    with ExitStack() as files:
-        try:
-            if file == "-":
-                lines: Iterable[str | bytes] = sys.stdin
-            else:
-                lines = files.enter_context(Path(file).open("rb"))
-            if file != "-" and out.exists() and out.samefile(file):
-                raise CannotRun(f"{out} is the file that is read")
-            rows = write(read_trace(lines), out)
-        except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
-            raise CannotRun(f"trace parquet {about(file, wrong)}") from None
-    if as_json:
-        print_json({"rows": rows})
-    else:
-        print_line(f"{plural(rows, 'row', 'rows')} in {out}")
+
+    def written(events: Iterable[Event]) -> int:
+        refuse_source(out, file)
+        return write(events, out)
+
+    rows = of_events(file, "trace parquet", written)
+    print_answer({"rows": rows}, f"{plural(rows, 'row', 'rows')} in {out}", as_json=as_json)

@@ -14,10 +14,10 @@ from typing import Annotated, TypeVar
 import typer
 
 from ..console.options import CannotRun
-from ..console.tables import print_json, print_line
+from ..console.tables import print_answer
 from ..trace.events import BrokenTrace, Event
 from ..trace.reader import read_trace
-from .shared_options import AsJson, Subcommands, about
+from .shared_options import AsJson, Subcommands, about, refuse_source
 
 _Made = TypeVar("_Made")
 
@@ -54,10 +54,7 @@ def _view(
     except OSError as wrong:
         raise CannotRun(f"trace view cannot listen on port {port}: {wrong.strerror}") from None
     address = f"http://127.0.0.1:{server.server_address[1]}/"
-    if as_json:
-        print_json({"address": address})
-    else:
-        print_line(f"{address} (Ctrl-C ends it)")
+    print_answer({"address": address}, f"{address} (Ctrl-C ends it)", as_json=as_json)
     sys.stdout.flush()
     with server:
         if not no_browser:
@@ -97,7 +94,7 @@ def page_of(file: str, command: str) -> str:
     from ..picture.page import render_page
 
     title = "A trace" if file == "-" else Path(file).name
-    return _read(file, command, lambda events: render_page(events, title=title))
+    return of_events(file, command, lambda events: render_page(events, title=title))
 
 
 def write_html(events: Iterable[Event], out: Path, title: str) -> None:
@@ -126,23 +123,20 @@ def _export(
     from ..picture.perfetto import perfetto_of
 
     make = perfetto_of if form is Format.PERFETTO else otlp_of
-    text = json.dumps(_read(file, "trace export", make))
+    text = json.dumps(of_events(file, "trace export", make))
     try:
         if out is None:
             sys.stdout.write(text + "\n")
-        elif file != "-" and out.exists() and out.samefile(file):
-            raise CannotRun(f"{out} is the file that is read")
         else:
+            refuse_source(out, file)
             out.write_text(text + "\n", encoding="utf-8")
     except OSError as wrong:
         raise CannotRun(f"trace export {about(str(out), wrong)}") from None
-    if out is not None and as_json:
-        print_json({"file": str(out), "format": form.value})
-    elif out is not None:
-        print_line(f"{out}")
+    if out is not None:
+        print_answer({"file": str(out), "format": form.value}, str(out), as_json=as_json)
 
 
-def _read(file: str, command: str, make: Callable[[Iterable[Event]], _Made]) -> _Made:
+def of_events(file: str, command: str, make: Callable[[Iterable[Event]], _Made]) -> _Made:
     """What a function makes of the events of a file. Raises CannotRun."""
     try:
         if file == "-":

@@ -36,6 +36,7 @@ from ..console.tables import (
     Table,
     format_time,
     plural,
+    print_answer,
     print_error,
     print_json,
     print_line,
@@ -148,11 +149,10 @@ def _complete(
             except NoTakeOver as missing:
                 why = f"txn complete: {missing}; name the producer: "
                 raise CannotRun(f"{why}--producer-id N --producer-epoch N") from None
-    if as_json:
-        print_json({"transactional_id": transactional_id, "is_committed": commit})
-        return 0
     decided = "" if state == "Ongoing" else ": that was already decided"
-    print_line(f"{transactional_id} is {'committed' if commit else 'aborted'}{decided}")
+    text = f"{transactional_id} is {'committed' if commit else 'aborted'}{decided}"
+    values = {"transactional_id": transactional_id, "is_committed": commit}
+    print_answer(values, text, as_json=as_json)
     return 0
 
 
@@ -193,13 +193,13 @@ def _watch(
     ] = 1.0,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> int:
+) -> None:
     """Show open transactions and the partitions that they hold back, until Ctrl-C.
 
     With --json: one line for each update.
     """
     with client_of(bootstrap) as client:
-        return watch(client, every_s=every, as_json=as_json)
+        watch(client, every_s=every, as_json=as_json)
 
 
 def _abort_id(client: Client, transactional_id: str, *, as_json: bool) -> int:
@@ -216,17 +216,12 @@ def _abort_id(client: Client, transactional_id: str, *, as_json: bool) -> int:
         return _fail(f"{transactional_id} has no open transaction: it is {state}")
     epoch = fence(client, transactional_id, timeout_ms=known.timeout_ms)
     decided = known.state == "PrepareCommit"
-    if as_json:
-        print_json(
-            {
-                "transactional_id": transactional_id,
-                "is_committed": decided,
-                "producer_epoch": epoch,
-            }
-        )
-        return 0
     ended = "committed: that was already decided" if decided else "aborted"
-    print_line(f"{transactional_id} is {ended}; its producer is fenced at epoch {epoch}")
+    print_answer(
+        {"transactional_id": transactional_id, "is_committed": decided, "producer_epoch": epoch},
+        f"{transactional_id} is {ended}; its producer is fenced at epoch {epoch}",
+        as_json=as_json,
+    )
     return 0
 
 
@@ -247,16 +242,15 @@ def _abort_on_partition(
         return _fail(f"producer {producer_id} has no open transaction on {topic}-{partition}")
     owner = Owner(producer_id, hanging[0].producer_epoch)
     abort_on_partition(client, topic, partition, owner, hanging[0].coordinator_epoch)
-    if as_json:
-        print_json({"topic": topic, "partition": partition, "producer_id": producer_id})
-        return 0
-    print_line(f"the transaction of producer {producer_id} on {topic}-{partition} is aborted")
+    text = f"the transaction of producer {producer_id} on {topic}-{partition} is aborted"
+    values = {"topic": topic, "partition": partition, "producer_id": producer_id}
+    print_answer(values, text, as_json=as_json)
     return 0
 
 
 def watch(
     client: Client, *, every_s: float, times: int | None = None, as_json: bool = False
-) -> int:
+) -> None:
     """Show open transactions and the partitions that they hold back, until Ctrl-C.
 
     Args:
@@ -264,7 +258,8 @@ def watch(
         as_json: print one line for each update.
     """
     if as_json:
-        return _watch_as_json(client, every_s, times)
+        _watch_as_json(client, every_s, times)
+        return
     from rich.console import Group
     from rich.live import Live
 
@@ -277,10 +272,9 @@ def watch(
             listed = render(_listed(open_now, _now_ms()))
             live.update(Group(listed, render(_lags(client, open_now))), refresh=True)
             drawings += 1
-    return 0
 
 
-def _watch_as_json(client: Client, every_s: float, times: int | None) -> int:
+def _watch_as_json(client: Client, every_s: float, times: int | None) -> None:
     drawings = 0
     while times is None or drawings < times:
         if drawings:
@@ -293,7 +287,6 @@ def _watch_as_json(client: Client, every_s: float, times: int | None) -> int:
         print_json({"transactions": [asdict(each) for each in open_now], "held_back": lags})
         sys.stdout.flush()
         drawings += 1
-    return 0
 
 
 def _fail(text: str) -> int:

@@ -65,6 +65,14 @@ def print_json(value: object) -> None:
     print_line(json.dumps(value, default=str))
 
 
+def print_answer(values: object, text: str, *, as_json: bool) -> None:
+    """Print an answer: its values as one line of JSON, or a line of text."""
+    if as_json:
+        print_json(values)
+    else:
+        print_line(text)
+
+
 def print_table(given: Table) -> None:
     """Print a table, drawn if standard output is a terminal."""
     if not sys.stdout.isatty():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar
 
 from .arguments import check_mapping, check_number, check_text
 from .reasons import BrokerReasons
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..client.record_batch import OutgoingRecord
     from ..client.record_producer import Stored
     from ..client.record_reader import ReadRecord, RecordReader
+    from .group_of_test import GroupOfTest
     from .share_groups import ShareGroup
     from .streams_groups import StreamsGroup
 
@@ -30,6 +31,7 @@ _NAMED: Final = 10  # of the topics in an error
 _PAIR: Final = 2
 _SIMILAR: Final = 0.8  # a misspelt part, as `valu` or `header`
 
+_G = TypeVar("_G", bound="GroupOfTest")
 Text = str | bytes | None
 # Any: values of JSON.
 Json = Mapping[str, Any] | list[Any]
@@ -233,12 +235,7 @@ class BrokerData(BrokerReasons):
         __tracebackhide__ = True  # pytest shows the caller
         from .share_groups import ShareGroup
 
-        check_text("group", group)
-        check_mapping("configs", configs)
-        found = ShareGroup(group, self._client)
-        if configs:
-            found.configure(configs)
-        return found
+        return self._group(ShareGroup, group, configs)
 
     def streams_group(
         self, group: str, *, configs: Mapping[str, str] | None = None
@@ -251,20 +248,24 @@ class BrokerData(BrokerReasons):
         __tracebackhide__ = True  # pytest shows the caller
         from .streams_groups import StreamsGroup
 
+        return self._group(StreamsGroup, group, configs)
+
+    def _group(self, kind: type[_G], group: str, configs: Mapping[str, str] | None) -> _G:
+        __tracebackhide__ = True
         check_text("group", group)
         check_mapping("configs", configs)
-        found = StreamsGroup(group, self._client)
+        found = kind(group, self._client)
         if configs:
             found.configure(configs)
         return found
 
     def offsets(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets of a group, by topic and partition; empty for an unknown group."""
-        from ..client.admin.groups import committed_offsets
+        from ..client.admin.groups import next_offsets
 
         check_text("group", group)
         with self._client() as client:
-            return {place: found[0] for place, found in committed_offsets(client, group).items()}
+            return next_offsets(client, group)
 
 
 def _place(record: ReadRecord) -> tuple[int, int]:

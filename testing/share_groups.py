@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import urlencode
 
+from .group_of_test import GroupOfTest, Place
+
 if TYPE_CHECKING:
     from ..client.admin.share_groups import ShareOffset
-    from ..client.cluster_client import Client
     from ..client.share_reader import SharedRecord
     from .lab import LabClient
 
 _WAIT_MS: Final = 100
 _PATIENCE_S: Final = 10.0
 
-Place = tuple[str, int]
-"""A topic and the index of one of its partitions."""
 How = Literal["accept", "release", "reject"]
 
 
@@ -50,33 +49,8 @@ def records_under_way(lab: LabClient, group: str) -> list[RecordsUnderWay]:
     ]
 
 
-class ShareGroup:
-    """A share group, whether it exists or not; `Ottla.share_group` makes one.
-
-    Every call opens connections of its own and closes them.
-
-    Raises, in every call:
-        ottla.client.ErrorAnswer: the broker refuses; its `code` is Kafka's number of the error.
-        ottla.client.NoAnswer: the broker does not answer.
-
-    Attributes:
-        group_id: its id.
-    """
-
-    def __init__(self, group_id: str, client: Callable[[], Client]) -> None:
-        self.group_id = group_id
-        self._client = client
-
-    def __repr__(self) -> str:
-        return f"ShareGroup({self.group_id!r})"
-
-    def configure(self, configs: Mapping[str, str]) -> None:
-        """Set configs of the group by Kafka's names, such as `share.auto.offset.reset`."""
-        from ..client.admin.configs import ConfigOperation, Resource, alter_settings
-
-        changes = [(name, ConfigOperation.SET, value) for name, value in configs.items()]
-        with self._client() as client:
-            alter_settings(client, Resource.GROUP, self.group_id, changes)
+class ShareGroup(GroupOfTest):
+    """A share group, whether it exists or not; `Ottla.share_group` makes one."""
 
     @property
     def state(self) -> str:
@@ -125,13 +99,6 @@ class ShareGroup:
 
         with self._client() as client:
             alter_share_offsets(client, self.group_id, offsets)
-
-    def delete(self) -> None:
-        """Delete the group, which must have no members, with its offsets."""
-        from ..client.admin.groups import delete_group
-
-        with self._client() as client:
-            delete_group(client, self.group_id)
 
     def read(
         self, topic: str, *, until: int = 1, how: How = "accept", timeout_s: float = _PATIENCE_S

@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+from .group_of_test import GroupOfTest, Place
 
 if TYPE_CHECKING:
     from ..client.admin.streams_groups import StreamsGroup as Description
     from ..client.admin.streams_groups import StreamsMember
-    from ..client.cluster_client import Client
 
 _NO_GROUP = "Dead"
-Place = tuple[str, int]
-"""A topic and the index of one of its partitions."""
 
 
-class StreamsGroup:
+class StreamsGroup(GroupOfTest):
     """A Streams group, whether it exists or not; `Ottla.streams_group` makes one.
 
-    It is the group of an application of Kafka Streams with `group.protocol=streams`. Every call
-    opens connections of its own and closes them.
-
-    Raises, in every call:
-        ottla.client.ErrorAnswer: the broker refuses; its `code` is Kafka's number of the error.
-        ottla.client.NoAnswer: the broker does not answer.
-
-    Attributes:
-        group_id: its id, the `application.id`.
+    It is the group of an application of Kafka Streams with `group.protocol=streams`.
     """
-
-    def __init__(self, group_id: str, client: Callable[[], Client]) -> None:
-        self.group_id = group_id
-        self._client = client
-
-    def __repr__(self) -> str:
-        return f"StreamsGroup({self.group_id!r})"
-
-    def configure(self, configs: Mapping[str, str]) -> None:
-        """Set configs of the group by Kafka's names, such as `streams.num.standby.replicas`."""
-        from ..client.admin.configs import ConfigOperation, Resource, alter_settings
-
-        changes = [(name, ConfigOperation.SET, value) for name, value in configs.items()]
-        with self._client() as client:
-            alter_settings(client, Resource.GROUP, self.group_id, changes)
 
     @property
     def state(self) -> str:
@@ -85,15 +60,7 @@ class StreamsGroup:
     @property
     def offsets(self) -> dict[Place, int]:
         """The committed offsets by topic and partition."""
-        from ..client.admin.groups import committed_offsets
+        from ..client.admin.groups import next_offsets
 
         with self._client() as client:
-            found = committed_offsets(client, self.group_id)
-        return {place: offset for place, (offset, _, _) in found.items()}
-
-    def delete(self) -> None:
-        """Delete the group, which must have no members, with its offsets."""
-        from ..client.admin.groups import delete_group
-
-        with self._client() as client:
-            delete_group(client, self.group_id)
+            return next_offsets(client, self.group_id)

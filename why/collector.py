@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..client.admin.cluster import describe_cluster
+from ..client.admin.transactions import Transaction, describe_transactions
 from ..client.cluster_client import ErrorAnswer, NoAnswer
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Code
 from .control_facts import Waits, waits_of
 from .facts import (
     Facts,
@@ -181,8 +181,8 @@ class _Collection:
             for node_id, names in self._client.transaction_coordinators([wanted]).items():
                 ids.setdefault(node_id, []).extend(names)
         for node_id, names in ids.items():
-            if names:
-                self._describe_transactions(node_id, names)
+            for each in describe_transactions(self._client, names, node_id) if names else ():
+                self._transactions[each.transactional_id] = _facts_of(each)
         self._knows_all_transactions = not self._has_silent_coordinator()
 
     def _has_silent_coordinator(self) -> bool:
@@ -192,28 +192,6 @@ class _Collection:
             for topic in self._client.metadata([TRANSACTIONS])
             for each in topic.partitions
         )
-
-    def _describe_transactions(self, node_id: int, names: list[str]) -> None:
-        body = {"transactional_ids": names}
-        answer = self._client.ask(ApiKey.DESCRIBE_TRANSACTIONS, body, node_id=node_id)
-        for each in answer.transaction_states:
-            if each.error_code == Code.TRANSACTIONAL_ID_NOT_FOUND:
-                continue
-            if each.error_code:
-                raise ErrorAnswer(each.error_code, each.transactional_id)
-            self._transactions[each.transactional_id] = TransactionFacts(
-                each.transactional_id,
-                each.transaction_state,
-                each.producer_id,
-                each.producer_epoch,
-                each.transaction_timeout_ms,
-                each.transaction_start_time_ms,
-                tuple(
-                    (topic.topic, index)
-                    for topic in each.topics
-                    for index in sorted(topic.partitions)
-                ),
-            )
 
     def _ask_partitions(self) -> None:
         topics = self._wanted_topics()
@@ -349,6 +327,19 @@ class _Collection:
                     self._client, place, begin, partition.last_stable, self._deadline_s
                 )
         return found
+
+
+def _facts_of(known: Transaction) -> TransactionFacts:
+    places = (each.rpartition("-") for each in known.partitions)
+    return TransactionFacts(
+        known.transactional_id,
+        known.state,
+        known.producer_id,
+        known.producer_epoch,
+        known.timeout_ms,
+        known.started_ms,
+        tuple((topic, int(index)) for topic, _, index in places),
+    )
 
 
 def _is_rebalancing(group: GroupFacts) -> bool:

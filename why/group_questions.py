@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..client.admin.groups import read_assignment
+from ..client.admin.groups import assigned_places, read_assignment
 from ..client.admin.share_groups import share_offsets
 from ..client.admin.streams_groups import describe_streams_group
 from ..client.cluster_client import ErrorAnswer
@@ -265,14 +265,6 @@ def _topics_in(data: bytes) -> tuple[str, ...]:
     return tuple(topics)
 
 
-def _places(assignment: Any) -> tuple[Place, ...]:  # Any: part of an answer
-    return tuple(
-        (topic.topic_name, index)
-        for topic in assignment.topic_partitions
-        for index in topic.partitions
-    )
-
-
 def _with_epochs(each: Any, kind: str) -> GroupFacts:  # Any: part of an answer
     """A consumer group or a share group; the latter has neither instances nor targets."""
     if each.error_code:
@@ -282,8 +274,10 @@ def _with_epochs(each: Any, kind: str) -> GroupFacts:  # Any: part of an answer
             member.member_id,
             member.client_id,
             getattr(member, "instance_id", None),
-            _places(member.assignment),
-            _places(member.target_assignment) if hasattr(member, "target_assignment") else None,
+            assigned_places(member.assignment),
+            assigned_places(member.target_assignment)
+            if hasattr(member, "target_assignment")
+            else None,
             member.member_epoch,
             tuple(member.subscribed_topic_names or ()),
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..client.admin.offsets import EARLIEST, LATEST, Isolation
+from ..client.admin.offsets import EARLIEST, LATEST, Isolation, offsets_at_leader
 from ..client.fates import AbortedTransactions
 from ..client.log_batches import fetch, marker_in
 from ..protocol.api_keys import ApiKey
@@ -83,24 +83,10 @@ def _offsets(
     """
     found = {}
     for node_id, topics in asked.items():
-        body = {
-            "replica_id": -1,
-            "isolation_level": isolation,
-            "topics": [
-                {
-                    "name": name,
-                    "partitions": [
-                        {"partition_index": index, "timestamp": time_ms, "current_leader_epoch": -1}
-                        for index in indexes
-                    ],
-                }
-                for name, indexes in topics.items()
-            ],
-        }
-        for topic in client.ask(ApiKey.LIST_OFFSETS, body, node_id=node_id).topics:
-            for each in topic.partitions:
-                if not each.error_code:
-                    found[topic.name, each.partition_index] = each.offset
+        times_ms = {(name, index): time_ms for name, each in topics.items() for index in each}
+        for place, answered in offsets_at_leader(client, node_id, times_ms, isolation):
+            if not answered.error_code:
+                found[place] = answered.offset
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from ...console.options import CannotRun
-from ...console.tables import format_time, print_json, print_line
+from ...console.tables import format_time, print_answer
 from ..shared_options import AsJson, guarded
 from .lab_options import Control, lab_of
 
@@ -45,10 +45,7 @@ def _clock(
             answer = lab.call("POST", "/clock/advance", body)
         else:
             answer = lab.call("GET", "/clock")
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(format_time(answer["now_ms"]))
+    print_answer(answer, format_time(answer["now_ms"]), as_json=as_json)
 
 
 def milliseconds(step: str) -> int:

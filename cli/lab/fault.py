@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...console.options import CannotRun
-from ...console.tables import Table, print_error, print_json, print_line, print_table
+from ...console.tables import Table, print_answer, print_error, print_json, print_table
 from ..shared_options import AsJson, Subcommands
 from .lab_options import Control, lab_of
 
@@ -62,17 +62,9 @@ def _add(
             "added_by": "ottla fault add",
         }  # fmt: skip
         added = lab.call("POST", "/faults", rule)
-    _said(added, "{id}", as_json=as_json)
+    print_answer(added, str(added["id"]), as_json=as_json)
     for each in added.get("warnings", ()):
         print_error(f"ottla: warning: {each}")
-
-
-def _said(answer: dict[str, Any], text: str, *, as_json: bool) -> None:
-    """Print an answer as JSON, or a line with its fields."""
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(text.format(**answer))
 
 
 def _parameter(text: str) -> tuple[str, object]:
@@ -115,7 +107,7 @@ def _release(
     """Let the requests that a rule holds go on."""
     with lab_of(control) as lab:
         answer = lab.call("POST", f"/faults/{number}/release")
-    _said(answer, "{released} released", as_json=as_json)
+    print_answer(answer, f"{answer['released']} released", as_json=as_json)
 
 
 def _remove(
@@ -126,11 +118,11 @@ def _remove(
     """Remove a rule."""
     with lab_of(control) as lab:
         answer = lab.call("DELETE", f"/faults/{number}")
-    _said(answer, "removed; it had fired {fired} times", as_json=as_json)
+    print_answer(answer, f"removed; it had fired {answer['fired']} times", as_json=as_json)
 
 
 def _clear(as_json: AsJson = False, control: Control = "") -> None:
     """Remove all rules."""
     with lab_of(control) as lab:
         answer = lab.call("DELETE", "/faults")
-    _said(answer, "{removed} removed", as_json=as_json)
+    print_answer(answer, f"{answer['removed']} removed", as_json=as_json)

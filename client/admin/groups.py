@@ -163,6 +163,11 @@ def offsets_now(client: Client, group_id: str) -> dict[Place, tuple[int, int, st
     }
 
 
+def next_offsets(client: Client, group_id: str) -> dict[Place, int]:
+    """The offsets alone of `committed_offsets`. Raises ErrorAnswer."""
+    return {place: each[0] for place, each in committed_offsets(client, group_id).items()}
+
+
 @retried(COORDINATOR_MOVES)
 def commit_offsets(client: Client, group_id: str, offsets: Mapping[Place, int]) -> None:
     """Commit offsets of a group without members (OffsetCommit).
@@ -248,14 +253,15 @@ def _new_member(found: Any) -> Member:  # Any: part of an answer
         found.instance_id,
         found.client_id,
         found.client_host,
-        _assigned(found.assignment),
+        assigned_places(found.assignment),
         found.member_epoch,
-        _assigned(found.target_assignment),
+        assigned_places(found.target_assignment),
         None if found.member_type < 0 else found.member_type == 1,
     )
 
 
-def _assigned(assignment: Any) -> tuple[Place, ...]:  # Any: part of an answer
+def assigned_places(assignment: Any) -> tuple[Place, ...]:  # Any: part of an answer
+    """The partitions in an assignment of the protocols with heartbeats."""
     return tuple(
         (topic.topic_name, index)
         for topic in assignment.topic_partitions

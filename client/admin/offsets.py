@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ...protocol.api_keys import ApiKey
 from ..cluster_client import Client, check
@@ -64,28 +64,36 @@ def _listed(
 ) -> dict[Place, Offset]:
     found: dict[Place, Offset] = {}
     for node_id, places in _by_leader(client, times_ms).items():
-        topics: dict[str, list[dict[str, int]]] = defaultdict(list)
-        for topic, index in places:
-            topics[topic].append(
-                {
-                    "partition_index": index,
-                    "timestamp": times_ms[topic, index],
-                    "current_leader_epoch": -1,
-                }
-            )
-        body = {
-            "replica_id": -1,
-            "isolation_level": isolation,
-            "topics": [{"name": name, "partitions": each} for name, each in topics.items()],
-        }
-        version = _PENDING_SINCE if EARLIEST_PENDING_UPLOAD in times_ms.values() else None
-        answer = client.ask(ApiKey.LIST_OFFSETS, body, node_id=node_id, version=version)
-        for topic in answer.topics:
-            for each in topic.partitions:
-                check(each.error_code, f"{topic.name}-{each.partition_index}")
-                offset = Offset(each.offset, each.timestamp, each.leader_epoch)
-                found[topic.name, each.partition_index] = offset
+        asked = {place: times_ms[place] for place in places}
+        for place, each in offsets_at_leader(client, node_id, asked, isolation):
+            check(each.error_code, f"{place[0]}-{place[1]}")
+            found[place] = Offset(each.offset, each.timestamp, each.leader_epoch)
     return {place: found[place] for place in times_ms}
+
+
+def offsets_at_leader(
+    client: Client, node_id: int, times_ms: Mapping[Place, int], isolation: Isolation
+) -> Iterator[tuple[Place, Any]]:  # Any: part of an answer
+    """What one node answers for partitions, with error codes. Raises NoAnswer.
+
+    Args:
+        times_ms, isolation: as for `list_offsets`.
+    """
+    topics: dict[str, list[dict[str, int]]] = defaultdict(list)
+    for (topic, index), time_ms in times_ms.items():
+        topics[topic].append(
+            {"partition_index": index, "timestamp": time_ms, "current_leader_epoch": -1}
+        )
+    body = {
+        "replica_id": -1,
+        "isolation_level": isolation,
+        "topics": [{"name": name, "partitions": each} for name, each in topics.items()],
+    }
+    version = _PENDING_SINCE if EARLIEST_PENDING_UPLOAD in times_ms.values() else None
+    answer = client.ask(ApiKey.LIST_OFFSETS, body, node_id=node_id, version=version)
+    for found in answer.topics:
+        for each in found.partitions:
+            yield (found.name, each.partition_index), each
 
 
 def partition_offsets(

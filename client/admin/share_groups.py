@@ -13,7 +13,7 @@ from ...protocol.api_keys import ApiKey
 from ..cluster_client import Client, ErrorAnswer, check
 from ..retries import COORDINATOR_MOVES, retried
 from .cluster import api_versions
-from .groups import Place, by_topic, coordinator_of
+from .groups import Place, assigned_places, by_topic, coordinator_of
 
 _WITH_LAG: Final = 1
 """The first version of DescribeShareGroupOffsets with the lag."""
@@ -186,9 +186,5 @@ def _member(found: Any) -> ShareMember:  # Any: part of an answer
         found.client_host,
         found.member_epoch,
         tuple(found.subscribed_topic_names),
-        tuple(
-            (topic.topic_name, index)
-            for topic in found.assignment.topic_partitions
-            for index in topic.partitions
-        ),
+        assigned_places(found.assignment),
     )

@@ -10,7 +10,7 @@ from ...client.admin import groups as admin_groups
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, ErrorAnswer
 from ...protocol.errors import Code
-from ..options import Options, RepeatedOption, WrongOptions, forbid, has, values_as_options
+from ..options import Options, RepeatedOption, WrongOptions, forbid, has, require, values_as_options
 from ..session import Failure, properties_in
 from ..texts import error_line, line
 from ..tool import Tool
@@ -124,8 +124,7 @@ def _check(given: argparse.Namespace) -> int | None:
     )
     if action == "validate-regex":
         return _validate(given.validate_regex)
-    if given.bootstrap_server is None:
-        raise WrongOptions('Missing required argument "[bootstrap-server]"')
+    require(given, "bootstrap-server")
     if action == "describe":
         check_describe(given, ("members", "offsets", "state"))
     if action == "delete" and not has_group and not has_all:
@@ -215,7 +214,9 @@ def _reset_group(client: Client, group_id: str, given: argparse.Namespace) -> di
         raise ValueError(
             f"Option '[reset-offsets]' requires one of the following scenarios: {names}"
         )
-    offsets = planned_offsets(client, group_id, places, given, lambda: _committed(client, group_id))
+    offsets = planned_offsets(
+        client, group_id, places, given, lambda: admin_groups.next_offsets(client, group_id)
+    )
     if given.execute:
         admin_groups.commit_offsets(client, group_id, offsets)
     elif not given.dry_run and not given.export:
@@ -226,11 +227,6 @@ def _reset_group(client: Client, group_id: str, given: argparse.Namespace) -> di
             " keep the current default behavior without prompting."
         )
     return offsets
-
-
-def _committed(client: Client, group_id: str) -> dict[Place, int]:
-    found = admin_groups.committed_offsets(client, group_id)
-    return {place: offset for place, (offset, _, _) in found.items()}
 
 
 def _places(client: Client, group_id: str, given: argparse.Namespace) -> list[Place]:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...client.admin.groups import ListedGroup, Place, by_topic
+from ...client.admin.groups import Place, by_topic, list_groups
 from ...client.admin.share_groups import ShareGroup, ShareOffset
+from ...client.cluster_client import Client
 from ..texts import cell, error_line, line, out
 
 _LEAST: Final = 15
 _NONE: Final = "-"
 
 
-def print_list(groups: Sequence[ListedGroup]) -> None:
-    """Print groups with their states."""
+def names_of(client: Client, kind: str) -> list[str]:
+    """The groups of a kind: Share or Streams. Raises ErrorAnswer."""
+    return [each.group_id for each in list_groups(client, kinds=[kind])]
+
+
+def print_list(client: Client, given: argparse.Namespace, kind: str) -> None:
+    """Print the groups of a kind; with --state also their states. Raises ErrorAnswer."""
+    if given.state is None:
+        for name in names_of(client, kind):
+            line(name)
+        return
+    groups = list_groups(client, states=given.states, kinds=[kind])
     width = max([_LEAST, *(len(each.group_id) for each in groups)])
     for name, state in (("GROUP", "STATE"), *((each.group_id, each.state) for each in groups)):
         line(f"{name:<{width}} {state}")

@@ -11,7 +11,7 @@ from ...client.admin import share_groups as admin
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, ErrorAnswer
 from ...protocol.errors import Code
-from ..options import Options, RepeatedOption, WrongOptions, has, values_as_options
+from ..options import Options, RepeatedOption, WrongOptions, has, require, values_as_options
 from ..session import Failure, exception_name, failure_of
 from ..texts import error_line, line
 from ..tool import Tool
@@ -44,7 +44,7 @@ from .reset_plans import (
 
 _ACTIONS: Final = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 _STATES: Final = ("Empty", "Stable", "Dead")
-_SHARE: Final = ("Share",)
+_SHARE: Final = "Share"
 _PARTS: Final = ("members", "offsets", "state")
 _SCOPES: Final = ("topic", "all-topics", "from-file")
 _OF_DESCRIBE: Final = {
@@ -104,8 +104,7 @@ def _check(given: argparse.Namespace) -> None:
         WrongOptions: there is none, or several, another option does not fit, or a state is unknown.
     """
     check_available(given, _OF_DESCRIBE)
-    if given.bootstrap_server is None:
-        raise WrongOptions('Missing required argument "[bootstrap-server]"')
+    require(given, "bootstrap-server")
     if given.describe:
         check_describe(given, _PARTS)
     if given.delete:
@@ -159,20 +158,12 @@ def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
         error_line(failure.cause)
 
 
-def _names(client: Client) -> list[str]:
-    return [each.group_id for each in admin_groups.list_groups(client, kinds=_SHARE)]
-
-
 def _list(client: Client, given: argparse.Namespace) -> None:
-    if given.state is None:
-        for name in _names(client):
-            line(name)
-        return
-    tables.print_list(admin_groups.list_groups(client, states=given.states, kinds=_SHARE))
+    tables.print_list(client, given, _SHARE)
 
 
 def _describe(client: Client, given: argparse.Namespace) -> None:
-    names = _names(client) if given.all_groups else given.group
+    names = tables.names_of(client, _SHARE) if given.all_groups else given.group
     groups = [admin.describe_share_group(client, name) for name in sorted(set(names))]
     for group in groups:
         if given.members:
@@ -185,7 +176,7 @@ def _describe(client: Client, given: argparse.Namespace) -> None:
 
 
 def _delete(client: Client, given: argparse.Namespace) -> None:
-    known = {each.group_id: each for each in admin_groups.list_groups(client, kinds=_SHARE)}
+    known = {each.group_id: each for each in admin_groups.list_groups(client, kinds=[_SHARE])}
     names = list(known) if given.all_groups else list(dict.fromkeys(given.group))
 
     def why_not(name: str) -> Failure | None:

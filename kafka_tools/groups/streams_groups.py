@@ -14,7 +14,7 @@ from ...client.admin import streams_groups as admin
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, ErrorAnswer
 from ...protocol.errors import Code
-from ..options import Options, WrongOptions, has, values_as_options
+from ..options import Options, WrongOptions, has, require, values_as_options
 from ..session import Failure, exception_message, exception_name, failure_of
 from ..texts import error_line, line
 from ..tool import Tool
@@ -44,12 +44,12 @@ from .reset_plans import (
     print_csv,
     print_plan,
 )
-from .share_group_tables import print_list
+from .share_group_tables import names_of, print_list
 from .streams_topics import delete_topics, internal_topics_of
 
 _ACTIONS: Final = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 _STATES: Final = ("Assigning", "Dead", "NotReady", "Reconciling", "Empty", "Stable")
-_STREAMS: Final = ("Streams",)
+_STREAMS: Final = "Streams"
 _PARTS: Final = ("members", "offsets", "state", "topology")
 _OF_DESCRIBE: Final = {
     "members": ("describe",),
@@ -108,8 +108,7 @@ def _check(given: argparse.Namespace) -> None:
         WrongOptions: there is none, or several, another option does not fit, or a state is unknown.
     """
     check_available(given, _OF_DESCRIBE)
-    if given.bootstrap_server is None:
-        raise WrongOptions('Missing required argument "[bootstrap-server]"')
+    require(given, "bootstrap-server")
     if given.describe:
         check_describe(given, _PARTS)
     scopes = bracketed("all-groups", "group")
@@ -167,7 +166,7 @@ def _check_internal_topics(given: argparse.Namespace) -> None:
 
 
 @values_as_options()
-def _run(client: Client, given: argparse.Namespace) -> int:
+def _run(client: Client, given: argparse.Namespace) -> int | None:
     return _RUN[given.action](client, given)
 
 
@@ -182,22 +181,13 @@ def _print_failure(failure: Failure, given: argparse.Namespace) -> None:
         error_line(failure.cause)
 
 
-def _names(client: Client) -> list[str]:
-    return [each.group_id for each in admin_groups.list_groups(client, kinds=_STREAMS)]
-
-
-def _list(client: Client, given: argparse.Namespace) -> int:
-    if given.state is None:
-        for name in _names(client):
-            line(name)
-        return 0
-    print_list(admin_groups.list_groups(client, states=given.states, kinds=_STREAMS))
-    return 0
+def _list(client: Client, given: argparse.Namespace) -> None:
+    print_list(client, given, _STREAMS)
 
 
 def _describe(client: Client, given: argparse.Namespace) -> int:
     status = 0
-    for name in _names(client) if given.all_groups else given.group:
+    for name in names_of(client, _STREAMS) if given.all_groups else given.group:
         group = admin.describe_streams_group(client, name, with_description=given.topology)
         if given.topology:
             status |= not tables.print_topology(group)
@@ -210,8 +200,8 @@ def _describe(client: Client, given: argparse.Namespace) -> int:
     return status
 
 
-def _delete(client: Client, given: argparse.Namespace) -> int:
-    known = {each.group_id: each for each in admin_groups.list_groups(client, kinds=_STREAMS)}
+def _delete(client: Client, given: argparse.Namespace) -> None:
+    known = {each.group_id: each for each in admin_groups.list_groups(client, kinds=[_STREAMS])}
     names = list(known) if given.all_groups else list(dict.fromkeys(given.group))
     internal: dict[str, list[str]] = {}
 
@@ -230,7 +220,6 @@ def _delete(client: Client, given: argparse.Namespace) -> int:
     print_deletion("streams groups", names or [""], failed, end=".")  # as Kafka's tool
     topics = {name: each for name, each in internal.items() if each and name not in failed}
     _delete_internal_topics(client, topics)
-    return 0
 
 
 def _delete_internal_topics(client: Client, topics: Mapping[str, Sequence[str]]) -> None:
@@ -257,8 +246,8 @@ def _delete_internal_topics(client: Client, topics: Mapping[str, Sequence[str]])
         )
 
 
-def _reset(client: Client, given: argparse.Namespace) -> int:
-    names = _names(client) if given.all_groups else list(dict.fromkeys(given.group))
+def _reset(client: Client, given: argparse.Namespace) -> None:
+    names = names_of(client, _STREAMS) if given.all_groups else list(dict.fromkeys(given.group))
     plan: dict[str, Mapping[Place, int]] = {}
     for name in names:
         group = admin.describe_streams_group(client, name)
@@ -278,16 +267,12 @@ def _reset(client: Client, given: argparse.Namespace) -> int:
         print_csv(plan, with_group=len(given.group) != 1)
     else:
         print_plan(plan, least=30, grows=False, last=15)
-    return 0
 
 
 def _reset_group(
     client: Client, group: admin.StreamsGroup, given: argparse.Namespace
 ) -> Mapping[Place, int]:
-    committed = {
-        place: offset
-        for place, (offset, _, _) in admin_groups.committed_offsets(client, group.group_id).items()
-    }
+    committed = admin_groups.next_offsets(client, group.group_id)
     if given.all_input_topics:
         places = sorted(place for place in committed if place[0] in group.input_topics)
     elif given.input_topic:
@@ -336,7 +321,7 @@ def _topics_to_delete(client: Client, group_id: str, given: argparse.Namespace) 
     return topics
 
 
-def _delete_offsets(client: Client, given: argparse.Namespace) -> int:
+def _delete_offsets(client: Client, given: argparse.Namespace) -> None:
     (group_id,) = given.group
     codes: dict[Place, int] = {}
     if given.all_input_topics:
@@ -371,10 +356,9 @@ def _delete_offsets(client: Client, given: argparse.Namespace) -> int:
             for place, code in codes.items()
         }
     )
-    return 0
 
 
-_RUN: Final[dict[str, Callable[[Client, argparse.Namespace], int]]] = {
+_RUN: Final[dict[str, Callable[[Client, argparse.Namespace], int | None]]] = {
     "delete": _delete,
     "delete-offsets": _delete_offsets,
     "describe": _describe,

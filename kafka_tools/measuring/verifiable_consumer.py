@@ -19,10 +19,9 @@ from ...client.group_member import Change, GroupMember
 from ...client.record_reader import ReadRecord, RecordReader
 from ..java_numbers import an_int
 from ..options import CommandParser
-from ..session import Failure, failure_of, properties_in
-from ..texts import line
+from ..session import Failure, failure_of
 from ..tool import Tool, print_exception
-from .verifiable_events import end_asked_for, print_event
+from .verifiable_events import end_asked_for, print_event, settings_of
 
 _POLL_RECORDS: Final = 500  # max.poll.records
 _WAIT_MS: Final = 200
@@ -228,22 +227,11 @@ def _consume(client: Client, given: argparse.Namespace) -> None:
             print_event("shutdown_requested")
 
 
-def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    if given.old_config is not None and given.command_config is not None:
-        options().error("Options --consumer.config and --command-config are mutually exclusive.")
-    if given.old_config is not None:
-        line(
-            "Option --consumer.config has been deprecated and will be removed in a future version."
-            " Use --command-config instead."
-        )
-    return properties_in(given.command_config or given.old_config)
-
-
 TOOL: Final = Tool(
     options,
     _consume,
     "metadata",
-    settings=_read_settings,
+    settings=lambda given: settings_of(given, options(), "--consumer.config"),
     client="Consumer",
     print_failure=print_exception,
 )

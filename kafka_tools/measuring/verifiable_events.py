@@ -1,7 +1,8 @@
-"""The lines of JSON of kafka-verifiable-producer and kafka-verifiable-consumer."""
+"""What the verifiable producer and consumer have alike: lines of JSON, their end, old options."""
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import threading
@@ -11,7 +12,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from ..options import CommandParser
 from ..records.record_json import json_line
+from ..session import properties_in
 from ..texts import line
 
 
@@ -20,6 +23,22 @@ def print_event(name: str, **more: Any) -> None:  # Any: values of JSON
     event = {"timestamp": time.time_ns() // 1_000_000, "name": name, **more}
     line(json_line(event))
     sys.stdout.flush()
+
+
+def settings_of(given: argparse.Namespace, options: CommandParser, old: str) -> dict[str, str]:
+    """The properties of the client, in the file of --command-config or of the option's old name.
+
+    Raises:
+        SystemExit: both were given. Failure: the file cannot be read.
+    """
+    if given.old_config is not None and given.command_config is not None:
+        options.error(f"Options {old} and --command-config are mutually exclusive.")
+    if given.old_config is not None:
+        line(
+            f"Option {old} has been deprecated and will be removed in a future version."
+            " Use --command-config instead."
+        )
+    return properties_in(given.command_config or given.old_config)
 
 
 @contextmanager

@@ -15,10 +15,9 @@ from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
 from ..java_numbers import a_long, an_int
 from ..options import CommandParser
-from ..session import failure_of, properties_in
-from ..texts import line
+from ..session import failure_of
 from ..tool import Tool, print_exception
-from .verifiable_events import end_asked_for, print_event
+from .verifiable_events import end_asked_for, print_event, settings_of
 
 _BATCH: Final = 100
 
@@ -119,22 +118,11 @@ def _texts(record: OutgoingRecord) -> dict[str, str | None]:
     return {"key": key, "value": (record.value or b"").decode()}
 
 
-def _read_settings(given: argparse.Namespace) -> dict[str, str]:
-    if given.old_config is not None and given.command_config is not None:
-        options().error("Options --producer.config and --command-config are mutually exclusive.")
-    if given.old_config is not None:
-        line(
-            "Option --producer.config has been deprecated and will be removed in a future version."
-            " Use --command-config instead."
-        )
-    return properties_in(given.command_config or given.old_config)
-
-
 TOOL: Final = Tool(
     options,
     _produce,
     "metadata",
-    settings=_read_settings,
+    settings=lambda given: settings_of(given, options(), "--producer.config"),
     client="Producer",
     print_failure=print_exception,
 )

@@ -17,7 +17,7 @@ from ...client.admin.offsets import Isolation
 from ...client.cluster_client import Client
 from ...client.record_reader import RecordReader
 from ...protocol.java_integers import number_in
-from ..options import Options, WrongOptions, forbid_both, has, pairs, take_new_name
+from ..options import Options, WrongOptions, forbid_both, has, pairs, require, take_new_name
 from ..session import properties_in
 from ..texts import INTERNAL_TOPICS, topic_pattern
 from ..tool import Tool, print_with_cause
@@ -93,8 +93,7 @@ def _check(given: argparse.Namespace) -> None:
     given.include = given.include or given.whitelist
     if (given.topic is None) == (given.include is None):
         raise WrongOptions("Exactly one of --include/--topic is required. ")
-    if given.bootstrap_server is None:
-        raise WrongOptions('Missing required argument "[bootstrap-server]"')
+    require(given, "bootstrap-server")
     if given.partition is not None and given.topic is None:
         raise WrongOptions("The topic is required when partition is specified.")
     if given.offset is not None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from ...client.cluster_client import Client
 from ...client.share_reader import Acknowledge, ShareReader
-from ..options import Options, WrongOptions, forbid_both, pairs, take_new_name
+from ..options import Options, WrongOptions, forbid_both, pairs, require, take_new_name
 from ..session import properties_in
 from ..tool import Tool, print_with_cause
 from .console_printing import (
@@ -59,8 +59,7 @@ def _check(given: argparse.Namespace) -> None:
     """Raise WrongOptions unless the options agree; print which ones are deprecated."""
     if given.topic is None:
         raise WrongOptions("--topic is a required argument")
-    if given.bootstrap_server is None:
-        raise WrongOptions('Missing required argument "[bootstrap-server]"')
+    require(given, "bootstrap-server")
     if given.reject and given.release:
         raise WrongOptions("At most one of --reject and --release may be specified.")
     for kind in ("property", "config"):
