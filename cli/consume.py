@@ -16,7 +16,7 @@ from typing import Annotated, Final
 import typer
 
 from ..client.admin.offsets import EARLIEST, LATEST, Isolation, partition_offsets
-from ..client.cluster_client import Client, ErrorAnswer, check
+from ..client.cluster_client import Client, ErrorAnswer
 from ..client.fates import Fate
 from ..client.record_reader import ReadRecord, RecordReader
 from ..console.options import CannotRun
@@ -135,9 +135,7 @@ def _consume(
 
 def _partitions(client: Client, topic: str, wanted: list[int]) -> list[int]:
     """The partitions to read; all of the topic if none is named."""
-    (found,) = client.metadata([topic])
-    check(found.error_code, topic)
-    known = sorted(each.partition_index for each in found.partitions)
+    known = client.partitions(topic)
     for each in wanted:
         if each not in known:
             raise ErrorAnswer(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{each}")

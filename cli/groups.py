@@ -10,7 +10,7 @@ import typer
 from ..client.admin import groups as admin
 from ..client.admin.offsets import EARLIEST, LATEST, Place, list_offsets
 from ..client.admin.share_groups import alter_share_offsets, share_offsets
-from ..client.cluster_client import Client, ErrorAnswer, check
+from ..client.cluster_client import Client, ErrorAnswer
 from ..console.options import CannotRun
 from ..console.tables import Table, plural, print_json, print_line, print_table
 from ..protocol.errors import Code
@@ -147,9 +147,7 @@ def _reset(
     The group must not have members: stop them first. Of a share group they are start offsets.
     """
     with client_of(bootstrap) as client:
-        (found,) = client.metadata([topic])
-        check(found.error_code, topic)
-        known = sorted(each.partition_index for each in found.partitions)
+        known = client.partitions(topic)
         if unknown := set(partition or []) - set(known):
             raise CannotRun(f"{topic} has no partition {min(unknown)}")
         wanted = _wanted(client, [(topic, index) for index in partition or known], to)

@@ -193,13 +193,13 @@ def _watch(
     ] = 1.0,
     bootstrap: Bootstrap = HERE,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Show open transactions and the partitions that they hold back, until Ctrl-C.
 
     With --json: one line for each update.
     """
     with client_of(bootstrap) as client:
-        watch(client, every_s=every, as_json=as_json)
+        return watch(client, every_s=every, as_json=as_json)
 
 
 def _abort_id(client: Client, transactional_id: str, *, as_json: bool) -> int:
@@ -250,7 +250,7 @@ def _abort_on_partition(
 
 def watch(
     client: Client, *, every_s: float, times: int | None = None, as_json: bool = False
-) -> None:
+) -> int:
     """Show open transactions and the partitions that they hold back, until Ctrl-C.
 
     Args:
@@ -258,8 +258,7 @@ def watch(
         as_json: print one line for each update.
     """
     if as_json:
-        _watch_as_json(client, every_s, times)
-        return
+        return _watch_as_json(client, every_s, times)
     from rich.console import Group
     from rich.live import Live
 
@@ -272,9 +271,10 @@ def watch(
             listed = render(_listed(open_now, _now_ms()))
             live.update(Group(listed, render(_lags(client, open_now))), refresh=True)
             drawings += 1
+    return 0
 
 
-def _watch_as_json(client: Client, every_s: float, times: int | None) -> None:
+def _watch_as_json(client: Client, every_s: float, times: int | None) -> int:
     drawings = 0
     while times is None or drawings < times:
         if drawings:
@@ -287,6 +287,7 @@ def _watch_as_json(client: Client, every_s: float, times: int | None) -> None:
         print_json({"transactions": [asdict(each) for each in open_now], "held_back": lags})
         sys.stdout.flush()
         drawings += 1
+    return 0
 
 
 def _fail(text: str) -> int:

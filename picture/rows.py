@@ -54,6 +54,10 @@ CONNECTION: Final = "n"
 RULE: Final = "u"
 CLOCK: Final = "t"
 OTHER: Final = "o"
+_MARKS: Final[dict[type[Event], str]] = {
+    Fault: FAULT, Decision: STATE, GroupTransition: STATE, LeadersChanged: STATE, RuleAdded: RULE,
+    RuleRemoved: RULE, ClockAdvanced: CLOCK, ClockJumped: CLOCK, RecordsAppended: APPEND,
+}  # fmt: skip
 _WITH_NODES: Final = ("Metadata", "DescribeCluster")
 
 
@@ -200,31 +204,20 @@ class Rows:
 
     def _of_change(self, event: Event) -> Row:
         match event:
-            case Fault():
-                return Row(event, event.seq, FAULT, cut(changed(event)))
             case DecisionRefused():
                 return Row(
                     event, event.seq, STATE, cut(changed(event)), is_error=True, errors=[event.code]
                 )
-            case Decision():
-                return Row(event, event.seq, STATE, cut(changed(event)))
-            case GroupTransition() | LeadersChanged():
-                return Row(event, event.seq, STATE, cut(changed(event)))
             case MarkerAppended() | OffsetsMaterialized():
                 mark = COMMIT if event.commit else ABORT
                 return Row(event, event.seq, mark, cut(changed(event)))
-            case RuleAdded() | RuleRemoved():
-                return Row(event, event.seq, RULE, cut(changed(event)))
-            case ClockAdvanced() | ClockJumped():
-                return Row(event, event.seq, CLOCK, cut(changed(event)))
-            case RecordsAppended():
-                return Row(event, event.seq, APPEND, cut(changed(event)))
             case ConnectionOpened() | ConnectionClosed():
                 return Row(event, event.seq, CONNECTION, cut(self._connections.changed(event)))
             case MetadataDecision():
                 return Row(event, event.seq, OTHER, cut(f"metadata: {_kinds(event)}"))
             case _:
-                return Row(event, event.seq, OTHER, cut(changed(event)))
+                mark = _MARKS.get(type(event), OTHER)
+                return Row(event, event.seq, mark, cut(changed(event)))
 
 
 def _nodes_in(events: Iterable[Event]) -> set[int]:

@@ -100,8 +100,13 @@ def _tasks(response: Fields, names: Names) -> Iterator[str]:
         yield f"({_STATUSES[code] if 0 <= code < len(_STATUSES) else code})"
 
 
-def _groups(request: Fields, names: Names) -> Iterator[str]:
-    yield phrases.few(str(each) for each in request.get("group_ids") or ())
+def names_of(field: str) -> Words:
+    """What a request names in a list of texts."""
+
+    def words(request: Fields, _: Names) -> Iterator[str]:
+        yield phrases.few(map(str, request.get(field) or ()))
+
+    return words
 
 
 def told_groups(response: Fields, names: Names) -> Iterator[str]:
@@ -144,14 +149,15 @@ def _state(request: Fields, names: Names) -> Iterator[str]:
     yield phrases.few(phrases.parts(request.get("topics"), names, told))
 
 
+_GROUPS: Final = names_of("group_ids")
 ASKED: Final[dict[str, Words]] = {
-    "ConsumerGroupHeartbeat": _heartbeat, "ConsumerGroupDescribe": _groups,
-    "ShareGroupHeartbeat": _heartbeat, "ShareGroupDescribe": _groups,
+    "ConsumerGroupHeartbeat": _heartbeat, "ConsumerGroupDescribe": _GROUPS,
+    "ShareGroupHeartbeat": _heartbeat, "ShareGroupDescribe": _GROUPS,
     "ShareFetch": _share_session, "ShareAcknowledge": _share_session,
     "InitializeShareGroupState": _state, "ReadShareGroupState": _state,
     "WriteShareGroupState": _state, "DeleteShareGroupState": _state,
     "ReadShareGroupStateSummary": _state, "StreamsGroupHeartbeat": _heartbeat,
-    "StreamsGroupDescribe": _groups, "DescribeShareGroupOffsets": _offsets_of,
+    "StreamsGroupDescribe": _GROUPS, "DescribeShareGroupOffsets": _offsets_of,
     "AlterShareGroupOffsets": _state, "DeleteShareGroupOffsets": _delete,
 }  # fmt: skip
 GOT: Final[dict[str, Words]] = {

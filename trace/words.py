@@ -13,7 +13,7 @@ from typing import Final
 from . import group_words, phrases
 from .events import NO_FIELDS, Fields
 from .fetched import Place, fetched
-from .group_words import Words
+from .group_words import Words, names_of
 from .messages import Names, topic_name
 
 _END_WITH_PRODUCER: Final = 5  # the version of EndTxn whose answer has the next epoch (KIP-890)
@@ -70,13 +70,6 @@ def _subject(request: Fields, names: Names) -> Iterator[str]:
 
 
 # What many APIs have.
-
-
-def _names_of(field: str) -> Words:
-    def words(request: Fields, names: Names) -> Iterator[str]:
-        yield phrases.few(map(str, request.get(field) or ()))
-
-    return words
 
 
 def _about_partitions(about: Callable[[Fields], str]) -> Words:
@@ -410,8 +403,8 @@ _ASKED: Final[dict[str, Words]] = {
     "ListOffsets": _list_offsets,
     "OffsetCommit": _offset_commit, "OffsetFetch": _offset_fetch,
     "FindCoordinator": _find_coordinator, "JoinGroup": _join_group, "Heartbeat": _of_generation,
-    "LeaveGroup": _leave_group, "SyncGroup": _of_generation, "DescribeGroups": _names_of("groups"),
-    "ListGroups": _names_of("states_filter"), "SaslHandshake": _sasl_handshake,
+    "LeaveGroup": _leave_group, "SyncGroup": _of_generation, "DescribeGroups": names_of("groups"),
+    "ListGroups": names_of("states_filter"), "SaslHandshake": _sasl_handshake,
     "ApiVersions": _api_versions, "CreateTopics": _create_topics, "DeleteTopics": _delete_topics,
     "DeleteRecords": _about_partitions(lambda each: f" before {each.get('offset')}"),
     "OffsetForLeaderEpoch": _about_partitions(lambda each: f" epoch {each.get('leader_epoch')}"),
@@ -421,8 +414,8 @@ _ASKED: Final[dict[str, Words]] = {
     "CreatePartitions": _about_each(
         "topics", lambda each: f"{each.get('name')} to {each.get('count')}"
     ),
-    "IncrementalAlterConfigs": _CONFIGS, "DeleteGroups": _names_of("groups_names"),
-    "DescribeTransactions": _names_of("transactional_ids"),
+    "IncrementalAlterConfigs": _CONFIGS, "DeleteGroups": names_of("groups_names"),
+    "DescribeTransactions": names_of("transactional_ids"),
     **group_words.ASKED,
 }  # fmt: skip
 _GOT: Final[dict[str, Words]] = {

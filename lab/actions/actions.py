@@ -174,8 +174,7 @@ def acts(kind: type[Action]) -> Callable[[Act], Act]:
 
 @acts(rules.Error)
 async def _error(site: Site, rule: ActiveRule, request: Any, apply: Apply) -> Body | None:
-    action, context = rule.spec.action, site.context
-    assert isinstance(action, rules.Error)
+    action, context = rule.action_of(rules.Error), site.context
     code = code_of(action.code)
     if context.api_key is ApiKey.PRODUCE and request.acks == 0:
         raise site.closed(rule)  # as Kafka does with an error that has no answer
@@ -189,8 +188,7 @@ async def _error(site: Site, rule: ActiveRule, request: Any, apply: Apply) -> Bo
 
 @acts(rules.Delay)
 async def _delay(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.Delay)
+    action = rule.action_of(rules.Delay)
     wait_ms: float = action.ms
     if action.up_to_ms is not None:
         wait_ms = rule.draws.uniform(action.ms, action.up_to_ms)
@@ -208,8 +206,7 @@ async def _delay(site: Site, rule: ActiveRule, request: object, apply: Apply) ->
 
 @acts(rules.Throttle)
 async def _throttle(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action, context = rule.spec.action, site.context
-    assert isinstance(action, rules.Throttle)
+    action, context = rule.action_of(rules.Throttle), site.context
     body = await apply(request)
     if body is None or not has_field(context.api_key, context.version, "throttle_time_ms"):
         return body
@@ -220,8 +217,7 @@ async def _throttle(site: Site, rule: ActiveRule, request: object, apply: Apply)
 
 @acts(rules.DropRequest)
 async def _drop_request(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.DropRequest)
+    action = rule.action_of(rules.DropRequest)
     if action.close:
         raise site.closed(rule)
     await site.silence(rule)
@@ -230,8 +226,7 @@ async def _drop_request(site: Site, rule: ActiveRule, request: object, apply: Ap
 
 @acts(rules.DropAnswer)
 async def _drop_answer(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.DropAnswer)
+    action = rule.action_of(rules.DropAnswer)
     await _wait_for_answer(apply(request))
     if action.close:
         raise site.closed(rule)
@@ -252,8 +247,7 @@ async def _close_after(site: Site, rule: ActiveRule, request: object, apply: App
 
 @acts(rules.ApplyTwice)
 async def _apply_twice(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.ApplyTwice)
+    action = rule.action_of(rules.ApplyTwice)
     first = await _wait_for_answer(apply(request))
     second = await apply(site.again())
     return first if action.answer == "first" and first is not None else second
@@ -261,8 +255,7 @@ async def _apply_twice(site: Site, rule: ActiveRule, request: object, apply: App
 
 @acts(rules.ApplyLate)
 async def _apply_late(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.ApplyLate)
+    action = rule.action_of(rules.ApplyLate)
     silent = Site(site.lab, site.node, site.context, 0, site._apply)
 
     async def later() -> Body | None:
@@ -281,8 +274,7 @@ async def _apply_late(site: Site, rule: ActiveRule, request: object, apply: Appl
 
 @acts(rules.CutAnswer)
 async def _cut_answer(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.CutAnswer)
+    action = rule.action_of(rules.CutAnswer)
     frame = site.encoded(await apply(request))
     cut = None if frame is None else frame[: action.bytes]
     raise DelayedClose(f"rule {rule.number} cuts the answer", cut, 0)
@@ -290,8 +282,7 @@ async def _cut_answer(site: Site, rule: ActiveRule, request: object, apply: Appl
 
 @acts(rules.Hold)
 async def _hold(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.Hold)
+    action = rule.action_of(rules.Hold)
 
     async def later() -> Body | None:
         if action.point == "before":
@@ -306,8 +297,7 @@ async def _hold(site: Site, rule: ActiveRule, request: object, apply: Apply) -> 
 
 @acts(rules.Corrupt)
 async def _corrupt(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.Corrupt)
+    action = rule.action_of(rules.Corrupt)
     change = KINDS[action.what].change
     changed: Body | bytearray | None
     with rule.wait_for_answer() as has_place:
@@ -346,8 +336,7 @@ async def _forget_session(site: Site, rule: ActiveRule, request: Any, apply: App
 
 @acts(rules.MoveLeader)
 async def _move_leader(site: Site, rule: ActiveRule, request: object, apply: Apply) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.MoveLeader)
+    action = rule.action_of(rules.MoveLeader)
     move_leaders(site.node, site.context, request, rule.partitions_chosen, action.node_id)
     return await apply(request)
 
@@ -356,8 +345,7 @@ async def _move_leader(site: Site, rule: ActiveRule, request: object, apply: App
 async def _move_coordinator(
     site: Site, rule: ActiveRule, request: object, apply: Apply
 ) -> Body | None:
-    action = rule.spec.action
-    assert isinstance(action, rules.MoveCoordinator)
+    action = rule.action_of(rules.MoveCoordinator)
     move_coordinator(site.node, site.context, request, action.node_id)
     return await apply(request)
 

@@ -203,8 +203,7 @@ class Steps:
             return
         step, now_ms = BrokerStep("sync", None, (found,)), self._cluster.clock.monotonic_ms()
         for rule in self._lab.faults.acting_on(step, now_ms, _is_slow):
-            action = rule.spec.action
-            assert isinstance(action, Disk)
+            action = rule.action_of(Disk)
             over = threading.Event()
             rule.wait(over, over.set)
             self._in_loop(self._lab.traced, rule)
@@ -246,8 +245,7 @@ class Steps:
 
     def _fail(self, found: tuple[str, int]) -> None:
         for rule in self._acting(BrokerStep("append", None, (found,)), "ENOSPC", "EIO"):
-            action = rule.spec.action
-            assert isinstance(action, Disk)
+            action = rule.action_of(Disk)
             number = _ERRORS[action.error]
             raise OSError(number, os.strerror(number))
 

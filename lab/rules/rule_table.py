@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from ...trace.wildcards import fits as pattern_fits
 from .rule import HOLDING, Action, AnyAction, Match, RuleSpec, WrongRule, shown
 
 MOST_RULES: Final = 10_000
+_Kind = TypeVar("_Kind", bound=Action)
 
 
 class Sight(Protocol):
@@ -84,6 +85,12 @@ class ActiveRule:
     @property
     def held(self) -> int:
         return len(self._held)
+
+    def action_of(self, kind: type[_Kind]) -> _Kind:
+        """The action of a rule that has one of this kind."""
+        action = self.spec.action
+        assert isinstance(action, kind)
+        return action
 
     def acts_on(self, sight: Sight, now_ms: int) -> bool:
         """Whether it acts on a request or step, which is counted.

@@ -14,7 +14,6 @@ from .files import Store, read_whole, store_of
 
 _PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _SEGMENT: Final = re.compile(r"(\d{20})\.(\w+)")
-_CHECKPOINT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint")
 _METADATA_FILE: Final = "partition.metadata"
 _TOPIC_ID: Final = re.compile(rb"^topic_id: *(\S+)", re.MULTILINE)
 METADATA_TOPIC: Final = "__cluster_metadata"

@@ -56,8 +56,7 @@ class _Batch:
 class _Follower:
     """Follows the batches of a partition and returns the rows of ended transactions."""
 
-    def __init__(self, task: Task, foreign: dict[int, int]) -> None:
-        self._task = task
+    def __init__(self, foreign: dict[int, int]) -> None:
         self._foreign = foreign  # begun before the task's first segment
         self.open: dict[int, _Transaction] = {}
 
@@ -189,7 +188,7 @@ def transaction_rows(task: Task, options: Options, schema: pa.Schema) -> Iterato
 def _all(task: Task) -> Iterator[dict[str, object]]:
     own = (task.segment, *task.following)
     partition = partition_of(task.segment)
-    follower = _Follower(task, open_at(partition, task.segment.base_offset))
+    follower = _Follower(open_at(partition, task.segment.base_offset))
     for segment in own:
         for block in blocks_of(segment, check_crc=True):
             if isinstance(block, Block):

@@ -16,7 +16,6 @@ from .comparison import Known
 from .rules import NOT_SERVED, is_own_setting
 from .sides import NAMES, Address
 
-_METADATA_VERSION: Final = "metadata.version"
 # Kafka writes a default for all brokers by itself, when a feature needs one.
 _GIVEN: Final = frozenset({Source.STATIC_BROKER_CONFIG, Source.DYNAMIC_BROKER_CONFIG})
 # Settings without one of which Kafka does not start.

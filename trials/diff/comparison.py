@@ -78,7 +78,7 @@ def compared(
     if ours.version != theirs.version:
         versions = [f"an answer of version {each.version}" for each in answers]
         return [FieldDifference("version", "version", *versions)]
-    walk = _Walk(request, ours.version, ids, known)
+    walk = _Walk(request, ids, known)
     found = list(walk.struct(schema(key, "Response"), ours.fields, theirs.fields, "", ""))
     ids.learn_epochs(request, ours.fields, theirs.fields)
     return found
@@ -111,10 +111,8 @@ def _frame_text(answer: Answer) -> str:
 class _Walk:
     """Through two answers of one API and version."""
 
-    def __init__(self, request: Request, version: int, ids: Ids, known: Known) -> None:
-        self._request = request
+    def __init__(self, request: Request, ids: Ids, known: Known) -> None:
         self._api = request.api
-        self._version = version
         self._ids = ids
         self._known = known
 

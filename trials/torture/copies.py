@@ -26,7 +26,6 @@ class Copy:
 
     Attributes:
         exits: the statuses with which its processes ended by themselves.
-        is_paused: whether its process is stopped by a signal.
     """
 
     def __init__(self, number: int, contract: Contract, bootstrap: str, directory: Path) -> None:
@@ -39,7 +38,6 @@ class Copy:
         self._program: Program | None = None
         self._others: list[Program] = []  # paused, or resumed beside their replacement
         self.exits: list[int] = []
-        self.is_paused = False
         self.last_lines: tuple[str, ...] = ()
 
     @property
@@ -79,7 +77,6 @@ class Copy:
             self._program.signal(signal.SIGKILL)
             self._program.end()
             self._program = None
-            self.is_paused = False
 
     def terminate(self) -> None:
         """SIGTERM."""
@@ -90,7 +87,6 @@ class Copy:
         """SIGSTOP."""
         if self._program is not None:
             self._program.signal(signal.SIGSTOP)
-            self.is_paused = True
 
     def replace(self) -> None:
         """Start another process beside the paused one."""
@@ -101,7 +97,6 @@ class Copy:
 
     def resume(self) -> None:
         """SIGCONT for all its processes."""
-        self.is_paused = False
         for program in self._programs():
             program.signal(signal.SIGCONT)
 
