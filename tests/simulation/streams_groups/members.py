@@ -7,14 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+from ottla.coordinator.modern_groups import LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ottla.coordinator.streams.kind import StreamsKind
-from ottla.coordinator.streams.member import (
-    LEAVING_EPOCH,
-    NO_TASKS,
-    STATIC_LEAVING_EPOCH,
-    Tasks,
-    TasksTuple,
-)
+from ottla.coordinator.streams.member import NO_TASKS, Tasks, TasksTuple
 from ottla.coordinator.streams.requests import HeartbeatReply, HeartbeatRequest
 from ottla.coordinator.streams.topology import Topology
 from ottla.protocol.errors import Code, Refused
