@@ -172,10 +172,10 @@ def _write_text(stream: TextStream, current: TextIO | None, own: TextIO | None, 
             current.flush()
 
 
-def drain_output(timeout_s: float = DRAIN_S) -> None:
+def drain_output() -> None:
     """Wait until the lines are written, before the process ends; not for a reader that stalls."""
-    if _stderr.drain(timeout_s):
-        _stdout.drain(timeout_s)
+    if _stderr.drain(DRAIN_S):
+        _stdout.drain(DRAIN_S)
 
 
 def _renderer() -> Callable[[dict[str, object]], str]:

@@ -24,7 +24,6 @@ from ..metadata.catalog import (
 )
 from ..metadata.records import EndPoint
 from ..protocol.errors import Code, Refused
-from ..storage.disk.files import Files
 from ..storage.log import PartitionLog
 from .clock import Clock
 from .cluster import Cluster
@@ -70,7 +69,7 @@ class Node:
         data_dir: the directory of its logs; locked while it runs.
         clock: the time.
         cluster: the parts shared with other nodes; None for the only node, which creates them.
-        cluster_id, files, limits: of the cluster that it creates.
+        limits: of the cluster that it creates.
 
     Attributes:
         runs: whether it serves requests and leads its partitions of the catalog.
@@ -95,13 +94,9 @@ class Node:
         clock: Clock,
         *,
         cluster: Cluster | None = None,
-        cluster_id: str | None = None,
-        files: Files | None = None,
         limits: WorkLimits = WORK_LIMITS,
     ) -> None:
-        cluster = cluster or Cluster(
-            config, data_dir, clock, cluster_id=cluster_id, files=files, limits=limits
-        )
+        cluster = cluster or Cluster(config, data_dir, clock, limits=limits)
         self.cluster = cluster
         self.config = config
         self.clock = clock

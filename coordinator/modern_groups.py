@@ -48,6 +48,54 @@ class TimerKey(NamedTuple):
     member_id: str = ""
 
 
+class MemberState(IntEnum):
+    """The state of a member's reconciliation (MemberState); the numbers are those in the log.
+
+    Attributes:
+        UNREVOKED: it still has to give up partitions or tasks.
+        UNRELEASED: it waits for partitions or tasks that others have to give up.
+    """
+
+    STABLE = 0
+    UNREVOKED = 1
+    UNRELEASED = 2
+    UNKNOWN = 127
+
+    @classmethod
+    def _missing_(cls, value: object) -> MemberState:
+        return cls.UNKNOWN  # of a newer coordinator
+
+
+class Reconciled:
+    """A member that is taken to its target, step by step."""
+
+    __slots__ = ()
+    member_epoch: int
+    state: MemberState
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        """Whether it has all of its target of that epoch."""
+        return self.state is MemberState.STABLE and self.member_epoch == target_epoch
+
+
+Owned = TypeVar("Owned", covariant=True)
+
+
+class ReconciledState(Protocol[Owned]):
+    """How far a member is, and what it has: fields of a member, or of a record about it."""
+
+    @property
+    def member_epoch(self) -> int: ...
+    @property
+    def previous_member_epoch(self) -> int: ...
+    @property
+    def state(self) -> MemberState: ...
+    @property
+    def assigned(self) -> Owned: ...
+    @property
+    def pending_revocation(self) -> Owned: ...
+
+
 class ModernMember(Protocol):
     """A member of one of these groups."""
 

@@ -339,47 +339,25 @@ _EMPTY: Final = frozenset({NoOpRecord, EndTransactionRecord, AbortTransactionRec
 if TYPE_CHECKING:  # mypy fails if a class lacks a field of its schema, or a type differs
     from ..protocol.api_types import records as schemas
 
-    _SCHEMAS: tuple[
-        type[schemas.AccessControlEntryRecord],
-        type[schemas.BeginTransactionRecord],
-        type[schemas.BrokerRegistrationChangeRecord],
-        type[schemas.ClearElrRecord],
-        type[schemas.ClientQuotaRecord],
-        type[schemas.ConfigRecord],
-        type[schemas.DelegationTokenRecord],
-        type[schemas.FeatureLevelRecord],
-        type[schemas.PartitionChangeRecord],
-        type[schemas.PartitionRecord],
-        type[schemas.ProducerIdsRecord],
-        type[schemas.RegisterBrokerRecord],
-        type[schemas.RemoveAccessControlEntryRecord],
-        type[schemas.RemoveDelegationTokenRecord],
-        type[schemas.RemoveTopicRecord],
-        type[schemas.RemoveUserScramCredentialRecord],
-        type[schemas.TopicRecord],
-        type[schemas.UnregisterBrokerRecord],
-        type[schemas.UserScramCredentialRecord],
-    ] = (
-        AccessControlEntryRecord,
-        BeginTransactionRecord,
-        BrokerRegistrationChangeRecord,
-        ClearElrRecord,
-        ClientQuotaRecord,
-        ConfigRecord,
-        DelegationTokenRecord,
-        FeatureLevelRecord,
-        PartitionChangeRecord,
-        PartitionRecord,
-        ProducerIdsRecord,
-        RegisterBrokerRecord,
-        RemoveAccessControlEntryRecord,
-        RemoveDelegationTokenRecord,
-        RemoveTopicRecord,
-        RemoveUserScramCredentialRecord,
-        TopicRecord,
-        UnregisterBrokerRecord,
-        UserScramCredentialRecord,
-    )
+    _1: type[schemas.AccessControlEntryRecord] = AccessControlEntryRecord
+    _2: type[schemas.BeginTransactionRecord] = BeginTransactionRecord
+    _3: type[schemas.BrokerRegistrationChangeRecord] = BrokerRegistrationChangeRecord
+    _4: type[schemas.ClearElrRecord] = ClearElrRecord
+    _5: type[schemas.ClientQuotaRecord] = ClientQuotaRecord
+    _6: type[schemas.ConfigRecord] = ConfigRecord
+    _7: type[schemas.DelegationTokenRecord] = DelegationTokenRecord
+    _8: type[schemas.FeatureLevelRecord] = FeatureLevelRecord
+    _9: type[schemas.PartitionChangeRecord] = PartitionChangeRecord
+    _10: type[schemas.PartitionRecord] = PartitionRecord
+    _11: type[schemas.ProducerIdsRecord] = ProducerIdsRecord
+    _12: type[schemas.RegisterBrokerRecord] = RegisterBrokerRecord
+    _13: type[schemas.RemoveAccessControlEntryRecord] = RemoveAccessControlEntryRecord
+    _14: type[schemas.RemoveDelegationTokenRecord] = RemoveDelegationTokenRecord
+    _15: type[schemas.RemoveTopicRecord] = RemoveTopicRecord
+    _16: type[schemas.RemoveUserScramCredentialRecord] = RemoveUserScramCredentialRecord
+    _17: type[schemas.TopicRecord] = TopicRecord
+    _18: type[schemas.UnregisterBrokerRecord] = UnregisterBrokerRecord
+    _19: type[schemas.UserScramCredentialRecord] = UserScramCredentialRecord
 
 
 def prepare() -> Iterator[str]:

@@ -12,13 +12,13 @@ from dataclasses import replace
 from ...protocol.errors import Code, Malformed, Refused
 from ..classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
 from ..group_kind import ClaimedMember
-from ..modern_groups import Timer, TimerKey
+from ..modern_groups import MemberState, Timer, TimerKey
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .classic_protocol import Subscription, by_id, read_subscription, version_of, write_assignment
 from .group import ConsumerGroup
 from .groups import ConsumerGroups
-from .member import Assignment, ClassicMember, ConsumerMember, MemberState
+from .member import Assignment, ClassicMember, ConsumerMember
 from .steps import ConsumerTurn
 
 CONSUMER = "consumer"
@@ -143,7 +143,7 @@ class ClassicMembers:
         ):
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         is_behind = group.target_epoch > member.member_epoch
-        if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        if is_behind and member.state is not MemberState.UNREVOKED:
             self._await_join(group, member, now.monotonic_ms)
             raise Refused(Code.REBALANCE_IN_PROGRESS)
         self._steps.deadlines.cancel(TimerKey(Timer.SYNC, group.group_id, member.member_id))
@@ -175,11 +175,8 @@ class ClassicMembers:
         self._steps.deadlines.set(session, now.monotonic_ms + classic.session_timeout_ms)
         must_rejoin = (
             member.member_epoch < group.target_epoch
-            or member.state is MemberState.UNREVOKED_PARTITIONS
-            or (
-                member.state is MemberState.UNRELEASED_PARTITIONS
-                and not group.waits_for_partitions(member)
-            )
+            or member.state is MemberState.UNREVOKED
+            or (member.state is MemberState.UNRELEASED and not group.waits_for_partitions(member))
         )
         if not must_rejoin:
             return Outcome(Code.NONE)

@@ -12,8 +12,8 @@ from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from ..java_order import in_timeline_table
-from ..modern_groups import LEAVING_EPOCH, ModernGroup
-from .member import NO_EPOCHS, NOTHING, Assignment, ConsumerMember, MemberState
+from ..modern_groups import LEAVING_EPOCH, MemberState, ModernGroup
+from .member import NO_EPOCHS, NOTHING, Assignment, ConsumerMember
 from .records import (
     ConsumerRecord,
     ConsumerRemoved,

@@ -17,6 +17,7 @@ from ..modern_groups import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
     STATIC_LEAVING_EPOCH,
+    MemberState,
     ModernGroups,
     Timer,
     TimerKey,
@@ -25,7 +26,7 @@ from ..modern_groups import (
 from ..moment import Moment
 from ..outcome import Outcome
 from .group import ConsumerGroup
-from .member import NOTHING, ConsumerMember, MemberState
+from .member import NOTHING, ConsumerMember
 from .migration import make_classic_group, upgraded
 from .reconcile import kept_epochs
 from .records import (
@@ -342,7 +343,7 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
 
     def _revocation_ms(self, group: ConsumerGroup, member_id: str) -> int | None:
         member = group.members[member_id]
-        gives_up = member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None
+        gives_up = member.state is MemberState.UNREVOKED and member.classic is None
         return member.rebalance_timeout_ms if gives_up else None
 
     def _expired(self, group: ConsumerGroup, key: TimerKey, turn: ConsumerTurn) -> bool:
@@ -353,8 +354,7 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
         if member is None:
             return False
         if key.timer is Timer.REBALANCE and (
-            member.state is not MemberState.UNREVOKED_PARTITIONS
-            or member.member_epoch == STATIC_LEAVING_EPOCH
+            member.state is not MemberState.UNREVOKED or member.member_epoch == STATIC_LEAVING_EPOCH
         ):
             return False
         why = "no heartbeat for its session timeout"

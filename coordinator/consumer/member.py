@@ -9,12 +9,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import field, replace
-from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from ...protocol.lazy_dataclass import dataclass
-from ..modern_groups import JOINING_EPOCH
+from ..modern_groups import JOINING_EPOCH, MemberState, Reconciled, ReconciledState
 
 Assignment = Mapping[uuid.UUID, frozenset[int]]
 """Partition indexes by topic id; each topic has at least one."""
@@ -27,19 +26,6 @@ AssignmentEpochs = Mapping[uuid.UUID, Mapping[int, int]]
 NO_EPOCHS: Final[AssignmentEpochs] = MappingProxyType({})
 
 NO_EPOCH_OF: Final[Mapping[int, int]] = MappingProxyType({})
-
-
-class MemberState(IntEnum):
-    """The state of a member's reconciliation (MemberState); the numbers are those in the log."""
-
-    STABLE = 0
-    UNREVOKED_PARTITIONS = 1
-    UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
-
-    @classmethod
-    def _missing_(cls, value: object) -> MemberState:
-        return cls.UNKNOWN  # of a newer coordinator
 
 
 def epochs_of(epoch: int, *assignments: Assignment) -> AssignmentEpochs:
@@ -63,25 +49,15 @@ class ClassicMember:
     protocols: tuple[tuple[str, bytes], ...] = field(repr=False)
 
 
-class CurrentState(Protocol):
+class CurrentState(ReconciledState[Assignment], Protocol):
     """The fields of ConsumerGroupCurrentMemberAssignment: of a member, or of its record."""
 
-    @property
-    def member_epoch(self) -> int: ...
-    @property
-    def previous_member_epoch(self) -> int: ...
-    @property
-    def state(self) -> MemberState: ...
-    @property
-    def assigned(self) -> Assignment: ...
-    @property
-    def pending_revocation(self) -> Assignment: ...
     @property
     def epochs(self) -> AssignmentEpochs: ...
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerMember:
+class ConsumerMember(Reconciled):
     """A member.
 
     Attributes:
@@ -139,7 +115,3 @@ class ConsumerMember:
             return False
         epoch = self.epochs.get(topic_id, NO_EPOCH_OF).get(partition)
         return epoch is not None and epoch <= since_epoch
-
-    def is_reconciled_to(self, target_epoch: int) -> bool:
-        """Whether it has all partitions of its target of that epoch."""
-        return self.state is MemberState.STABLE and self.member_epoch == target_epoch

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...protocol.errors import Code, Refused
+from ..modern_groups import MemberState
 from .member import (
     NO_EPOCH_OF,
     NOTHING,
     Assignment,
     AssignmentEpochs,
     ConsumerMember,
-    MemberState,
 )
 
 PartitionEpoch = Callable[[uuid.UUID, int], int]
@@ -59,10 +59,10 @@ def reconciled(
         case MemberState.STABLE:
             if member.member_epoch != target_epoch:
                 return step(member.member_epoch)
-        case MemberState.UNREVOKED_PARTITIONS:
+        case MemberState.UNREVOKED:
             if not _has_any(owned, member.pending_revocation):
                 return step(member.member_epoch)
-        case MemberState.UNRELEASED_PARTITIONS:
+        case MemberState.UNRELEASED:
             return step(member.member_epoch)
         case _:
             if owned is None or owned:
@@ -88,7 +88,7 @@ def _next(
     if revoked and _has_any(owned, revoked):
         return replace(
             member,
-            state=MemberState.UNREVOKED_PARTITIONS,
+            state=MemberState.UNREVOKED,
             member_epoch=epoch,
             previous_member_epoch=member.member_epoch,
             assigned=assigned,
@@ -105,7 +105,7 @@ def _next(
             assigned[topic_id] = assigned.get(topic_id, frozenset()) | free
     return replace(
         member,
-        state=MemberState.UNRELEASED_PARTITIONS if must_wait else MemberState.STABLE,
+        state=MemberState.UNRELEASED if must_wait else MemberState.STABLE,
         member_epoch=target_epoch,
         previous_member_epoch=member.member_epoch,
         assigned=assigned,
@@ -136,7 +136,7 @@ def _without_unsubscribed(
         )
     return replace(
         member,
-        state=MemberState.UNREVOKED_PARTITIONS,
+        state=MemberState.UNREVOKED,
         previous_member_epoch=member.member_epoch,
         assigned=assigned,
         pending_revocation=revoked,

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data, prepare_data
 from ..group_kinds import CONSUMER, KindRecord, Tombstone
+from ..modern_groups import MemberState
 from .member import (
     NO_EPOCHS,
     Assignment,
     AssignmentEpochs,
     ClassicMember,
     ConsumerMember,
-    MemberState,
 )
 
 if TYPE_CHECKING:
@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from ...protocol.api_types.records import (
         ConsumerGroupTargetAssignmentMemberValueTopicPartitionFields as TargetPartitionsFields,
     )
+    from ...protocol.api_types.records import (
+        ShareGroupCurrentMemberAssignmentValueTopicPartitions as SharePartitions,
+    )
 
-_ZERO_ID: Final = uuid.UUID(int=0)
+ZERO_ID: Final = uuid.UUID(int=0)
 
 
 class Kind(IntEnum):
@@ -236,7 +239,7 @@ def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
             }
             return _encoded(Kind.TARGET, record.group_id, "", fields)
         case TargetMember():
-            fields = {"topic_partitions": _topic_partitions(record.partitions)}
+            fields = {"topic_partitions": topic_partitions(record.partitions)}
             return _encoded(Kind.TARGET_MEMBER, record.group_id, record.member_id, fields)
         case CurrentMember():
             fields = {
@@ -296,7 +299,8 @@ def _subscription_fields(member: ConsumerMember) -> ConsumerGroupMemberMetadataV
     return fields
 
 
-def _topic_partitions(partitions: Assignment) -> list[TargetPartitionsFields]:
+def topic_partitions(partitions: Assignment) -> list[TargetPartitionsFields]:
+    """An assignment, as the fields of a record."""
     return [
         {"topic_id": topic_id, "partitions": sorted(indexes)}
         for topic_id, indexes in partitions.items()
@@ -363,8 +367,8 @@ def _current(
         value.member_epoch,
         value.previous_member_epoch,
         MemberState(value.state),
-        _assignment(value.assigned_partitions),
-        _assignment(value.partitions_pending_revocation),
+        assignment(value.assigned_partitions),
+        assignment(value.partitions_pending_revocation),
         _epochs(
             max(value.member_epoch, 0),
             (*value.assigned_partitions, *value.partitions_pending_revocation),
@@ -379,14 +383,17 @@ def _epochs(default: int, topics: Iterable[CurrentPartitions]) -> AssignmentEpoc
         epochs = topic.assignment_epochs
         if epochs is None or len(epochs) != len(topic.partitions):
             epochs = [default] * len(topic.partitions)
-        by_index = found.setdefault(topic.topic_id or _ZERO_ID, {})
+        by_index = found.setdefault(topic.topic_id or ZERO_ID, {})
         by_index.update(zip(topic.partitions, epochs, strict=True))
     return found
 
 
-def _assignment(topics: Iterable[CurrentPartitions | TargetPartitions]) -> Assignment:
+def assignment(
+    topics: Iterable[CurrentPartitions | TargetPartitions | SharePartitions],
+) -> Assignment:
+    """The assignment in a record."""
     found: dict[uuid.UUID, frozenset[int]] = {
-        topic.topic_id or _ZERO_ID: frozenset(topic.partitions) for topic in topics
+        topic.topic_id or ZERO_ID: frozenset(topic.partitions) for topic in topics
     }
     return found
 
@@ -400,7 +407,7 @@ _DECODERS: Final[dict[Kind, Callable[[str, str, Any], ConsumerRecord]]] = {
         group, value.assignment_epoch, value.assignment_timestamp
     ),
     Kind.TARGET_MEMBER: lambda group, member_id, value: TargetMember(
-        group, member_id, _assignment(value.topic_partitions)
+        group, member_id, assignment(value.topic_partitions)
     ),
     Kind.CURRENT_MEMBER: _current,
     Kind.REGEX: lambda group, regex, value: ResolvedRegex(

@@ -13,9 +13,17 @@ from typing import ClassVar
 
 from ..deadlines import Deadlines
 from ..group_kinds import CONSUMER
-from ..modern_groups import JOINING_EPOCH, ModernTurn, Timer, TimerKey, check_room, fenced
+from ..modern_groups import (
+    JOINING_EPOCH,
+    MemberState,
+    ModernTurn,
+    Timer,
+    TimerKey,
+    check_room,
+    fenced,
+)
 from .group import ConsumerGroup
-from .member import Assignment, ConsumerMember, MemberState
+from .member import Assignment, ConsumerMember
 from .reconcile import reconciled
 from .records import ConsumerRemoved, GroupEpoch, Kind, TargetMember, current, subscription
 from .regexes import compiled
@@ -277,7 +285,7 @@ class Steps:
         turn.records.append(current(group.group_id, updated))
         if updated.classic is None:
             key = TimerKey(Timer.REBALANCE, group.group_id, member.member_id)
-            if updated.state is MemberState.UNREVOKED_PARTITIONS:
+            if updated.state is MemberState.UNREVOKED:
                 self.deadlines.set(key, turn.now_ms + updated.rebalance_timeout_ms)
             else:
                 self.deadlines.cancel(key)

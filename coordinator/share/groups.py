@@ -13,6 +13,7 @@ from dataclasses import field, replace
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
+from ..consumer.requests import HeartbeatReply
 from ..consumer.topics import NoTopics, Topics, metadata_hash
 from ..group_kinds import SHARE
 from ..modern_groups import (
@@ -31,7 +32,6 @@ from .member import ShareMember
 from .records import Kind, ShareRecord, ShareRemoved, StateTopics, TargetEpoch, subscription
 from .requests import (
     DescribedShareGroup,
-    HeartbeatReply,
     HeartbeatRequest,
     LimitsOf,
     ShareGroupLimits,

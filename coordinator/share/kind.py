@@ -12,6 +12,7 @@ from uuid import UUID
 
 from ...protocol.errors import Code, Refused
 from ..classic.requests import GroupSettings, JoinReply, JoinRequest
+from ..consumer.requests import HeartbeatReply
 from ..group_kind import ClaimedMember, check_group_id, never_expires
 from ..group_kinds import SHARE
 from ..modern_kind import ModernKind
@@ -24,7 +25,6 @@ from .requests import (
     AlteredOffsets,
     DeletedOffsets,
     DescribedShareGroup,
-    HeartbeatReply,
     HeartbeatRequest,
     StartOffsets,
     StatePartition,

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import field, replace
 
 from ...protocol.lazy_dataclass import dataclass
-from ..consumer.member import NOTHING, Assignment, MemberState
-from ..modern_groups import JOINING_EPOCH
+from ..consumer.member import NOTHING, Assignment
+from ..modern_groups import JOINING_EPOCH, MemberState, Reconciled
 
 NO_EPOCH = -1
 
 
 @dataclass(frozen=True, slots=True)
-class ShareMember:
+class ShareMember(Reconciled):
     """A member.
 
     Attributes:
@@ -36,10 +36,6 @@ class ShareMember:
     client_host: str = ""
     subscribed_topic_names: frozenset[str] = frozenset()
     assigned: Assignment = field(default_factory=lambda: NOTHING)
-
-    def is_reconciled_to(self, target_epoch: int) -> bool:
-        """Whether it has its target of that epoch."""
-        return self.state is MemberState.STABLE and self.member_epoch == target_epoch
 
     def reconciled(
         self,

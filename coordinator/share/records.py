@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data
-from ..consumer.member import Assignment, MemberState
+from ..consumer.member import Assignment
+from ..consumer.records import ZERO_ID, assignment, topic_partitions
 from ..group_kinds import SHARE, KindRecord, Tombstone
 from ..java_order import ids_in_order
+from ..modern_groups import MemberState
 from .member import ShareMember
 
 if TYPE_CHECKING:
@@ -25,11 +27,6 @@ if TYPE_CHECKING:
         ShareGroupStatePartitionMetadataValue,
         TopicPartitionsInfo,
     )
-    from ...protocol.api_types.records import (
-        ShareGroupCurrentMemberAssignmentValueTopicPartitions as TopicPartitions,
-    )
-
-_ZERO_ID: Final = uuid.UUID(int=0)
 
 
 class Kind(IntEnum):
@@ -217,14 +214,14 @@ def encode(record: ShareRecord) -> tuple[bytes, bytes | None]:
                 fields["assignment_timestamp"] = record.timestamp_ms
             return _encoded(Kind.TARGET, group_id, "", fields)
         case TargetMember():
-            fields = {"topic_partitions": _topic_partitions(record.partitions)}
+            fields = {"topic_partitions": topic_partitions(record.partitions)}
             return _encoded(Kind.TARGET_MEMBER, group_id, record.member_id, fields)
         case CurrentMember():
             fields = {
                 "member_epoch": record.member_epoch,
                 "previous_member_epoch": record.previous_member_epoch,
                 "state": record.state,
-                "assigned_partitions": _topic_partitions(record.assigned),
+                "assigned_partitions": topic_partitions(record.assigned),
             }
             return _encoded(Kind.CURRENT_MEMBER, group_id, record.member_id, fields)
         case StateTopics():
@@ -250,13 +247,6 @@ def _encoded(
         key["member_id"] = member_id
     value = None if fields is None else encode_data(schema + "Value", 0, fields)
     return encode_data(schema + "Key", kind, key), value
-
-
-def _topic_partitions(partitions: Assignment) -> list[Mapping[str, object]]:
-    return [
-        {"topic_id": topic_id, "partitions": sorted(indexes)}
-        for topic_id, indexes in partitions.items()
-    ]
 
 
 def _state_topics(topics: StateTopicsById) -> list[Mapping[str, object]]:
@@ -291,7 +281,7 @@ def decode(key_version: int, key: bytes, value: bytes | None) -> ShareRecord:
         case Kind.TARGET:
             return TargetEpoch(group_id, data.assignment_epoch, data.assignment_timestamp)
         case Kind.TARGET_MEMBER:
-            return TargetMember(group_id, member_id, _assignment(data.topic_partitions))
+            return TargetMember(group_id, member_id, assignment(data.topic_partitions))
         case Kind.CURRENT_MEMBER:
             return _current(group_id, member_id, data)
         case Kind.STATE_TOPICS:
@@ -320,7 +310,7 @@ def _current(
         value.member_epoch,
         value.previous_member_epoch,
         MemberState(value.state),
-        _assignment(value.assigned_partitions),
+        assignment(value.assigned_partitions),
     )
 
 
@@ -329,19 +319,12 @@ def _state_topics_of(group_id: str, value: ShareGroupStatePartitionMetadataValue
         group_id,
         _state(value.initializing_topics),
         _state(value.initialized_topics),
-        {topic.topic_id or _ZERO_ID: topic.topic_name for topic in value.deleting_topics},
+        {topic.topic_id or ZERO_ID: topic.topic_name for topic in value.deleting_topics},
     )
-
-
-def _assignment(topics: Iterable[TopicPartitions]) -> Assignment:
-    found: dict[uuid.UUID, frozenset[int]] = {
-        topic.topic_id or _ZERO_ID: frozenset(topic.partitions) for topic in topics
-    }
-    return found
 
 
 def _state(topics: Iterable[TopicPartitionsInfo]) -> StateTopicsById:
     return {
-        topic.topic_id or _ZERO_ID: StateTopic(topic.topic_name, frozenset(topic.partitions))
+        topic.topic_id or ZERO_ID: StateTopic(topic.topic_name, frozenset(topic.partitions))
         for topic in topics
     }

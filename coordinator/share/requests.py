@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ...protocol.errors import Code
 from ...protocol.lazy_dataclass import dataclass
-from ..consumer.member import Assignment
 from .member import ShareMember
 
 SIMPLE = "simple"
@@ -42,15 +41,6 @@ class HeartbeatRequest:
     subscribed_topic_names: frozenset[str] | None = None
     client_id: str = ""
     client_host: str = ""
-
-
-class HeartbeatReply(NamedTuple):
-    """The answer; `assignment` is None if it has not changed."""
-
-    member_id: str
-    member_epoch: int
-    heartbeat_interval_ms: int = 0
-    assignment: Assignment | None = None
 
 
 @dataclass(frozen=True, slots=True)

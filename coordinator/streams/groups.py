@@ -18,6 +18,7 @@ from ..group_records import GroupRemoved
 from ..modern_groups import (
     JOINING_EPOCH,
     STATIC_LEAVING_EPOCH,
+    MemberState,
     ModernGroups,
     Timer,
     TimerKey,
@@ -28,7 +29,7 @@ from ..outcome import Outcome
 from .checks import check_tasks, stale_topology, statuses, task_offsets
 from .configured import ConfiguredTopology
 from .group import StreamsGroup
-from .member import MemberState, StreamsMember, TasksTupleWithEpochs
+from .member import StreamsMember, TasksTupleWithEpochs
 from .records import Kind, StreamsRecord, TargetEpoch, current
 from .requests import (
     DescribedStreamsGroup,
@@ -260,7 +261,7 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
 
     def _revocation_ms(self, group: StreamsGroup, member_id: str) -> int | None:
         member = group.members[member_id]
-        gives_up = member.state is MemberState.UNREVOKED_TASKS
+        gives_up = member.state is MemberState.UNREVOKED
         return member.rebalance_timeout_ms if gives_up else None
 
     def _expired(self, group: StreamsGroup, key: TimerKey, turn: StreamsTurn) -> bool:
@@ -274,7 +275,7 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
         why = "no heartbeat for its session timeout"
         if key.timer is Timer.REBALANCE:
             if (
-                member.state is not MemberState.UNREVOKED_TASKS
+                member.state is not MemberState.UNREVOKED
                 or member.member_epoch == STATIC_LEAVING_EPOCH
             ):
                 return False

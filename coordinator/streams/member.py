@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from enum import IntEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from ...protocol.lazy_dataclass import dataclass
-from ..modern_groups import JOINING_EPOCH
+from ..modern_groups import JOINING_EPOCH, MemberState, Reconciled, ReconciledState
 
 Tasks = Mapping[str, frozenset[int]]
 """Partitions by subtopology id; each subtopology has at least one."""
@@ -23,19 +22,6 @@ TasksWithEpochs = Mapping[str, Mapping[int, int]]
 
 _NO_TASKS: Final[Mapping[str, frozenset[int]]] = MappingProxyType({})
 _NO_EPOCHS: Final[Mapping[str, Mapping[int, int]]] = MappingProxyType({})
-
-
-class MemberState(IntEnum):
-    """The state of a member's reconciliation (MemberState); the numbers are those in the log."""
-
-    STABLE = 0
-    UNREVOKED_TASKS = 1
-    UNRELEASED_TASKS = 2
-    UNKNOWN = 127
-
-    @classmethod
-    def _missing_(cls, value: object) -> MemberState:
-        return cls.UNKNOWN  # of a newer coordinator
 
 
 class Endpoint(NamedTuple):
@@ -74,23 +60,8 @@ NO_TASKS: Final = TasksTuple()
 NOTHING: Final = TasksTupleWithEpochs()
 
 
-class CurrentState(Protocol):
-    """The fields of StreamsGroupCurrentMemberAssignment: of a member, or of its record."""
-
-    @property
-    def member_epoch(self) -> int: ...
-    @property
-    def previous_member_epoch(self) -> int: ...
-    @property
-    def state(self) -> MemberState: ...
-    @property
-    def assigned(self) -> TasksTupleWithEpochs: ...
-    @property
-    def pending_revocation(self) -> TasksTupleWithEpochs: ...
-
-
 @dataclass(frozen=True, slots=True)
-class StreamsMember:
+class StreamsMember(Reconciled):
     """A member.
 
     Attributes:
@@ -119,7 +90,7 @@ class StreamsMember:
     assigned: TasksTupleWithEpochs = field(default_factory=lambda: NOTHING)
     pending_revocation: TasksTupleWithEpochs = field(default_factory=lambda: NOTHING)
 
-    def with_current(self, current: CurrentState) -> StreamsMember:
+    def with_current(self, current: ReconciledState[TasksTupleWithEpochs]) -> StreamsMember:
         """This metadata with the epochs, state and tasks of another value or record."""
         return replace(
             self,
@@ -129,10 +100,6 @@ class StreamsMember:
             assigned=current.assigned,
             pending_revocation=current.pending_revocation,
         )
-
-    def is_reconciled_to(self, target_epoch: int) -> bool:
-        """Whether it has all tasks of its target of that epoch."""
-        return self.state is MemberState.STABLE and self.member_epoch == target_epoch
 
 
 class TaskOffsets(NamedTuple):

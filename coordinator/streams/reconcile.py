@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
+from ..modern_groups import MemberState
 from .holders import Holders
-from .member import MemberState, StreamsMember, Tasks, TasksTuple, TasksTupleWithEpochs
+from .member import StreamsMember, Tasks, TasksTuple, TasksTupleWithEpochs
 
 Task = tuple[str, int]
 """A subtopology id and a partition."""
@@ -50,11 +51,11 @@ def reconciled(
     match member.state:
         case MemberState.STABLE:
             return member if member.member_epoch == target_epoch else step(member.member_epoch)
-        case MemberState.UNREVOKED_TASKS:
+        case MemberState.UNREVOKED:
             if _has_any(owned, _Sets.of(member.pending_revocation)):
                 return member
             return step(member.member_epoch + 1)
-        case MemberState.UNRELEASED_TASKS:
+        case MemberState.UNRELEASED:
             return step(member.member_epoch)
         case _:
             if owned is None or any(owned):
@@ -186,7 +187,7 @@ class _Step:
         if self._change_roles():
             return replace(
                 member,
-                state=MemberState.UNREVOKED_TASKS,
+                state=MemberState.UNREVOKED,
                 member_epoch=epoch,
                 previous_member_epoch=member.member_epoch,
                 assigned=self._with_epochs(kept, target_epoch),
@@ -195,7 +196,7 @@ class _Step:
         assigned = _Sets(*(old | got for old, got in zip(kept, new, strict=True)))
         return replace(
             member,
-            state=MemberState.UNRELEASED_TASKS if self._must_wait else MemberState.STABLE,
+            state=MemberState.UNRELEASED if self._must_wait else MemberState.STABLE,
             member_epoch=target_epoch,
             previous_member_epoch=member.member_epoch,
             assigned=self._with_epochs(assigned, target_epoch),

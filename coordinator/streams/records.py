@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data, prepare_data
 from ..group_kinds import STREAMS, KindRecord, Tombstone
+from ..modern_groups import MemberState
 from .member import (
     Endpoint,
-    MemberState,
     StreamsMember,
     Tasks,
     TasksTuple,

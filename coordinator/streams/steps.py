@@ -14,13 +14,20 @@ from ...protocol.errors import Code, Refused
 from ..consumer.topics import Topics, metadata_hash
 from ..deadlines import Deadlines
 from ..group_kinds import STREAMS
-from ..modern_groups import JOINING_EPOCH, ModernTurn, Timer, TimerKey, check_room, fenced
+from ..modern_groups import (
+    JOINING_EPOCH,
+    MemberState,
+    ModernTurn,
+    Timer,
+    TimerKey,
+    check_room,
+    fenced,
+)
 from ..moment import Moment
 from .configured import ConfiguredTopology, GroupStatus, Status, configure
 from .group import StreamsGroup
 from .member import (
     NO_TASKS,
-    MemberState,
     StreamsMember,
     TasksTuple,
 )
@@ -280,7 +287,7 @@ class Steps:
             return member
         turn.records.append(current(group.group_id, updated))
         key = TimerKey(Timer.REBALANCE, group.group_id, member.member_id)
-        if updated.state is MemberState.UNREVOKED_TASKS:
+        if updated.state is MemberState.UNREVOKED:
             self.deadlines.set(key, turn.now_ms + updated.rebalance_timeout_ms)
         else:
             self.deadlines.cancel(key)

@@ -214,14 +214,13 @@ class Controller:
         node_id: int,
         end_points: Iterable[EndPoint],
         *,
-        incarnation_id: UUID | None = None,
         rack: str | None = None,
     ) -> None:
         """Register a node that has started to listen, with a new broker epoch and leader epochs."""
         epoch = self._metadata_log.end_offset
         record = registration(
             self.catalog, node_id, epoch, end_points,
-            incarnation_id=incarnation_id or self._new_id(), rack=rack,
+            incarnation_id=self._new_id(), rack=rack,
             directory_id=self._directory.directory_id, given=self._cordoned,
             features=self.features.supported)  # fmt: skip
         self._commit([record])

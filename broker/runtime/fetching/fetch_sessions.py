@@ -30,6 +30,7 @@ MOST_PARTITIONS: Final = 80_000
 READ_ALL_AFTER_MS: Final = 5_000
 """After this time a Fetch reads all partitions of its session, whatever changes were noted."""
 
+_EVICT_AFTER_MS: Final = 120_000  # a session unused for this time may be evicted
 _MAX_EPOCH: Final = 0x7FFFFFFF
 
 TopicRef = uuid.UUID | str
@@ -204,7 +205,6 @@ class FetchSessions:
 
     Args:
         limit: max.incremental.fetch.session.cache.slots.
-        evict_after_ms: a session unused for this time may be evicted (Kafka: 120000).
         most_partitions: the maximum of all sessions together.
         draw: a number from its first argument on and below its second, for an id; None: a random
             one.
@@ -218,7 +218,6 @@ class FetchSessions:
         self,
         *,
         limit: int,
-        evict_after_ms: int = 120_000,
         most_partitions: int = MOST_PARTITIONS,
         draw: Callable[[int, int], int] | None = None,
         waits: FetchWaits | None = None,
@@ -228,7 +227,6 @@ class FetchSessions:
         self._draw = draw or _draw
         self._most_partitions = most_partitions
         self.partitions = 0
-        self._evict_after_ms = evict_after_ms
         self._sessions: dict[int, Session] = {}
 
     def __len__(self) -> int:
@@ -341,7 +339,7 @@ class FetchSessions:
             return False
         while len(self._sessions) >= self._limit or self.partitions + size > self._most_partitions:
             oldest = next(iter(self._sessions.values()))
-            if now_ms - oldest.used_ms < self._evict_after_ms:
+            if now_ms - oldest.used_ms < _EVICT_AFTER_MS:
                 return False
             self.end(oldest.session_id)
         return True

@@ -161,14 +161,8 @@ class SharePersister:
         )
         self.writes += 1
 
-    async def summarize(
-        self, group_id: str, topic_id: UUID, partition: int, *, leader_epoch: int = -1
-    ) -> ShareStateSummary:
-        """The start offset of a partition, which is -1 without a state.
-
-        Args:
-            leader_epoch: is not checked, as in Kafka.
-        """
+    async def summarize(self, group_id: str, topic_id: UUID, partition: int) -> ShareStateSummary:
+        """The start offset of a partition, which is -1 without a state."""
         key = SharePartition(group_id, topic_id, partition)
         return await self._run(key, lambda machine, now: machine.summarize(key))
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from ottla.coordinator.consumer.kind import ConsumerKind
-from ottla.coordinator.consumer.member import ConsumerMember, MemberState
+from ottla.coordinator.consumer.member import ConsumerMember
 from ottla.coordinator.consumer.reconcile import reconciled
 from ottla.coordinator.consumer.records import CurrentMember
 from ottla.coordinator.consumer.requests import GroupLimits
+from ottla.coordinator.modern_groups import MemberState
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer.conversation import (
     REBALANCE_MS,
@@ -61,7 +62,7 @@ def test_a_member_keeps_its_epoch_until_it_has_revoked_its_partitions(talk: Cons
     assert (b.epoch, talk.epochs) == (3, ("Reconciling", 3, 3))
     assert a.beat() == {"orders": [0, 1, 2]}
     assert a.epoch == 2
-    assert talk.consumers.members["a"].state is MemberState.UNREVOKED_PARTITIONS
+    assert talk.consumers.members["a"].state is MemberState.UNREVOKED
     assert (a.beat(), a.beat(owned=ALL)) == (None, None), "it has not let go"
     assert b.beat() is None
     assert a.report() is None
@@ -96,7 +97,7 @@ def test_a_member_waits_as_long_as_one_topic_is_held_by_others(held: str) -> Non
         ),
         is_subscribed=lambda _: True,
     )
-    assert member.state is MemberState.UNRELEASED_PARTITIONS
+    assert member.state is MemberState.UNRELEASED
     assert topics.named(member.assigned).keys() == {"orders", "stock"} - {held}
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ottla.coordinator.consumer.kind import ConsumerKind
-from ottla.coordinator.consumer.member import ClassicMember, ConsumerMember, MemberState
+from ottla.coordinator.consumer.member import ClassicMember, ConsumerMember
 from ottla.coordinator.consumer.records import (
     ConsumerRemoved,
     CurrentMember,
@@ -19,7 +19,7 @@ from ottla.coordinator.consumer.records import (
     TargetMember,
 )
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetCommitted
-from ottla.coordinator.modern_groups import Timer, TimerKey
+from ottla.coordinator.modern_groups import MemberState, Timer, TimerKey
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
 from tests.coordinator.consumer.conversation import (

@@ -13,7 +13,6 @@ from ottla.coordinator.consumer.member import (
     Assignment,
     ClassicMember,
     ConsumerMember,
-    MemberState,
     epochs_of,
 )
 from ottla.coordinator.consumer.records import (
@@ -30,6 +29,7 @@ from ottla.coordinator.consumer.records import (
     subscription,
 )
 from ottla.coordinator.group_records import decode, encode
+from ottla.coordinator.modern_groups import MemberState
 from ottla.protocol.errors import Malformed
 
 GROUP = "hash-1795274455"
@@ -158,7 +158,7 @@ def test_truncated_records_are_refused(record: ConsumerRecord, data: st.DataObje
 
 def test_a_members_epoch_is_not_part_of_its_subscription_record() -> None:
     owned: Assignment = {ORDERS: THREE}
-    state = MemberState.UNRELEASED_PARTITIONS
+    state = MemberState.UNRELEASED
     standing = replace(MEMBER, member_epoch=7, state=state, assigned=owned)
     assert subscription(GROUP, standing) == MemberSubscription(GROUP, MEMBER)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from ottla.coordinator.consumer.requests import HeartbeatReply
 from ottla.coordinator.group_records import encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.outcome import Outcome
@@ -12,7 +13,7 @@ from ottla.coordinator.share.effects import InitializeShareState
 from ottla.coordinator.share.group import ShareGroup
 from ottla.coordinator.share.groups import ShareSetup, check_request
 from ottla.coordinator.share.kind import ShareKind
-from ottla.coordinator.share.requests import HeartbeatReply, HeartbeatRequest, ShareGroupLimits
+from ottla.coordinator.share.requests import HeartbeatRequest, ShareGroupLimits
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer.conversation import FakeTopics, Named
 from tests.coordinator.group_conversation import GROUP, GroupTalk, Reply

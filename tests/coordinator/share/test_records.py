@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordinator.consumer.member import MemberState
 from ottla.coordinator.consumer.topics import TopicMetadata
 from ottla.coordinator.group_records import decode, encode
+from ottla.coordinator.modern_groups import MemberState
 from ottla.coordinator.share.records import (
     CurrentMember,
     GroupEpoch,

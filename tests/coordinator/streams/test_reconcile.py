@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from ottla.coordinator.modern_groups import MemberState
 from ottla.coordinator.streams.holders import Holders
 from ottla.coordinator.streams.member import (
     NO_TASKS,
-    MemberState,
     StreamsMember,
     TasksTuple,
     TasksTupleWithEpochs,
@@ -18,7 +18,7 @@ from ottla.coordinator.streams.reconcile import reconciled
 from ottla.protocol.errors import Code, Refused
 
 STABLE, UNREVOKED, UNRELEASED = (
-    MemberState.STABLE, MemberState.UNREVOKED_TASKS, MemberState.UNRELEASED_TASKS,
+    MemberState.STABLE, MemberState.UNREVOKED, MemberState.UNRELEASED,
 )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ottla.coordinator.group_records import decode, encode
-from ottla.coordinator.streams.member import Endpoint, MemberState, TasksTuple, TasksTupleWithEpochs
+from ottla.coordinator.modern_groups import MemberState
+from ottla.coordinator.streams.member import Endpoint, TasksTuple, TasksTupleWithEpochs
 from ottla.coordinator.streams.records import (
     CurrentMember,
     GroupEpoch,
@@ -62,7 +63,7 @@ def test_records_of_kafka_are_read() -> None:
     )
     away = READ[18]
     assert isinstance(away, CurrentMember)
-    assert (away.member_epoch, away.state) == (-2, MemberState.UNREVOKED_TASKS)
+    assert (away.member_epoch, away.state) == (-2, MemberState.UNREVOKED)
     assert away.assigned.active == {"0": {0: 0}, "1": {0: 0}, "2": {0: 0, 2: 0}}
     assert away.assigned.standby == {"0": frozenset({1})}
 

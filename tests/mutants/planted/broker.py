@@ -374,7 +374,7 @@ MUTANTS: Final = (
     Mutant(
         "sessions-in-use-are-evicted",
         "broker/runtime/fetching/fetch_sessions.py",
-        "if now_ms - oldest.used_ms < self._evict_after_ms:\n                return False",
+        "if now_ms - oldest.used_ms < _EVICT_AFTER_MS:\n                return False",
         "pass",
         "consumers throw each other's sessions out",
         ("tests/broker/runtime/test_fetch_sessions.py",),

@@ -6,9 +6,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+from ottla.coordinator.consumer.requests import HeartbeatReply
 from ottla.coordinator.share.groups import check_request
 from ottla.coordinator.share.kind import ShareKind
-from ottla.coordinator.share.requests import HeartbeatReply, HeartbeatRequest
+from ottla.coordinator.share.requests import HeartbeatRequest
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer.conversation import FakeTopics, Named
 
