@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.load import Result, make_internal_topics, result
 from benchmarks.raw_transactions import committing
 from tests.kafka.installation import java
+from tests.whole_topics import records_in
 from tests.wire.broker import Broker
 
 VALUE = b"x" * 100
@@ -73,26 +74,7 @@ def run_transactions(producer: Producer, body: Body, seconds: float) -> list[flo
 
 def committed(bootstrap: str, topic: str, partitions: int) -> int:
     """The number of records that a `read_committed` consumer gets."""
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "load",
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-    }
-    consumer = Consumer(settings)
-    consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
-    count, ended = 0, 0
-    deadline = time.monotonic() + TIMEOUT_S
-    while ended < partitions:
-        assert time.monotonic() < deadline, "the end was not reached"
-        for message in consumer.consume(1000, 0.5):
-            if message.error() is None:
-                count += 1
-            else:
-                ended += 1
-    consumer.close()
-    return count
+    return sum(1 for _ in records_in(bootstrap, {topic: partitions}, timeout_s=TIMEOUT_S))
 
 
 def producing(topic: str, records: int, partitions: int) -> Body:

@@ -16,7 +16,6 @@ from tests.wire.broker import Broker
 from tests.wire.client import encode
 
 LOG_BYTES = 1_000_000_000
-IN_FLIGHT = 5
 RECORD_BYTES = 1000
 
 

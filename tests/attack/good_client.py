@@ -50,10 +50,6 @@ class GaveUp(Exception):
     """A request got only errors for too long."""
 
 
-class Fenced(Exception):
-    """The transactional producer is fenced."""
-
-
 def waited_ms(pid: int | None) -> float:
     """How long the main thread of a process has waited for a CPU so far."""
     if pid is None:

@@ -14,7 +14,6 @@ from .scene import Scene, attack, close_all, read_until_closed
 _METADATA = framed(header(3, 0, client_id=b"") + struct.pack(">i", 0))
 _API_VERSIONS = framed(header(18, 0, client_id=b""))
 _PIPELINED_METADATA, _STREAM_BYTES = 13_000, 289_000
-_ANSWER_BYTES = 16 << 20
 
 
 @attack()

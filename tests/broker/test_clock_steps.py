@@ -16,6 +16,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from tests.broker.fakes import START_MS
+from tests.broker.members import beat
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import producer
 from tests.clocks import LoopClock
@@ -144,23 +145,6 @@ async def test_a_clock_step_does_not_change_flush_ms(
         assert "orders" in asked
 
 
-async def beat(one: OneNode, member_id: str, epoch: int) -> Any:
-    """ConsumerGroupHeartbeat; a member that joins says all."""
-    joining = {"subscribed_topic_names": ["orders"], "topic_partitions": []}
-    fields = joining if epoch == 0 else {}
-    return await one.ask(
-        ApiKey.CONSUMER_GROUP_HEARTBEAT,
-        1,
-        **{
-            "group_id": "books",
-            "member_id": member_id,
-            "member_epoch": epoch,
-            "rebalance_timeout_ms": 60_000 if epoch == 0 else -1,
-            **fields,
-        },
-    )
-
-
 @FORWARD_AND_BACK
 async def test_members_of_groups_live_and_die_by_their_own_silence(
     tmp_path: Path, step_ms: int
@@ -170,16 +154,16 @@ async def test_members_of_groups_live_and_die_by_their_own_silence(
         one.node.controller.create_internal_topic(CONSUMER_OFFSETS)
         epochs = {}
         for member_id in ("alive", "dead"):
-            answer = await beat(one, member_id, 0)
+            answer = await beat(one, "books", member_id)
             assert answer["error_code"] == 0, answer
             epochs[member_id] = answer["member_epoch"]
         one.clock.step_ms = step_ms
         for _ in range(5):
             await asyncio.sleep(10)
-            answer = await beat(one, "alive", epochs["alive"])
+            answer = await beat(one, "books", "alive", epochs["alive"])
             assert answer["error_code"] == 0
             epochs["alive"] = answer["member_epoch"]
-        told = await beat(one, "dead", epochs["dead"])
+        told = await beat(one, "books", "dead", epochs["dead"])
         assert Code(told["error_code"]) is Code.UNKNOWN_MEMBER_ID
 
 

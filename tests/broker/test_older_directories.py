@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 from tests.broker.fakes import START_MS
+from tests.broker.members import beat
 from tests.broker.one_node import OneNode, one_node
 
 KEPT = Path(__file__).parents[1] / "storage" / "kept"
@@ -33,18 +33,10 @@ def unpacked(name: str, to: Path) -> Path:
     return to
 
 
-async def beat(it: OneNode, epoch: int) -> dict[str, Any]:
-    answer: dict[str, Any] = await it.ask(
-        ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, group_id="shoppers", member_id=MEMBER,
-        member_epoch=epoch, rebalance_timeout_ms=-1, topic_partitions=None,
-    )  # fmt: skip
-    return answer
-
-
 async def loaded(it: OneNode) -> None:
     """Wait until the coordinator of the group has read its log."""
     for _ in range(10):
-        if (await beat(it, 1))["error_code"] == Code.NONE:
+        if (await beat(it, "shoppers", MEMBER, 1))["error_code"] == Code.NONE:
             return
         await asyncio.sleep(1)
     raise AssertionError("the coordinator did not load the group")

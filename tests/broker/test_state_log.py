@@ -16,6 +16,7 @@ from ottla.broker.runtime.shards.state_log import LINES
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.testing import Ottla
+from tests.broker import members
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.several_nodes import several_nodes
 from tests.broker.transacting import producer
@@ -65,18 +66,9 @@ async def heartbeat(it: OneNode, member_id: str, instance_id: str | None = None)
     return Code(answer["error_code"])
 
 
-async def beat(it: OneNode, member_id: str, epoch: int, **fields: Any) -> Any:
-    """ConsumerGroupHeartbeat of a member of `readers`."""
+async def beat(it: OneNode, member_id: str, epoch: int, group_id: str = "readers") -> Any:
     it.node.controller.create_internal_topic("__consumer_offsets")
-    return await it.ask(
-        ApiKey.CONSUMER_GROUP_HEARTBEAT, 1,
-        **{
-            "group_id": "readers", "member_id": member_id, "member_epoch": epoch,
-            "instance_id": None, "rack_id": None, "server_assignor": None,
-            "rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"],
-            "subscribed_topic_regex": None, "topic_partitions": [], **fields,
-        },
-    )  # fmt: skip
+    return await members.beat(it, group_id, member_id, epoch)
 
 
 def events_of(lines: list[Line]) -> list[str]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, errors
-from aiokafka.abc import AbstractTokenProvider as AwaitedTokenProvider
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AclBinding,
@@ -25,9 +23,11 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )  # fmt: skip
 from kafka import KafkaConsumer, KafkaProducer
-from kafka.net.sasl.oauth import AbstractTokenProvider as TokenProvider
 
 from ottla.testing import running_broker
+from tests.secured_clients.asynchronous import Tokens as AwaitedTokens
+from tests.secured_clients.job import unsecured_token
+from tests.secured_clients.pure_python import Tokens
 from tests.security.sasl_listener import SETTINGS
 from tests.wire.client import Connection
 from tests.wire.conftest import address_of
@@ -46,27 +46,6 @@ LOGINS = [
     ("OAUTHBEARER", "olga", ""),
 ]  # fmt: skip
 Login = tuple[str, str, str]
-
-
-class Tokens(TokenProvider):  # type: ignore[misc]  # it has no types
-    """Unsecured tokens of one user, for kafka-python."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name = name
-
-    def token(self) -> str:
-        return unsecured_token(self._name)[0]
-
-
-class AwaitedTokens(AwaitedTokenProvider):  # type: ignore[misc]  # it has no types
-    """Unsecured tokens of one user, for aiokafka."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    async def token(self) -> str:
-        return unsecured_token(self._name)[0]
 
 
 def confluent(bootstrap: str, login: Login, **others: Any) -> dict[str, Any]:
@@ -90,13 +69,6 @@ def python(bootstrap: str, login: Login, tokens: Callable[[str], Any] = Tokens) 
     if mechanism == "OAUTHBEARER":
         return found | {"sasl_oauth_token_provider": tokens(name)}
     return found | {"sasl_plain_username": name, "sasl_plain_password": password}
-
-
-def unsecured_token(name: str, lifetime_s: int = 60) -> tuple[str, float]:
-    """An unsecured token and the time of its expiry."""
-    ends_s = int(time.time()) + lifetime_s
-    parts = ['{"alg":"none"}', f'{{"sub":"{name}","exp":{ends_s}}}', ""]
-    return ".".join(b64encode(part.encode()).decode().rstrip("=") for part in parts), ends_s
 
 
 @pytest.fixture(scope="module")

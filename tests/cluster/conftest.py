@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.testing import RunningBroker, running_broker
+
+from ..crash import reading
 
 PARTITIONS = 6
 PATIENCE_S = 20.0
@@ -74,29 +75,4 @@ def faults(cluster: RunningBroker) -> Faults:
 
 def committed(bootstrap: str, topic: str) -> list[list[str]]:
     """The committed records of each partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "reader",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "enable.partition.eof": True,
-        }
-    )
-    found: list[list[str]] = [[] for _ in range(PARTITIONS)]
-    try:
-        consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
-        ended: set[int] = set()
-        while len(ended) < PARTITIONS:
-            message = consumer.poll(PATIENCE_S)
-            assert message is not None, "the end of a partition was not reached"
-            partition = message.partition()
-            assert partition is not None
-            if message.error():
-                ended.add(partition)
-            else:
-                found[partition].append((message.value() or b"").decode())
-    finally:
-        consumer.close()
-    return found
+    return reading.committed(bootstrap, topic, PARTITIONS)

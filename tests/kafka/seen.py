@@ -9,19 +9,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    KafkaError,
-    TopicCollection,
-    TopicPartition,
-)
+from confluent_kafka import TopicCollection
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
     ResourceType,
 )
 
+from ..whole_topics import records_in
 from ..wire.broker import Broker
 from ..wire.client import Answer, error_name, retrying
 from .place import address
@@ -110,30 +105,9 @@ def records(
     bootstrap: str, topics: Mapping[str, int], level: str
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Every record that a consumer gets, by topic, in the order of partition and offset."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "reads-all",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": level,
-        }
-    )
     found: dict[str, list[tuple[Any, ...]]] = {topic: [] for topic in topics}
-    unread = {(topic, index) for topic, count in topics.items() for index in range(count)}
-    try:
-        consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in unread])
-        while unread:
-            message = consumer.poll(TIMEOUT_S)
-            assert message is not None, f"partitions without an end: {unread}"
-            error = message.error()
-            if error is None:
-                found[str(message.topic())].append(_plain(message))
-            else:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                unread.discard((message.topic(), message.partition()))
-    finally:
-        consumer.close()
+    for message in records_in(bootstrap, topics, level, TIMEOUT_S):
+        found[str(message.topic())].append(_plain(message))
     return {topic: sorted(read, key=lambda record: record[:2]) for topic, read in found.items()}
 
 

@@ -21,7 +21,6 @@ from tests.wire.client import APIS, encode_body
 RECORDED: Final = Path(__file__).with_name("error_answers.json")
 CODE: Final = 31
 """CLUSTER_AUTHORIZATION_FAILED."""
-TOPIC_ID: Final = uuid.UUID(int=7)
 _PROGRAM: Final = Path(__file__).parent / "java/ErrorAnswers.java"
 
 

@@ -231,10 +231,5 @@ def check(broker: Ottla) -> None:
     assert rss_mb(broker.pid) < MOST_RSS_MB, rss_mb(broker.pid)
 
 
-def no_transaction_is_open(broker: Ottla) -> bool:
-    """Whether all transactions have ended; those of clients that are gone time out."""
-    return all(each.state != "Ongoing" for each in broker.transactions())
-
-
 if __name__ == "__main__":
     main()

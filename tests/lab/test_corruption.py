@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ottla.broker.requests.request_fields import shown
-from ottla.broker.requests.served_apis import HANDLERS
 from ottla.lab.actions.rule_checks import check_rule
 from ottla.lab.answers.corrupt_answer import Answered, joined
 from ottla.lab.answers.corruption import KINDS, corrupt_frame
@@ -29,9 +28,6 @@ DOCUMENT = Path(__file__).parents[2] / "docs/reference/lab/index.md"
 SEEDS = range(6)
 CORRELATION_ID = 77
 EARLIER = bytes(build([(b"k", b"earlier")], timestamp_ms=1, base_offset=0))
-HERE: dict[ApiKey, tuple[int, int]] = {
-    key: (served.lowest, served.highest) for key, served in HANDLERS.items()
-}
 OF_BATCHES = (
     "bit_flip", "bit_flip_right_crc", "wrong_base_offset", "unknown_magic", "unknown_attribute",
     "cut_last_batch",

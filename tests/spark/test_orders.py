@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 
@@ -10,8 +11,7 @@ import pytest
 from ottla.spark.audit.ledger_audit import audit, totals_of
 from ottla.spark.orders import Ledger, Moment, OrderFate, create_topics, write_orders
 from ottla.testing import RunningBroker, running_broker
-
-from .consumer import ids_in
+from tests.whole_topics import records_in
 
 pytestmark = pytest.mark.clients
 
@@ -20,6 +20,11 @@ def new_topic(bootstrap: str) -> str:
     topic = f"orders-{secrets.token_hex(4)}"
     create_topics(bootstrap, {topic: 4})
     return topic
+
+
+def ids_in(bootstrap: str, topic: str, isolation_level: str) -> list[int]:
+    read = records_in(bootstrap, {topic: 4}, isolation_level)
+    return [json.loads(message.value() or b"")["id"] for message in read]
 
 
 def faults_of(ledger: Ledger, bootstrap: str, topic: str) -> list[str]:

@@ -19,7 +19,6 @@ from tests.storage import broken_records
 from tests.storage.broken_records import decoded, random_record
 from tests.wire.batches import record, varint
 
-SHORT: Final = st.binary(max_size=4)
 RECORDS: Final = st.builds(
     record,
     st.none() | st.binary(max_size=40) | st.just(b"v" * 200),

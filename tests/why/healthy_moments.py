@@ -12,13 +12,21 @@ from tests.wire.batches import batch
 from tests.wire.client import until
 from tests.wire.consumers import Consumer
 from tests.wire.groups import Member, assignment, subscription
-from tests.wire.shares import ACCEPT, acknowledged, shared_topic
 
-from .group_situations import assigned_member
+from .client_situations import records_that_a_share_member_has, share_group_that_is_idle
+from .group_situations import assigned_member, group_at_the_end
 from .situations import World
-from .transaction_situations import delete_records
+from .transaction_situations import (
+    delete_records,
+    reader_behind_an_open_transaction,
+    topic_whose_records_are_aborted,
+)
 
-MOMENTS: Final[list[Callable[[World], Subject]]] = []
+# A client that waits in these situations does not wait long.
+MOMENTS: Final[list[Callable[[World], Subject]]] = [
+    topic_whose_records_are_aborted, reader_behind_an_open_transaction, group_at_the_end,
+    share_group_that_is_idle, records_that_a_share_member_has,
+]  # fmt: skip
 
 
 def moment(make: Callable[[World], Subject]) -> Callable[[World], Subject]:
@@ -64,22 +72,6 @@ def committed_transaction(world: World) -> Subject:
 
 
 @moment
-def aborted_transaction(world: World) -> Subject:
-    topic = world.wire.topic()
-    producer = world.opened(topic)
-    producer.end(commit=False)
-    producer.wait_ended()
-    return Subject(topic)
-
-
-@moment
-def transaction_that_has_just_begun(world: World) -> Subject:
-    topic = world.wire.topic()
-    world.opened(topic)
-    return Subject(topic)
-
-
-@moment
 def transactional_id_at_rest(world: World) -> Subject:
     producer = world.opened(world.wire.topic())
     producer.end()
@@ -113,13 +105,6 @@ def offsets_committed_by_a_transaction(world: World) -> Subject:
     producer.end()
     producer.wait_ended()
     world.wire.produce(topic, batch([b"v"]))
-    return Subject(group=group)
-
-
-@moment
-def group_at_the_end(world: World) -> Subject:
-    topic, group = world.wire.filled_topic(3), world.wire.fresh("g")
-    world.wire.commit(group, topic, 3)
     return Subject(group=group)
 
 
@@ -217,23 +202,6 @@ def two_members_of_the_new_protocol(world: World) -> Subject:
         world.later(each.leave)
     until(lambda: [each.report() and each.owned for each in members], all)
     return Subject(group=group)
-
-
-@moment
-def share_group_that_has_read_everything(world: World) -> Subject:
-    session, member = shared_topic(world.wire, 2)
-    session.acquire(2)
-    session.fetch(acknowledged(0, 1, ACCEPT))
-    world.later(member.leave)
-    return Subject(group=session.group)
-
-
-@moment
-def share_group_with_records_under_way(world: World) -> Subject:
-    session, member = shared_topic(world.wire, 3)
-    session.acquire(3)
-    world.later(member.leave)
-    return Subject(group=session.group)
 
 
 @moment

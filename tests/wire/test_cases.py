@@ -35,10 +35,6 @@ WAITING = sorted(
 )
 WAITING_AT_ONCE = 4
 
-# Kafka batches the checks "is the partition in the transaction" of several connections and uses the
-# version of the first one. Beside other clients either name may be the answer in any version.
-EITHER = {"INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"}
-
 
 def _parameters() -> list[Any]:
     marks = {True: [pytest.mark.slow], False: []}

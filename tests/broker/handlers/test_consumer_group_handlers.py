@@ -21,28 +21,17 @@ from ottla.metadata.topics import Broker
 from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
+from tests.broker import members
 from tests.broker.one_node import OneNode, one_node
 
 GROUP = 32
 OWN = "consumer.heartbeat.interval.ms"
 
 
-async def beat(it: OneNode, epoch: int = 0, *, version: int = 1, **fields: Any) -> Any:
-    """A heartbeat of member `m`, with all that who joins has to say."""
-    joining = {
-        "rebalance_timeout_ms": 60_000,
-        "subscribed_topic_names": ["orders"],
-        "topic_partitions": [],
-    }
-    nothing = {"rebalance_timeout_ms": -1, "subscribed_topic_names": None, "topic_partitions": None}
-    body = {
-        "group_id": "shoppers",
-        "member_id": "m",
-        "member_epoch": epoch,
-        **(joining if epoch == 0 else nothing),
-        **({"subscribed_topic_regex": None} if version else {}),
-    }
-    return await it.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, version, **{**body, **fields})
+async def beat(
+    it: OneNode, epoch: int = 0, *, group_id: str = "shoppers", member_id: str = "m", **fields: Any
+) -> Any:
+    return await members.beat(it, group_id, member_id, epoch, **fields)
 
 
 async def describe(it: OneNode, *groups: str) -> Any:

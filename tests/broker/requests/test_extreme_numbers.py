@@ -42,7 +42,6 @@ ANY_TIME: Final = {
     "message_timestamp_after_max_ms": str((1 << 63) - 1),
 }
 LIMIT_S: Final = 60
-TOPIC_ID_FROM: Final = 13
 
 
 def log_in(it: OneNode) -> None:

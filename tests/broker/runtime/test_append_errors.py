@@ -18,6 +18,7 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
+from tests.broker.members import beat
 from tests.broker.one_node import OneNode
 from tests.broker.transacting import Producer, producer
 
@@ -108,14 +109,6 @@ async def state(it: OneNode, group_id: str) -> str:
     return str(answer["groups"][0]["group_state"])
 
 
-def heartbeat(epoch: int, *, rebalance_timeout_ms: int = 60_000) -> dict[str, Any]:
-    return {
-        "group_id": "modern", "member_id": "m", "member_epoch": epoch,
-        "rebalance_timeout_ms": rebalance_timeout_ms, "subscribed_topic_names": ["orders"],
-        "topic_partitions": [],
-    }  # fmt: skip
-
-
 async def scene(it: OneNode) -> Scene:
     it.topic("orders", 2)
     shop = await producer(it, "shop")
@@ -127,7 +120,7 @@ async def scene(it: OneNode) -> Scene:
     for name in ("leaving", "static"):
         instance = "instance" if name == "static" else None
         assert await sync(it, name, ids[name], ids[name], group_instance_id=instance) == Code.NONE
-    told = await it.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **heartbeat(0))
+    told = await beat(it, "modern", "m")
     assert told["error_code"] == Code.NONE
     return Scene(it, shop, ids)
 
@@ -171,9 +164,7 @@ async def _leave(at: Scene) -> Codes:
 
 
 async def _heartbeat(at: Scene) -> Codes:
-    told = await at.ask(
-        ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **heartbeat(0, rebalance_timeout_ms=70_000)
-    )
+    told = await beat(at.it, "modern", "m", rebalance_timeout_ms=70_000)
     return {Code(told["error_code"])}
 
 

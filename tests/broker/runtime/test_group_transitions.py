@@ -10,6 +10,7 @@ from ottla.broker.events import DecisionAppended, DecisionRefused, GroupConverte
 from ottla.metadata.catalog import CONSUMER_OFFSETS, ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
+from tests.broker import members
 from tests.broker.observing import Heard, hear
 from tests.broker.one_node import OneNode, one_node
 
@@ -32,17 +33,7 @@ async def prepared(it: OneNode) -> Heard:
 
 async def beat(it: OneNode, member_id: str, epoch: int = 0, **fields: Any) -> Any:
     """ConsumerGroupHeartbeat of a member of `readers`; at epoch 0 it joins."""
-    body: dict[str, Any] = {}
-    if epoch == 0:
-        body = {
-            "rebalance_timeout_ms": 60_000,
-            "subscribed_topic_names": ["orders"],
-            "topic_partitions": [],
-        }
-    answer = await it.ask(
-        ApiKey.CONSUMER_GROUP_HEARTBEAT, 1,
-        **{"group_id": "readers", "member_id": member_id, "member_epoch": epoch, **body, **fields},
-    )  # fmt: skip
+    answer = await members.beat(it, "readers", member_id, epoch, **fields)
     assert answer["error_code"] == Code.NONE
     return answer
 

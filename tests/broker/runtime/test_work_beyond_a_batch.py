@@ -21,6 +21,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
+from tests.broker.members import beat
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.transacting import error
 from tests.broker.transacting import producer as begun
@@ -215,27 +216,19 @@ async def test_any_number_of_offsets_expires(tmp_path: Path) -> None:
         assert max(batch_sizes(it.log(CONSUMER_OFFSETS))) <= LIMIT_BYTES
 
 
-def join(group_id: str, member_id: str) -> dict[str, Any]:
-    return {
-        "group_id": group_id, "member_id": member_id, "member_epoch": 0,
-        "rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"],
-        "topic_partitions": [],
-    }  # fmt: skip
-
-
 async def test_members_that_die_together_are_all_fenced(tmp_path: Path) -> None:
     members = [(f"group-{number}", name) for number in range(40) for name in ("a", "b")]
     async with one_node(tmp_path, **SETTINGS) as it:
         it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
         it.topic("orders", 4)
         for group_id, member_id in members:
-            joined = await it.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **join(group_id, member_id))
+            joined = await beat(it, group_id, member_id)
             assert joined["error_code"] == Code.NONE
     async with one_node(tmp_path, **SETTINGS) as it:
         await asyncio.sleep(60)
         machine = it.node.groups.shard_at(0).machine
         assert {each.state for each in machine.list_groups()} == {"Empty"}
-        joined = await it.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, **join(GROUPS[0], "new"))
+        joined = await beat(it, GROUPS[0], "new")
         assert joined["assignment"]["topic_partitions"][0]["partitions"] == [0, 1, 2, 3]
         assert max(batch_sizes(it.log(CONSUMER_OFFSETS))) <= LIMIT_BYTES
 

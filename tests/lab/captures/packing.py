@@ -6,7 +6,7 @@ import io
 import struct
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
-from typing import Any, NamedTuple
+from typing import Any
 
 import dpkt
 
@@ -14,12 +14,6 @@ FIRST_S = 1_700_000_000.0
 STEP_S = 0.001
 ETHERNET, LOOPBACK, RAW, SLL, SLL2 = 1, 0, 101, 113, 276
 _MAC = b"\x02\0\0\0\0\1"
-
-
-class Packed(NamedTuple):
-    """A packet, without its time."""
-
-    data: bytes
 
 
 class Connection:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ottla.spark.exactly_once.decisions import (
@@ -47,7 +47,6 @@ MARGIN_MS = 100
 TIMEOUT_MS = 1000
 NEARLY_MS = TIMEOUT_MS - MARGIN_MS // 2
 """After this time, less than the margin is left."""
-Rows = Mapping[int, tuple[int, ...]]
 
 
 @dataclass
