@@ -1,6 +1,6 @@
 """Authentications, right and wrong, whose answers by Apache Kafka 4.4.0 are in kafka-4.4.0.json.
 
-Each is a generator: it yields a request, or bytes for a whole frame, and gets the answer.
+Each makes a generator: it yields a request, or bytes for a whole frame, and gets the answer.
 answered.py runs them with the state machine, with a running Ottla, and with a real Kafka.
 
 The listener is SASL_PLAINTEXT with PLAIN (alice, "secret"; bob, "hidden"), SCRAM of both kinds
@@ -76,235 +76,99 @@ def token(claims: dict[str, object], alg: str = "none", signature: str = "") -> 
     return f"n,,\x01auth=Bearer {'.'.join([*texts, signature])}\x01\x01".encode()
 
 
-def _plain_by(handshake_version: int, version: int) -> Callable[[], Talk]:
+def steps(*asked: Ask | Raw) -> Callable[[], Talk]:
+    """A conversation whose requests do not depend on the answers."""
+
     def talk() -> Talk:
-        yield handshake("PLAIN", handshake_version)
-        yield authenticate(plain("alice", "secret"), version)
-        yield Ask("Metadata", 1, {"topics": []})
+        yield from (each for each in asked)  # a tuple itself takes no answers
 
     return talk
 
 
-for _version in (0, 1, 2):
-    ALL[f"plain_by_sasl_authenticate_{_version}"] = _plain_by(1, _version)
-
-
-@_listed
-def plain_by_bare_tokens() -> Talk:
-    yield handshake("PLAIN", 0)
-    yield Raw(plain("alice", "secret"))
-    yield Ask("Metadata", 1, {"topics": []})
-
-
-@_listed
-def a_wrong_password_by_bare_tokens() -> Talk:
-    yield handshake("PLAIN", 0)
-    yield Raw(plain("alice", "wrong"))
-
-
-@_listed
-def sasl_authenticate_after_handshake_0() -> Talk:
-    yield handshake("PLAIN", 0)
-    yield authenticate(plain("alice", "secret"))
-
-
-@_listed
-def a_wrong_password() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "wrong"))
-
-
-@_listed
-def an_unknown_user() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("carol", "secret"))
-
-
-@_listed
-def a_user_of_another_mechanism() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain(SCRAM_USER, SCRAM_PASSWORD))
-
-
-def _refused_by_plain(response: bytes) -> Callable[[], Talk]:
-    def talk() -> Talk:
-        yield handshake("PLAIN")
-        yield authenticate(response)
-
-    return talk
-
-
-for _name, _response in {
+METADATA = Ask("Metadata", 1, {"topics": []})
+PLAIN, UNKNOWN_API = handshake("PLAIN"), Raw(header(999, 0))
+ALICE, WRONG = (authenticate(plain("alice", password)) for password in ("secret", "wrong"))
+OF_PLAIN = {
     "no_user": plain("", "secret"),
     "no_password": plain("alice", ""),
     "two_parts": b"alice\0secret",
     "four_parts": b"\0alice\0secret\0",
     "no_bytes": b"",
     "another_authorization_id": plain("alice", "secret", "bob"),
+    "its_own_authorization_id": plain("alice", "secret", "alice"),
     "bytes_that_are_no_text": b"\0alice\0\xff\xfe",
-}.items():
-    ALL[f"plain_with_{_name}"] = _refused_by_plain(_response)
+}
 
-
-@_listed
-def plain_with_its_own_authorization_id() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret", "alice"))
-
-
-@_listed
-def an_unknown_mechanism() -> Talk:
-    yield handshake("CRAM-MD5")
-
-
-@_listed
-def a_mechanism_in_lower_case() -> Talk:
-    yield handshake("plain")
-
-
-@_listed
-def gssapi() -> Talk:
-    yield handshake("GSSAPI")
-
-
-@_listed
-def an_unknown_mechanism_by_handshake_0() -> Talk:
-    yield handshake("GSSAPI", 0)
-
-
-def _api_versions_first(version: int) -> Callable[[], Talk]:
-    def talk() -> Talk:
-        yield versions(version)
-        yield handshake("PLAIN")
-        yield authenticate(plain("alice", "secret"))
-
-    return talk
-
-
-for _version in range(5):
-    ALL[f"api_versions_{_version}_first"] = _api_versions_first(_version)
-
-
-@_listed
-def an_unsupported_version_of_api_versions() -> Talk:
-    yield Raw(header(18, 99, flexible=True) + b"\2x\2y\0", "ApiVersions", 0)
-    yield versions(3)
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-
-
-@_listed
-def an_invalid_software_name() -> Talk:
-    yield versions(3, name="-")
-    yield versions(3)
-    yield handshake("PLAIN")
-
-
-@_listed
-def api_versions_twice() -> Talk:
-    yield versions(3)
-    yield versions(3)
-
-
-@_listed
-def api_versions_after_the_handshake() -> Talk:
-    yield handshake("PLAIN")
-    yield versions(3)
-
-
-@_listed
-def the_handshake_twice() -> Talk:
-    yield handshake("PLAIN")
-    yield handshake("PLAIN")
-
-
-@_listed
-def metadata_first() -> Talk:
-    yield Ask("Metadata", 1, {"topics": []})
-
-
-@_listed
-def metadata_after_api_versions() -> Talk:
-    yield versions(3)
-    yield Ask("Metadata", 1, {"topics": []})
-
-
-@_listed
-def heartbeat_after_the_handshake() -> Talk:
-    yield handshake("PLAIN")
-    body = {"group_id": "g", "generation_id": 1, "member_id": "m"}
-    yield Ask("Heartbeat", 1, body)
-
-
-@_listed
-def describe_cluster_after_the_handshake() -> Talk:
-    yield handshake("PLAIN")
-    yield Ask("DescribeCluster", 0, {})
-
-
-@_listed
-def sasl_authenticate_first() -> Talk:
-    yield authenticate(plain("alice", "secret"))
-
-
-@_listed
-def sasl_authenticate_after_api_versions() -> Talk:
-    yield versions(3)
-    yield authenticate(plain("alice", "secret"))
-
-
-@_listed
-def an_unknown_api_first() -> Talk:
-    yield Raw(header(999, 0))
-
-
-@_listed
-def an_unknown_api_after_api_versions() -> Talk:
-    yield versions(3)
-    yield Raw(header(999, 0))
-
-
-@_listed
-def an_unknown_api_after_the_handshake() -> Talk:
-    yield handshake("PLAIN")
-    yield Raw(header(999, 0))
-
-
-@_listed
-def an_unsupported_version_of_the_handshake() -> Talk:
-    yield Raw(header(17, 2) + b"\0\5PLAIN", "SaslHandshake", 1)
-
-
-@_listed
-def an_unsupported_version_of_sasl_authenticate() -> Talk:
-    yield handshake("PLAIN")
-    yield Raw(header(36, 3, flexible=True) + b"\1\0")
-
-
-@_listed
-def a_cut_handshake() -> Talk:
-    yield Raw(header(17, 1) + b"\0\5PLA", "SaslHandshake", 1)
-
-
-@_listed
-def a_cut_sasl_authenticate() -> Talk:
-    yield handshake("PLAIN")
-    yield Raw(header(36, 0) + b"\0\0\0\5ab")
-
-
-@_listed
-def an_empty_frame() -> Talk:
-    yield Raw(b"")
-
-
-@_listed
-def a_short_frame() -> Talk:
-    yield Raw(b"\0\x12")
-
-
-@_listed
-def a_gssapi_token() -> Talk:
-    yield Raw(b"\x60\x82\x01\x02\x06\x09\x2a\x86\x48\x86\xf7\x12")
+ALL |= {
+    f"plain_by_sasl_authenticate_{version}": steps(
+        PLAIN, authenticate(plain("alice", "secret"), version), METADATA
+    )
+    for version in (0, 1, 2)
+}
+ALL |= {f"plain_with_{name}": steps(PLAIN, authenticate(sent)) for name, sent in OF_PLAIN.items()}
+ALL |= {
+    f"api_versions_{version}_first": steps(versions(version), PLAIN, ALICE) for version in range(5)
+}
+ALL |= {
+    "plain_by_bare_tokens": steps(
+        handshake("PLAIN", 0), Raw(plain("alice", "secret")), METADATA
+    ),
+    "a_wrong_password_by_bare_tokens": steps(handshake("PLAIN", 0), Raw(plain("alice", "wrong"))),
+    "sasl_authenticate_after_handshake_0": steps(handshake("PLAIN", 0), ALICE),
+    "a_wrong_password": steps(PLAIN, WRONG),
+    "an_unknown_user": steps(PLAIN, authenticate(plain("carol", "secret"))),
+    "a_user_of_another_mechanism": steps(PLAIN, authenticate(plain(SCRAM_USER, SCRAM_PASSWORD))),
+    "an_unknown_mechanism": steps(handshake("CRAM-MD5")),
+    "a_mechanism_in_lower_case": steps(handshake("plain")),
+    "gssapi": steps(handshake("GSSAPI")),
+    "an_unknown_mechanism_by_handshake_0": steps(handshake("GSSAPI", 0)),
+    "an_unsupported_version_of_api_versions": steps(
+        Raw(header(18, 99, flexible=True) + b"\2x\2y\0", "ApiVersions", 0),
+        versions(3), PLAIN, ALICE,
+    ),
+    "an_invalid_software_name": steps(versions(3, name="-"), versions(3), PLAIN),
+    "api_versions_twice": steps(versions(3), versions(3)),
+    "api_versions_after_the_handshake": steps(PLAIN, versions(3)),
+    "the_handshake_twice": steps(PLAIN, PLAIN),
+    "metadata_first": steps(METADATA),
+    "metadata_after_api_versions": steps(versions(3), METADATA),
+    "heartbeat_after_the_handshake": steps(
+        PLAIN, Ask("Heartbeat", 1, {"group_id": "g", "generation_id": 1, "member_id": "m"})
+    ),
+    "describe_cluster_after_the_handshake": steps(PLAIN, Ask("DescribeCluster", 0, {})),
+    "sasl_authenticate_first": steps(ALICE),
+    "sasl_authenticate_after_api_versions": steps(versions(3), ALICE),
+    "an_unknown_api_first": steps(UNKNOWN_API),
+    "an_unknown_api_after_api_versions": steps(versions(3), UNKNOWN_API),
+    "an_unknown_api_after_the_handshake": steps(PLAIN, UNKNOWN_API),
+    "an_unsupported_version_of_the_handshake": steps(
+        Raw(header(17, 2) + b"\0\5PLAIN", "SaslHandshake", 1)
+    ),
+    "an_unsupported_version_of_sasl_authenticate": steps(
+        PLAIN, Raw(header(36, 3, flexible=True) + b"\1\0")
+    ),
+    "a_cut_handshake": steps(Raw(header(17, 1) + b"\0\5PLA", "SaslHandshake", 1)),
+    "a_cut_sasl_authenticate": steps(PLAIN, Raw(header(36, 0) + b"\0\0\0\5ab")),
+    "an_empty_frame": steps(Raw(b"")),
+    "a_short_frame": steps(Raw(b"\0\x12")),
+    "a_gssapi_token": steps(Raw(b"\x60\x82\x01\x02\x06\x09\x2a\x86\x48\x86\xf7\x12")),
+    "a_re_authentication": steps(*[PLAIN, ALICE, METADATA] * 2),
+    "a_re_authentication_within_a_second_of_another": steps(*[PLAIN, ALICE, METADATA] * 3),
+    "a_re_authentication_as_another_user": steps(
+        PLAIN, ALICE, PLAIN, authenticate(plain("bob", "hidden"))
+    ),
+    "a_re_authentication_with_a_wrong_password": steps(PLAIN, ALICE, PLAIN, WRONG),
+    "a_re_authentication_with_a_malformed_token": steps(
+        handshake("OAUTHBEARER"), authenticate(token({})),
+        handshake("OAUTHBEARER"), authenticate(b"x"),
+    ),
+    "a_re_authentication_by_another_mechanism": steps(
+        PLAIN, ALICE, handshake("SCRAM-SHA-256"), authenticate(b"n,,n=scram,r=x")
+    ),
+    "a_re_authentication_by_an_unknown_mechanism": steps(PLAIN, ALICE, handshake("GSSAPI")),
+    "metadata_in_a_re_authentication": steps(PLAIN, ALICE, PLAIN, METADATA),
+    "api_versions_on_a_session": steps(PLAIN, ALICE, versions(3), ALICE, METADATA),
+}  # fmt: skip
 
 
 @_listed
@@ -319,7 +183,7 @@ def the_largest_frame() -> Talk:
 
 @_listed
 def a_large_token() -> Talk:
-    yield handshake("PLAIN")
+    yield PLAIN
     yield authenticate(bytes(600_000))
 
 
@@ -328,81 +192,7 @@ def a_handshake_on_a_session_without_an_end() -> Talk:
     yield from _scram_login("SCRAM-SHA-256")
     yield handshake("SCRAM-SHA-256")
     yield authenticate(b"n,,n=scram,r=x")
-    yield Ask("Metadata", 1, {"topics": []})
-
-
-@_listed
-def a_re_authentication() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield Ask("Metadata", 1, {"topics": []})
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield Ask("Metadata", 1, {"topics": []})
-
-
-@_listed
-def a_re_authentication_within_a_second_of_another() -> Talk:
-    yield from a_re_authentication()
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield Ask("Metadata", 1, {"topics": []})
-
-
-@_listed
-def a_re_authentication_as_another_user() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield handshake("PLAIN")
-    yield authenticate(plain("bob", "hidden"))
-
-
-@_listed
-def a_re_authentication_with_a_wrong_password() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "wrong"))
-
-
-@_listed
-def a_re_authentication_with_a_malformed_token() -> Talk:
-    yield handshake("OAUTHBEARER")
-    yield authenticate(token({}))
-    yield handshake("OAUTHBEARER")
-    yield authenticate(b"x")
-
-
-@_listed
-def a_re_authentication_by_another_mechanism() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield handshake("SCRAM-SHA-256")
-    yield authenticate(b"n,,n=scram,r=x")
-
-
-@_listed
-def a_re_authentication_by_an_unknown_mechanism() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield handshake("GSSAPI")
-
-
-@_listed
-def metadata_in_a_re_authentication() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield handshake("PLAIN")
-    yield Ask("Metadata", 1, {"topics": []})
-
-
-@_listed
-def api_versions_on_a_session() -> Talk:
-    yield handshake("PLAIN")
-    yield authenticate(plain("alice", "secret"))
-    yield versions(3)
-    yield authenticate(plain("alice", "secret"))
-    yield Ask("Metadata", 1, {"topics": []})
+    yield METADATA
 
 
 def _scram_login(
@@ -421,7 +211,7 @@ def _scram_login(
 @_listed
 def scram_sha_256() -> Talk:
     yield from _scram_login("SCRAM-SHA-256")
-    yield Ask("Metadata", 1, {"topics": []})
+    yield METADATA
 
 
 @_listed
@@ -444,14 +234,6 @@ def scram_with_another_channel_binding() -> Talk:
     yield from _scram_login("SCRAM-SHA-256", channel=b"y,,")
 
 
-def _scram_first(first: bytes) -> Callable[[], Talk]:
-    def talk() -> Talk:
-        yield handshake("SCRAM-SHA-256")
-        yield authenticate(first)
-
-    return talk
-
-
 for _name, _response in {
     "no_bytes": b"",
     "channel_binding": b"p=tls-unique,,n=scram,r=x",
@@ -463,7 +245,7 @@ for _name, _response in {
     "an_unescaped_name": b"n,,n=sc=ram,r=x",
     "a_name_that_is_no_ascii": "n,,n=mü,r=x".encode(),
 }.items():
-    ALL[f"scram_with_{_name}"] = _scram_first(_response)
+    ALL[f"scram_with_{_name}"] = steps(handshake("SCRAM-SHA-256"), authenticate(_response))
 
 
 def _scram_final(final: str) -> Callable[[], Talk]:
@@ -513,11 +295,7 @@ ALL |= {
     "oauth_with_the_final_byte_first": _oauth(lambda: b"\x01"),
     "oauth_with_another_authorization_id": _oauth(lambda: token({}).replace(b"n,,", b"n,a=bob,")),
     "oauth_with_an_extension": _oauth(lambda: token({})[:-1] + b"trace=1\x01\x01"),
+    "oauth_by_a_second_token_after_a_refused_one": steps(
+        handshake("OAUTHBEARER"), authenticate(token({"sub": " "})), authenticate(token({}))
+    ),
 }
-
-
-@_listed
-def oauth_by_a_second_token_after_a_refused_one() -> Talk:
-    yield handshake("OAUTHBEARER")
-    yield authenticate(token({"sub": " "}))
-    yield authenticate(token({}))

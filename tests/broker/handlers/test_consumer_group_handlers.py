@@ -9,20 +9,18 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from ottla.broker.runtime.authorizer import Authorizer
 from ottla.broker.runtime.groups.group_settings import consumer_group_settings, limits_by_group
 from ottla.broker.runtime.groups.group_topics import CatalogTopics
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.consumer.requests import ConsumerGroupSettings
-from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import Catalog, ResourceType
 from ottla.metadata.records import PartitionRecord, TopicRecord
 from ottla.metadata.topics import Broker
-from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker import members
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.rights import Rights
 
 GROUP = 32
 OWN = "consumer.heartbeat.interval.ms"
@@ -196,25 +194,13 @@ async def test_an_unknown_group_has_its_own_error(it: OneNode) -> None:
     assert codes == [Code.GROUP_ID_NOT_FOUND, Code.INVALID_GROUP_ID]
 
 
-class OnlyOrders(Authorizer):
-    """Allows all but to know of a topic that is not `orders`, and of a group `secret`."""
-
-    def __init__(self) -> None:
-        super().__init__(Acls(), super_users=frozenset(), allow_if_no_acl=False)
-
-    def allows(
-        self, principal: str, host: str, operation: Operation, resource: AclResource, name: str
-    ) -> bool:
-        return name in ("orders", "shoppers")
-
-
 async def test_a_topic_without_describe_rights_is_refused_and_not_matched(tmp_path: Path) -> None:
     async with one_node(tmp_path, group_consumer_assignment_interval_ms="0") as it:
         await prepared(it)
         it.topic("orders-secret")
         it.node.workers.close()  # topics are matched in this thread
         secret = await beat(it, subscribed_topic_names=["orders-secret"])
-        it.node.authorizer = OnlyOrders()
+        it.node.authorizer = Rights(lambda _, __, name: name in ("orders", "shoppers"))
         assert secret["error_code"] == 0
         (shown,) = await describe(it, "shoppers")
         assert (shown["error_code"], shown["members"]) == (Code.TOPIC_AUTHORIZATION_FAILED, [])

@@ -9,8 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.runtime.authorizer import Authorizer
-from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import SHARE_GROUP_STATE
 from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
@@ -33,6 +31,7 @@ from tests.broker.handlers.share_delivery import (
     with_records,
 )
 from tests.broker.one_node import OneNode, one_node, read
+from tests.broker.rights import Rights
 
 
 async def test_a_member_acquires_records_and_gets_their_batches(it: OneNode) -> None:
@@ -359,15 +358,11 @@ async def test_rejected_records_are_copied_to_the_dead_letter_queue(it: OneNode)
 async def test_group_and_topic_must_be_readable(
     allowed: set[AclResource], whole: Code, of_partition: Code | None, tmp_path: Path
 ) -> None:
-    class Only(Authorizer):
-        def allows(
-            self, principal: str, host: str, operation: Operation, resource: AclResource, name: str
-        ) -> bool:
-            return operation is Operation.READ and resource in allowed
-
     async with one_node(tmp_path, **SETTINGS) as it:
         topic_id = await with_records(it)
-        it.node.authorizer = Only(Acls(), super_users=frozenset(), allow_if_no_acl=False)
+        it.node.authorizer = Rights(
+            lambda operation, resource, _: operation is Operation.READ and resource in allowed
+        )
         answer: dict[str, Any] = await Member(it, topic_id).fetch()
         assert answer["error_code"] == whole
         if of_partition is not None:

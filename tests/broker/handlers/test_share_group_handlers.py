@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.authorizer import Authorizer
 from ottla.broker.runtime.groups.group_settings import share_setup
 from ottla.broker.runtime.share.share_persister import SharePersister
 from ottla.broker.runtime.share.share_state_work import ShareStateWork
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.share.kind import ShareKind
 from ottla.coordinator.share.requests import ShareGroupLimits
-from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import Catalog
 from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from tests.broker.one_node import OneNode, one_node, until
+from tests.broker.rights import Rights
 
 SHARES = "shares"
 INTERVAL = "share.assignment.interval.ms"
@@ -294,22 +293,13 @@ async def test_state_that_cannot_be_initialized_is_tried_again(it: OneNode) -> N
 async def test_clients_without_rights_are_refused(tmp_path: Path) -> None:
     allowed: Allowed = set()
 
-    class Only(Authorizer):
-        def __init__(self) -> None:
-            super().__init__(Acls(), super_users=frozenset(), allow_if_no_acl=False)
-
-        def allows(
-            self, principal: str, host: str, operation: Operation, resource: AclResource, name: str
-        ) -> bool:
-            return (operation, resource, name) in allowed
-
     read, see, delete = Operation.READ, Operation.DESCRIBE, Operation.DELETE
     group, topic = AclResource.GROUP, AclResource.TOPIC
     no_group, no_topic = Code.GROUP_AUTHORIZATION_FAILED, Code.TOPIC_AUTHORIZATION_FAILED
     async with one_node(tmp_path, **SETTINGS) as it:
         await prepared(it)
         await joined(it)
-        it.node.authorizer = Only()
+        it.node.authorizer = Rights(lambda *asked: asked in allowed)
         assert (await beat(it))["error_code"] == no_group
         allowed.add((read, group, SHARES))
         assert (await beat(it))["error_code"] == no_topic

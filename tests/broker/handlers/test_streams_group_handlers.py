@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.authorizer import Authorizer
 from ottla.broker.runtime.controller.creation_errors import CreationErrors
-from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import ResourceType
 from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.rights import Rights
 from tests.clocks import VirtualClock
 
 WORDS = "words"
@@ -198,19 +197,10 @@ async def test_a_group_has_settings_of_its_own(it: OneNode) -> None:
 async def test_a_member_needs_its_rights(tmp_path: Path) -> None:
     allowed: Allowed = set()
 
-    class Listed(Authorizer):
-        def __init__(self) -> None:
-            super().__init__(Acls(), super_users=frozenset(), allow_if_no_acl=False)
-
-        def allows(
-            self, principal: str, host: str, operation: Operation, resource: AclResource, name: str
-        ) -> bool:
-            return (operation, resource, name) in allowed
-
     group, topic = AclResource.GROUP, AclResource.TOPIC
     async with one_node(tmp_path, **SETTINGS) as it:
         await prepared(it)
-        it.node.authorizer = Listed()
+        it.node.authorizer = Rights(lambda *asked: asked in allowed)
         assert (await beat(it))["error_code"] == Code.GROUP_AUTHORIZATION_FAILED
         update = await it.ask(
             ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, group_id=WORDS, member_id="m",
