@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from ottla.audit.coordinator import STATE_TOPIC, partition_for
 from ottla.coordinator.transactions.states import State
@@ -35,7 +36,7 @@ class Plant(NamedTuple):
         return (self.name, 0)
 
 
-FAULTS: Final[dict[str, Callable[[Plant], None]]] = {}
+FAULTS: dict[str, Callable[[Plant], None]] = {}
 """By the id of the rule that each breaks."""
 INPUT: Final = "input"
 OUTPUT: Final = "output"
@@ -110,40 +111,26 @@ def _offset_gap(p: Plant) -> None:
     p.world.partition(p.name).data(p.pid + 1, 0, transactional=False, at=5)
 
 
-@breaks("leader-epoch-back")
-def _leader_epoch_back(p: Plant) -> None:
-    p.world.partition(p.name).data(p.pid, 0, transactional=False, leader_epoch=4)
-    p.world.partition(p.name).data(p.pid, 1, transactional=False, leader_epoch=3)
+def _written(*batches: dict[str, Any]) -> Callable[[Plant], None]:
+    """Batches of one producer, without a transaction; each by the arguments of `data`."""
+
+    def plant(p: Plant) -> None:
+        for batch in batches:
+            p.world.partition(p.name).data(p.pid, transactional=False, **batch)
+
+    return plant
 
 
-@breaks("sequence-gap")
-def _sequence_gap(p: Plant) -> None:
-    p.world.partition(p.name).data(p.pid, 0, count=2, transactional=False)
-    p.world.partition(p.name).data(p.pid, 3, transactional=False)
-
-
-@breaks("sequence-duplicate")
-def _sequence_duplicate(p: Plant) -> None:
-    for sequence in (0, 1, 0):
-        p.world.partition(p.name).data(p.pid, sequence, transactional=False)
-
-
-@breaks("sequence-back")
-def _sequence_back(p: Plant) -> None:
-    p.world.partition(p.name).data(p.pid, 0, count=5, transactional=False)
-    p.world.partition(p.name).data(p.pid, 3, count=2, transactional=False)
-
-
-@breaks("sequence-start")
-def _sequence_start(p: Plant) -> None:
-    p.world.partition(p.name).data(p.pid, 0, transactional=False)
-    p.world.partition(p.name).data(p.pid, 1, epoch=1, transactional=False)
-
-
-@breaks("epoch-back")
-def _epoch_back(p: Plant) -> None:
-    p.world.partition(p.name).data(p.pid, 0, epoch=2, transactional=False)
-    p.world.partition(p.name).data(p.pid, 1, epoch=1, transactional=False)
+FAULTS |= {
+    "leader-epoch-back": _written(
+        {"sequence": 0, "leader_epoch": 4}, {"sequence": 1, "leader_epoch": 3}
+    ),
+    "sequence-gap": _written({"sequence": 0, "count": 2}, {"sequence": 3}),
+    "sequence-duplicate": _written({"sequence": 0}, {"sequence": 1}, {"sequence": 0}),
+    "sequence-back": _written({"sequence": 0, "count": 5}, {"sequence": 3, "count": 2}),
+    "sequence-start": _written({"sequence": 0}, {"sequence": 1, "epoch": 1}),
+    "epoch-back": _written({"sequence": 0, "epoch": 2}, {"sequence": 1, "epoch": 1}),
+}
 
 
 @breaks("fenced-write")
@@ -224,37 +211,41 @@ def _transactional_without_producer(p: Plant) -> None:
     p.world.partition(p.name).append(batch)
 
 
-def _aborted(p: Plant, entry: Callable[[int, int], AbortedTransaction | None]) -> None:
-    """Two transactions, of which the second is aborted, with an entry of the index."""
-    log = p.world.partition(p.name)
-    p.world.transaction(p.name, p.pid, 0, [p.where])
-    p.world.begin(p.name, p.pid, 1, [p.where])
-    first = log.data(p.pid, 0, epoch=1, count=2)
-    p.world.state(p.name, State.PREPARE_ABORT, p.pid, 2, [p.where])
-    last = log.next_offset
-    log.marker(p.pid, commit=False, epoch=2, entry=entry(first, last))
-    p.world.state(p.name, State.COMPLETE_ABORT, p.pid, 2)
-    log.roll()
+def _aborted(
+    entry: Callable[[int, int, int], AbortedTransaction | None],
+) -> Callable[[Plant], None]:
+    """Two transactions, of which the second is aborted, with an entry of the index.
+
+    Args:
+        entry: by the producer id and the offsets of the first record and of the marker.
+    """
+
+    def plant(p: Plant) -> None:
+        log = p.world.partition(p.name)
+        p.world.transaction(p.name, p.pid, 0, [p.where])
+        p.world.begin(p.name, p.pid, 1, [p.where])
+        first = log.data(p.pid, 0, epoch=1, count=2)
+        p.world.state(p.name, State.PREPARE_ABORT, p.pid, 2, [p.where])
+        last = log.next_offset
+        log.marker(p.pid, commit=False, epoch=2, entry=entry(p.pid, first, last))
+        p.world.state(p.name, State.COMPLETE_ABORT, p.pid, 2)
+        log.roll()
+
+    return plant
 
 
-@breaks("aborted-index-missing")
-def _index_missing(p: Plant) -> None:
-    _aborted(p, lambda _first, _last: None)
-
-
-@breaks("aborted-index-late")
-def _index_late(p: Plant) -> None:
-    _aborted(p, lambda first, last: AbortedTransaction(p.pid, first + 1, last, last + 1))
-
-
-@breaks("aborted-index-early")
-def _index_early(p: Plant) -> None:
-    _aborted(p, lambda _first, last: AbortedTransaction(p.pid, 0, last, last + 1))
-
-
-@breaks("aborted-index-stable-offset")
-def _index_stable_offset(p: Plant) -> None:
-    _aborted(p, lambda first, last: AbortedTransaction(p.pid, first, last, last + 9))
+FAULTS |= {
+    "aborted-index-missing": _aborted(lambda *_: None),
+    "aborted-index-late": _aborted(
+        lambda pid, first, last: AbortedTransaction(pid, first + 1, last, last + 1)
+    ),
+    "aborted-index-early": _aborted(
+        lambda pid, _, last: AbortedTransaction(pid, 0, last, last + 1)
+    ),
+    "aborted-index-stable-offset": _aborted(
+        lambda pid, first, last: AbortedTransaction(pid, first, last, last + 9)
+    ),
+}
 
 
 @breaks("aborted-index-extra")
@@ -440,29 +431,13 @@ def _copied(p: Plant, *, given: str = "", aborted: str = "", open_: str = "", ma
         target.data(p.pid + 5, 0, keys=copies, transactional=False)
 
 
-@breaks("key-lost")
-def _key_lost(p: Plant) -> None:
-    _copied(p, given="abc", made="ac")
-
-
-@breaks("key-duplicated")
-def _key_duplicated(p: Plant) -> None:
-    _copied(p, given="abc", made="abbc")
-
-
-@breaks("key-from-aborted")
-def _key_from_aborted(p: Plant) -> None:
-    _copied(p, given="a", aborted="b", made="ab")
-
-
-@breaks("key-from-open")
-def _key_from_open(p: Plant) -> None:
-    _copied(p, given="a", open_="b", made="ab")
-
-
-@breaks("key-unexpected")
-def _key_unexpected(p: Plant) -> None:
-    _copied(p, given="a", made="ax")
+FAULTS |= {
+    "key-lost": partial(_copied, given="abc", made="ac"),
+    "key-duplicated": partial(_copied, given="abc", made="abbc"),
+    "key-from-aborted": partial(_copied, given="a", aborted="b", made="ab"),
+    "key-from-open": partial(_copied, given="a", open_="b", made="ab"),
+    "key-unexpected": partial(_copied, given="a", made="ax"),
+}
 
 
 def planted(world: World, rule: str) -> None:
