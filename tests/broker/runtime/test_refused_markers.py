@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,7 @@ async def test_a_refused_marker_of_a_local_partition_follows_the_table(
 ) -> None:
     async with several_nodes(tmp_path, 1, AT_ONCE, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
-
-        def refusing() -> Any:
-            return refused(monkeypatch, A, code)
-
+        refusing = partial(refused, monkeypatch, A, code)
         await outcome_by_table(it, refusing, code, lines, place=A, commit=commit)
 
 
@@ -167,10 +165,7 @@ async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
     async with several_nodes(tmp_path, 1, AT_ONCE, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
         it.controller.create_internal_topic(CONSUMER_OFFSETS)
-
-        def refusing() -> Any:
-            return refused(monkeypatch, OFFSETS, code)
-
+        refusing = partial(refused, monkeypatch, OFFSETS, code)
         await outcome_by_table(it, refusing, code, lines, place=OFFSETS, commit=True)
 
 
@@ -182,10 +177,7 @@ async def test_a_refused_marker_of_a_remote_partition_follows_the_table(
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other, coordinator_of(it).node_id)
-
-        def refusing() -> Any:
-            return answered(monkeypatch, code)
-
+        refusing = partial(answered, monkeypatch, code)
         await outcome_by_table(it, refusing, code, lines, place=A, commit=True)
 
 
