@@ -58,62 +58,25 @@ _BEGUN_MS: Final = int(time.time() * 1000)
 # There are no transactions, so no node coordinates them.
 _PASSING: Final = TRANSIENT - {"NOT_COORDINATOR"}
 Body = Mapping[str, Any]
-Bodies = Callable[[int], Body]
+Asked = Body | Callable[[int], Body]
+"""A request; a function where it depends on the version."""
 
 
-def _metadata(version: int) -> Body:
-    return {"topics": [{"name": "not a topic"}], "allow_auto_topic_creation": False}
+_STRANGER: Final = {"group_id": GROUP, "generation_id": 1, "member_id": "stranger"}
+_NO_TRANSACTION: Final = {"transactional_id": "asked", "producer_id": 1, "producer_epoch": 0}
 
 
-def _list_offsets(version: int) -> Body:
-    asked = [{"partition_index": 0, "timestamp": -1}, {"partition_index": 7, "timestamp": -1}]
-    return {"replica_id": -1, "topics": [{"name": TOPIC, "partitions": asked}]}
+def _of_partition(index: int, **fields: Any) -> Body:
+    return {"topics": [{"name": TOPIC, "partitions": [{"partition_index": index, **fields}]}]}
 
 
-def _first_offset(version: int) -> Body:
-    asked = [{"partition_index": 0, "timestamp": -2}]
-    return {"replica_id": -1, "topics": [{"name": TOPIC, "partitions": asked}]}
-
-
-def _largest_timestamp(version: int) -> Body:
-    asked = [{"partition_index": 0, "timestamp": -3}]
-    return {"replica_id": -1, "topics": [{"name": TOPIC, "partitions": asked}]}
-
-
-def _offset_commit(version: int) -> Body:
-    asked = [{"partition_index": 0, "committed_offset": 1, "committed_metadata": "m"}]
-    return {
-        "group_id": GROUP,
-        "generation_id_or_member_epoch": -1,
-        "member_id": "",
-        "topics": [{"name": TOPIC, "partitions": asked}],
-    }
+def _offset_at(timestamp: int) -> Body:
+    return {"replica_id": -1, **_of_partition(0, timestamp=timestamp)}
 
 
 def _offset_fetch(version: int) -> Body:
-    topics = [{"name": TOPIC, "partition_indexes": [0]}]
-    if version >= 8:
-        return {"groups": [{"group_id": GROUP, "topics": topics}]}
-    return {"group_id": GROUP, "topics": topics}
-
-
-def _find_coordinator(version: int) -> Body:
-    return {"coordinator_keys": [GROUP]} if version >= 4 else {"key": GROUP}
-
-
-def _join_group(version: int) -> Body:
-    return {
-        "group_id": "",
-        "session_timeout_ms": 10_000,
-        "rebalance_timeout_ms": 10_000,
-        "member_id": "",
-        "protocol_type": "consumer",
-        "protocols": [{"name": "range", "metadata": b""}],
-    }
-
-
-def _of_a_stranger(version: int) -> Body:
-    return {"group_id": GROUP, "generation_id": 1, "member_id": "stranger"}
+    asked = {"group_id": GROUP, "topics": [{"name": TOPIC, "partition_indexes": [0]}]}
+    return {"groups": [asked]} if version >= 8 else asked
 
 
 def _leave_group(version: int) -> Body:
@@ -134,40 +97,10 @@ def _delete_topics(version: int) -> Body:
     return {"topic_names": [f"asked-v{version}", NO_TOPIC], "timeout_ms": 5000}
 
 
-def _describe_configs(version: int) -> Body:
-    asked = {"resource_type": 2, "resource_name": NO_TOPIC, "configuration_keys": None}
-    return {"resources": [asked]}
-
-
-def _init_producer_id(version: int) -> Body:
-    return {"transactional_id": None, "transaction_timeout_ms": 1000}
-
-
-def _leader_epoch(version: int) -> Body:
-    asked = [{"partition": 0, "leader_epoch": 0}, {"partition": 7, "leader_epoch": 0}]
-    return {"replica_id": -1, "topics": [{"topic": TOPIC, "partitions": asked}]}
-
-
-def _of_no_transaction(version: int) -> Body:
-    return {"transactional_id": "asked", "producer_id": 1, "producer_epoch": 0}
-
-
-def _end_txn(version: int) -> Body:
-    return {**_of_no_transaction(version), "committed": True}
-
-
-def _add_offsets(version: int) -> Body:
-    return {**_of_no_transaction(version), "group_id": GROUP}
-
-
 def _add_partitions(version: int) -> Body:
     topics = [{"name": TOPIC, "partitions": [0]}]
-    of_client = {
-        "v3_and_below_transactional_id": "asked",
-        "v3_and_below_producer_id": 1,
-        "v3_and_below_producer_epoch": 0,
-        "v3_and_below_topics": topics,
-    }
+    fields = {**_NO_TRANSACTION, "topics": topics}
+    of_client = {f"v3_and_below_{name}": value for name, value in fields.items()}
     return of_client if version < 4 else {"transactions": []}
 
 
@@ -175,112 +108,78 @@ def _produce(version: int) -> Body:
     # The last version has the largest timestamp.
     data = batch(timestamp=_BEGUN_MS + version)
     asked = [{"index": 0, "records": data}, {"index": 7, "records": data}]
-    return {
-        "acks": -1,
-        "timeout_ms": 5000,
-        "topic_data": [{"name": TOPIC, "partition_data": asked}],
-    }
+    topic_data = [{"name": TOPIC, "partition_data": asked}]
+    return {"acks": -1, "timeout_ms": 5000, "topic_data": topic_data}
 
 
 def _fetch(version: int) -> Body:
     asked = [{"partition": 7, "fetch_offset": 0, "partition_max_bytes": 1000}]
     name = {"topic_id": uuid.UUID(int=5)} if version >= 13 else {"topic": TOPIC}
     return {
-        "replica_id": -1,
-        "max_wait_ms": 0,
-        "min_bytes": 0,
-        "max_bytes": 1000,
-        "session_id": 0,
-        "session_epoch": -1,
-        "topics": [{**name, "partitions": asked}],
-    }
-
-
-def _quotas(version: int) -> Body:
-    return {"components": [], "strict": False}
-
-
-def _acls(version: int) -> Body:
-    return {
-        "resource_type_filter": 1, "resource_name_filter": None, "principal_filter": None,
-        "host_filter": None, "operation": 1, "permission_type": 1,
+        "replica_id": -1, "max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1000,
+        "session_id": 0, "session_epoch": -1, "topics": [{**name, "partitions": asked}],
     }  # fmt: skip
 
 
-def _features(version: int) -> Body:
-    update = {"feature": "no.such.feature", "max_version_level": 3}
-    return {"timeout_ms": 5000, "feature_updates": [update]}
-
-
-def _group(version: int) -> Body:
-    return {"groups": ["asked-missing"]}
-
-
-def _groups_to_delete(version: int) -> Body:
-    return {"groups_names": ["asked-missing"]}
-
-
-def _records_to_delete(version: int) -> Body:
-    asked = [{"partition_index": 7, "offset": 0}]
-    return {"topics": [{"name": TOPIC, "partitions": asked}], "timeout_ms": 5000}
-
-
-def _offsets_to_delete(version: int) -> Body:
-    topics = [{"name": TOPIC, "partitions": [{"partition_index": 0}]}]
-    return {"group_id": "asked-missing", "topics": topics}
-
-
-def _consumer_heartbeat(version: int) -> Body:
-    return {
-        "group_id": GROUP, "member_id": "stranger", "member_epoch": 3, "rebalance_timeout_ms": -1,
-        "subscribed_topic_names": None, "topic_partitions": None,
-    }  # fmt: skip
-
-
-def _partitions(version: int) -> Body:
-    return {"topics": [{"name": NO_TOPIC, "count": 3}], "timeout_ms": 5000}
-
-
-def _nothing(version: int) -> Body:
-    return {}
-
-
-QUESTIONS: Final[Mapping[str, tuple[ApiKey, Bodies]]] = {
-    "metadata of a wrong name": (ApiKey.METADATA, _metadata),
+QUESTIONS: Final[Mapping[str, tuple[ApiKey, Asked]]] = {
+    "metadata of a wrong name": (ApiKey.METADATA, {
+        "topics": [{"name": "not a topic"}], "allow_auto_topic_creation": False}),
     "produce": (ApiKey.PRODUCE, _produce),
-    "latest offset": (ApiKey.LIST_OFFSETS, _list_offsets),
-    "first offset": (ApiKey.LIST_OFFSETS, _first_offset),
-    "largest timestamp": (ApiKey.LIST_OFFSETS, _largest_timestamp),
+    "latest offset": (ApiKey.LIST_OFFSETS, {"replica_id": -1, "topics": [
+        {"name": TOPIC, "partitions": [
+            {"partition_index": index, "timestamp": -1} for index in (0, 7)]}]}),
+    "first offset": (ApiKey.LIST_OFFSETS, _offset_at(-2)),
+    "largest timestamp": (ApiKey.LIST_OFFSETS, _offset_at(-3)),
     "fetch of no partition": (ApiKey.FETCH, _fetch),
-    "end of an epoch": (ApiKey.OFFSET_FOR_LEADER_EPOCH, _leader_epoch),
-    "find a coordinator": (ApiKey.FIND_COORDINATOR, _find_coordinator),
-    "commit an offset": (ApiKey.OFFSET_COMMIT, _offset_commit),
+    "end of an epoch": (ApiKey.OFFSET_FOR_LEADER_EPOCH, {"replica_id": -1, "topics": [
+        {"topic": TOPIC, "partitions": [
+            {"partition": index, "leader_epoch": 0} for index in (0, 7)]}]}),
+    "find a coordinator": (
+        ApiKey.FIND_COORDINATOR,
+        lambda version: {"coordinator_keys": [GROUP]} if version >= 4 else {"key": GROUP}),
+    "commit an offset": (ApiKey.OFFSET_COMMIT, {
+        "group_id": GROUP, "generation_id_or_member_epoch": -1, "member_id": "",
+        **_of_partition(0, committed_offset=1, committed_metadata="m")}),
     "fetch an offset": (ApiKey.OFFSET_FETCH, _offset_fetch),
-    "join no group": (ApiKey.JOIN_GROUP, _join_group),
-    "sync as a stranger": (ApiKey.SYNC_GROUP, _of_a_stranger),
-    "heartbeat of a stranger": (ApiKey.HEARTBEAT, _of_a_stranger),
+    "join no group": (ApiKey.JOIN_GROUP, {
+        "group_id": "", "session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000,
+        "member_id": "", "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b""}]}),
+    "sync as a stranger": (ApiKey.SYNC_GROUP, _STRANGER),
+    "heartbeat of a stranger": (ApiKey.HEARTBEAT, _STRANGER),
     "leave as a stranger": (ApiKey.LEAVE_GROUP, _leave_group),
-    "describe no group": (ApiKey.DESCRIBE_GROUPS, _group),
-    "delete no group": (ApiKey.DELETE_GROUPS, _groups_to_delete),
+    "describe no group": (ApiKey.DESCRIBE_GROUPS, {"groups": ["asked-missing"]}),
+    "delete no group": (ApiKey.DELETE_GROUPS, {"groups_names": ["asked-missing"]}),
     "create topics": (ApiKey.CREATE_TOPICS, _create_topics),
     "delete topics": (ApiKey.DELETE_TOPICS, _delete_topics),
-    "partitions of no topic": (ApiKey.CREATE_PARTITIONS, _partitions),
-    "delete records of no partition": (ApiKey.DELETE_RECORDS, _records_to_delete),
-    "settings of no topic": (ApiKey.DESCRIBE_CONFIGS, _describe_configs),
-    "a producer id": (ApiKey.INIT_PRODUCER_ID, _init_producer_id),
+    "partitions of no topic": (ApiKey.CREATE_PARTITIONS, {
+        "topics": [{"name": NO_TOPIC, "count": 3}], "timeout_ms": 5000}),
+    "delete records of no partition": (ApiKey.DELETE_RECORDS, {
+        **_of_partition(7, offset=0), "timeout_ms": 5000}),
+    "settings of no topic": (ApiKey.DESCRIBE_CONFIGS, {"resources": [
+        {"resource_type": 2, "resource_name": NO_TOPIC, "configuration_keys": None}]}),
+    "a producer id": (
+        ApiKey.INIT_PRODUCER_ID, {"transactional_id": None, "transaction_timeout_ms": 1000}),
     "partitions of no transaction": (ApiKey.ADD_PARTITIONS_TO_TXN, _add_partitions),
-    "offsets to no transaction": (ApiKey.ADD_OFFSETS_TO_TXN, _add_offsets),
-    "end no transaction": (ApiKey.END_TXN, _end_txn),
-    "quotas": (ApiKey.DESCRIBE_CLIENT_QUOTAS, _quotas),
-    "acls": (ApiKey.DESCRIBE_ACLS, _acls),
-    "directories": (ApiKey.DESCRIBE_LOG_DIRS, _nothing),
-    "no feature": (ApiKey.UPDATE_FEATURES, _features),
-    "cluster": (ApiKey.DESCRIBE_CLUSTER, _nothing),
-    "transactions": (ApiKey.LIST_TRANSACTIONS, _nothing),
-    "heartbeat of no consumer": (ApiKey.CONSUMER_GROUP_HEARTBEAT, _consumer_heartbeat),
+    "offsets to no transaction": (
+        ApiKey.ADD_OFFSETS_TO_TXN, {**_NO_TRANSACTION, "group_id": GROUP}),
+    "end no transaction": (ApiKey.END_TXN, {**_NO_TRANSACTION, "committed": True}),
+    "quotas": (ApiKey.DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False}),
+    "acls": (ApiKey.DESCRIBE_ACLS, {
+        "resource_type_filter": 1, "resource_name_filter": None, "principal_filter": None,
+        "host_filter": None, "operation": 1, "permission_type": 1}),
+    "directories": (ApiKey.DESCRIBE_LOG_DIRS, {}),
+    "no feature": (ApiKey.UPDATE_FEATURES, {"timeout_ms": 5000, "feature_updates": [
+        {"feature": "no.such.feature", "max_version_level": 3}]}),
+    "cluster": (ApiKey.DESCRIBE_CLUSTER, {}),
+    "transactions": (ApiKey.LIST_TRANSACTIONS, {}),
+    "heartbeat of no consumer": (ApiKey.CONSUMER_GROUP_HEARTBEAT, {
+        "group_id": GROUP, "member_id": "stranger", "member_epoch": 3, "rebalance_timeout_ms": -1,
+        "subscribed_topic_names": None, "topic_partitions": None}),
     "versions": (ApiKey.API_VERSIONS, lambda version: _SOFTWARE if version >= 3 else {}),
-    "offsets to delete of no group": (ApiKey.OFFSET_DELETE, _offsets_to_delete),
-}
+    "offsets to delete of no group": (ApiKey.OFFSET_DELETE, {
+        "group_id": "asked-missing", **_of_partition(0)}),
+}  # fmt: skip
 
 
 def answers(address: Address) -> dict[str, dict[str, Any]]:
@@ -292,18 +191,21 @@ def answers(address: Address) -> dict[str, dict[str, Any]]:
         }
         topic = {"name": TOPIC, "num_partitions": 1, "replication_factor": 1}
         connection.call("CreateTopics", 5, {"topics": [topic], "timeout_ms": 5000})
-        for api, body in (("FindCoordinator", {"key": GROUP}), ("Heartbeat", _of_a_stranger(0))):
+        for api, body in (("FindCoordinator", {"key": GROUP}), ("Heartbeat", _STRANGER)):
             retrying(partial(_error_code, connection, api, body))
     return {
         question: {
-            str(version): _answer(address, api_key, version, body(version))
+            str(version): _answer(
+                address, api_key, version, body(version) if callable(body) else body
+            )
             for version in offered.get(int(api_key), ())
         }
         for question, (api_key, body) in QUESTIONS.items()
     }
 
 
-def _answer(address: Address, api_key: ApiKey, version: int, body: Body) -> Any:
+def _answer(address: Address, api_key: ApiKey, version: int, asked: Asked) -> Any:
+    body = asked(version) if callable(asked) else asked
     with closing(Connection(address, _TIMEOUT_S)) as connection:
         try:
             return retrying(
