@@ -10,7 +10,7 @@ from ottla.protocol.acls import AclResource, Operation
 
 
 class Rights(Authorizer):
-    """Everybody has the same rights.
+    """All clients have the same rights.
 
     Args:
         allowed: whether an operation on the resource of a name is allowed.

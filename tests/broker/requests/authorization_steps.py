@@ -97,9 +97,8 @@ def _fetch(version: int, replica_id: int = -1) -> Step:
     if version >= 13:
         named.append({"topic_id": NOBODY, "partitions": [partition]})
     replica = {"replica_id": replica_id} if version < 15 else {}
-    body = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1000, "isolation_level": 0}
-    session = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": [], "rack_id": ""}
-    return Step("Fetch", version, {**replica, **body, **session, "topics": named})
+    body = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1000, "topics": named}
+    return Step("Fetch", version, {**replica, **body})
 
 
 def _offsets(name: str, **fields: Any) -> dict[str, Any]:
@@ -181,17 +180,8 @@ def _groups() -> Iterator[Step]:
                 "protocols": [{"name": "range", "metadata": b""}],
             },
         )
-        yield Step(
-            "SyncGroup",
-            5,
-            {
-                **one,
-                **member,
-                "generation_id": 1,
-                "protocol_type": "consumer",
-                "protocol_name": "range",
-            },
-        )
+        protocol = {"protocol_type": "consumer", "protocol_name": "range"}
+        yield Step("SyncGroup", 5, {**one, **member, "generation_id": 1, **protocol})
         yield Step("LeaveGroup", 2, {**one, "member_id": "x"})
         yield Step("LeaveGroup", 4, {**one, "members": [member]})
         partitions = [{"partition_index": 0}]
@@ -244,30 +234,11 @@ def _transactions() -> Iterator[Step]:
             },
         )
     for name in NAMES:
-        who = {"producer_id": 4711, "producer_epoch": 0}
-        asked = topics(*NAMES, partitions=[0])
-        yield Step(
-            "AddPartitionsToTxn",
-            3,
-            {
-                "v3_and_below_transactional_id": name,
-                "v3_and_below_producer_id": 4711,
-                "v3_and_below_producer_epoch": 0,
-                "v3_and_below_topics": asked,
-            },
-        )
+        one = {"transactional_id": name, "producer_id": 4711, "producer_epoch": 0}
+        below = {f"v3_and_below_{field}": value for field, value in one.items()}
         alone = topics("mine", partitions=[0])
-        yield Step(
-            "AddPartitionsToTxn",
-            3,
-            {
-                "v3_and_below_transactional_id": name,
-                "v3_and_below_producer_id": 4711,
-                "v3_and_below_producer_epoch": 0,
-                "v3_and_below_topics": alone,
-            },
-        )
-        one = {"transactional_id": name, **who}
+        for asked in (topics(*NAMES, partitions=[0]), alone):
+            yield Step("AddPartitionsToTxn", 3, {**below, "v3_and_below_topics": asked})
         verified = {**one, "verify_only": True, "topics": alone}
         yield Step("AddPartitionsToTxn", 4, {"transactions": [verified]})
         for group in NAMES:

@@ -500,11 +500,11 @@ async def test_a_transactional_batch_is_damage_in_a_log_without_pending_records(
 # Unloading
 
 
-def assert_coordinates_nothing(shard: Any) -> None:
+def assert_coordinates_nothing(place: Place) -> None:
     for act in (
-        lambda: shard.run_now(saying("a")),
-        lambda: shard.ask(lambda machine: machine.words),
-        lambda: shard.write_marker(SHOP, commit=True, coordinator_epoch=0),
+        lambda: place.shard.run_now(saying("a")),
+        lambda: place.shard.ask(lambda machine: machine.words),
+        lambda: place.shard.write_marker(SHOP, commit=True, coordinator_epoch=0),
     ):
         with pytest.raises(Refused, match="NOT_COORDINATOR"):
             act()
@@ -515,7 +515,7 @@ async def test_an_unloaded_shard_coordinates_nothing(place: Place) -> None:
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
     place.shard.close()
-    assert_coordinates_nothing(place.shard)
+    assert_coordinates_nothing(place)
     with pytest.raises(Refused, match="NOT_COORDINATOR"):
         await parked
     await asyncio.sleep(10)
@@ -527,7 +527,7 @@ async def test_a_shard_of_an_old_leader_epoch_decides_nothing_before_it_is_unloa
     await place.shard.run(saying("alarm 1000"))
     place.log.leader_epoch += 1
     assert place.shard.is_closed
-    assert_coordinates_nothing(place.shard)
+    assert_coordinates_nothing(place)
     await asyncio.sleep(10)
     assert (place.machine.ticks, place.log.log_end_offset) == ([], 1)
 
