@@ -16,7 +16,7 @@ from ...protocol.limits import MAX_TEXT_BYTES
 from ..settings.broker_settings import BROKER_SETTINGS
 from ..settings.definitions import Kind, Setting
 from ..settings.topic_settings import TOPIC_SETTINGS
-from .config_checks import check, check_elr
+from .config_checks import check, check_elr, compile_long_patterns
 
 if TYPE_CHECKING:
     from ...protocol.api_types.alter_configs import (
@@ -120,7 +120,7 @@ def _with_entries(text: str, operation: ConfigOperation, value: str) -> str:
 
 
 async def answered(
-    context: Context, resources: Sequence[Resource], alter: Callable[[Resource], None]
+    node: Node, context: Context, resources: Sequence[Resource], alter: Callable[[Resource], None]
 ) -> AlterConfigsResponse:
     """Call `alter` with each resource of a request; return the answer with all results."""
     times: Counter[tuple[int, str]] = Counter()
@@ -129,6 +129,9 @@ async def answered(
     responses: list[AlterConfigsResourceResponse] = []
     async for resource in context.turns.each(resources):
         error, why = Code.NONE, None
+        given = {each.name: each.value for each in resource.configs}
+        name = resource.resource_name or ""
+        await compile_long_patterns(node, resource.resource_type, name, given)
         try:
             if times[resource.resource_type, resource.resource_name] > 1:
                 why = "Each resource must appear at most once."

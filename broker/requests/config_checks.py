@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from ...metadata.catalog import ResourceType
@@ -323,6 +325,8 @@ def _check_assignor(config: BrokerConfig, wanted: Mapping[str, str]) -> None:
 
 MATCH_CHARACTERS: Final = 8192
 """The longest `match` of a client metrics subscription: a megabyte takes seconds to compile."""
+LONG_MATCH_CHARACTERS: Final = 256
+"""A longer `match` is compiled in a thread."""
 
 
 def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
@@ -343,16 +347,45 @@ def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
             if len(text) > MATCH_CHARACTERS:
                 why = f"match has {len(text)} characters, more than {MATCH_CHARACTERS}"
                 raise Refused(Code.INVALID_CONFIG, why)
-            for pattern in value:
-                _check_match(pattern)
+            illegal = illegal_pattern(value)
+            if illegal is not None:
+                raise Refused(Code.INVALID_CONFIG, f"Illegal client matching pattern: {illegal}")
 
 
-def _check_match(pattern: str) -> None:
+async def compile_long_patterns(
+    node: Node, resource_type: int, name: str, given: Mapping[str, str | None]
+) -> None:
+    """Compile the patterns of a client metrics subscription for `check`, in a thread if it is long.
+
+    Args:
+        given: the settings in the request, by name; it may leave the present `match` as it is.
+    """
+    if resource_type != ResourceType.CLIENT_METRICS:
+        return
+    present = node.catalog.overrides(ResourceType.CLIENT_METRICS, name)
+    text = given.get("match", present.get("match"))
+    if text is None or not LONG_MATCH_CHARACTERS < len(text) <= MATCH_CHARACTERS:
+        return
+    with suppress(Refused):  # `check` finds it again
+        value = typed(METRICS_SETTINGS["match"], text)
+        assert isinstance(value, tuple)
+        await node.workers.run(partial(illegal_pattern, value))
+
+
+# A request compiles a text first and checks it then; a few requests may be between the two.
+@lru_cache(maxsize=16)
+def illegal_pattern(match: tuple[str, ...]) -> str | None:
+    """The first illegal pattern of a client metrics subscription, or None.
+
+    Compiling 8,000 characters takes up to 30 ms.
+    """
+    return next((each for each in match if not _is_legal(each)), None)
+
+
+def _is_legal(pattern: str) -> bool:
     what, _, expression = pattern.rstrip("=").partition("=")  # as Java's String.split
     try:
         re.compile(expression)
-        legal = "=" not in expression and expression != "" and what.strip() in METRICS_MATCHES
     except (re.error, RecursionError, OverflowError):  # the latter two for absurd patterns
-        legal = False
-    if not legal:
-        raise Refused(Code.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
+        return False
+    return "=" not in expression and expression != "" and what.strip() in METRICS_MATCHES

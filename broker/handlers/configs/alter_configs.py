@@ -50,6 +50,6 @@ async def alter_configs(
             node, resource_type, resource.resource_name or "", wanted, dry=request.validate_only
         )
 
-    answer = await answered(context, request.resources, alter)
+    answer = await answered(node, context, request.resources, alter)
     await node.decided()
     return answer

@@ -72,7 +72,7 @@ async def incremental_alter_configs(
         if spoilt:
             raise Refused(Code.UNKNOWN_SERVER_ERROR)
 
-    answer = await answered(context, request.resources, alter)
+    answer = await answered(node, context, request.resources, alter)
     await node.decided()
     return answer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ottla.broker.handlers.configs.alter_configs import alter_configs
 from ottla.broker.handlers.configs.describe_configs import describe_configs
 from ottla.broker.handlers.configs.incremental_alter_configs import incremental_alter_configs
 from ottla.broker.node import Node
+from ottla.broker.requests import config_checks
 from ottla.broker.requests.config_checks import MATCH_CHARACTERS
 from ottla.broker.requests.context import Context
 from ottla.broker.settings.config import BrokerConfig
@@ -511,3 +513,31 @@ def test_a_long_pattern_of_client_metrics_is_refused_before_it_is_compiled(talk:
     assert talk.alter(METRICS, "s", ("match", SET, longest))[0] is Code.NONE
     code, why = talk.alter(METRICS, "s", ("match", SET, f"{longest}a"))
     assert (code, why) == (Code.INVALID_CONFIG, "match has 8193 characters, more than 8192")
+
+
+@pytest.mark.parametrize("by", ["the request", "the present settings", "AlterConfigs"])
+def test_long_patterns_of_client_metrics_are_compiled_beside_the_event_loop(
+    talk: Talk, by: str
+) -> None:
+    match = f"client_id={'[ab]' * 1000},client_software_name={'c?' * 1000}"
+    if by == "the present settings":
+        talk.node.controller.set_configs(ResourceType.CLIENT_METRICS, "s", {"match": match})
+    config_checks.illegal_pattern.cache_clear()
+    before = {*threading.enumerate()}
+    if by == "the request":
+        assert talk.alter(METRICS, "s", ("match", SET, match))[0] is Code.NONE
+    elif by == "AlterConfigs":
+        assert talk.replace(METRICS, "s", match=match)[0] is Code.NONE
+    else:
+        assert talk.alter(METRICS, "s", ("interval.ms", SET, "1000"))[0] is Code.NONE
+    began = [each.name for each in {*threading.enumerate()} - before]
+    assert [name.partition("_")[0] for name in began] == ["worker"]
+    compiled = config_checks.illegal_pattern.cache_info()
+    assert (compiled.misses, compiled.hits) == (1, 1), "compiled once, then known to the check"
+
+
+def test_a_long_illegal_pattern_of_client_metrics_is_refused_by_its_name(talk: Talk) -> None:
+    legal, illegal = f"client_id={'a' * 300}", f"client_id=({'a' * 300}"
+    code, why = talk.alter(METRICS, "s", ("match", SET, f"{legal},{illegal}"))
+    assert (code, why) == (Code.INVALID_CONFIG, f"Illegal client matching pattern: {illegal}")
+    assert talk.values(METRICS, "s", "match") == {"match": ("", 5)}
