@@ -422,7 +422,9 @@ class LogDirectory:
             OSError: not all files were written.
         """
         for count, (key, log) in enumerate(list(self._logs.items()), 1):
-            if log.log_start_offset != self._log_starts.known.get(key, log.segments[0].base_offset):
+            if log.log_start_offset != self._log_starts.known.get(
+                key, log.layout.all[0].base_offset
+            ):
                 log.write_epochs()
                 yield None
             elif count % _LOGS_IN_A_STEP == 0:
@@ -434,6 +436,7 @@ class LogDirectory:
         """`checkpoint`: the content of each file is of the moment before its step."""
         number = self._deletions
         yield from _written(self._recovery_points, self._current_recovery_points(), sync=sync)
+        yield None
         starts = self._current_log_starts()
         for key, log in self._logs.items():  # the epoch files also store them, and come first
             if starts.get(key) != self._log_starts.known.get(key):
@@ -447,6 +450,7 @@ class LogDirectory:
             # The names of a closed log may be those of a new one.
             if not log.is_closed and log.layout.start_is_on_disk(count):
                 yield None
+        yield None
         yield from _written(self._high_watermarks, self._current_high_watermarks(), sync=sync)
         yield from _written(self._cleaned, self._cleaned_up_to, sync=sync)
         # The files may have rows of partitions that were deleted meanwhile.
@@ -476,7 +480,7 @@ class LogDirectory:
         """
         starts = self._without_deleted(self._log_starts)
         for key, log in self._logs.items():
-            if log.log_start_offset > log.segments[0].base_offset or log.needs_stored_start:
+            if log.log_start_offset > log.layout.all[0].base_offset or log.needs_stored_start:
                 starts[key] = log.log_start_offset
             else:
                 starts.pop(key, None)

@@ -60,15 +60,13 @@ class Checkpoint:
         """
         self._made += 1
         number, rows = self._made, dict(offsets)
-        content = encode(
-            [f"{topic} {partition} {offset}" for (topic, partition), offset in rows.items()]
-        )
         self._unsure.update(rows)
         self.is_synced = False
 
         def write() -> None:
             with self._lock:
                 if number > self._written:  # else a later one has been written already
+                    content = _content(rows)  # here, because 10,000 rows take 10 ms
                     write_atomically(self._files, self._path, content, sync=sync)
                     self._written = number
 
@@ -79,6 +77,10 @@ class Checkpoint:
         if number == self._made:
             self.is_synced = sync
             self._unsure.clear()
+
+
+def _content(rows: Offsets) -> bytes:
+    return encode([f"{topic} {partition} {offset}" for (topic, partition), offset in rows.items()])
 
 
 def read_checkpoint(content: bytes) -> Offsets:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from itertools import islice
+from typing import Self
 
 import pytest
 
+from ottla.storage.disk.checkpoint import Checkpoint
 from ottla.storage.disk.damage import Damage
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.steps import Blocking, Steps, at_once
@@ -138,3 +140,38 @@ def test_an_aborted_transaction_is_known_after_a_loss_of_power_at_a_roll() -> No
         known = read._aborted.between(0, 2)  # before a read compares it with the data
         assert [one.producer_id for one in known] == [7], seed
     assert lost_index, "the test takes the index away"
+
+
+class Offset(int):
+    """An offset that says when it is put into text."""
+
+    def __new__(cls, value: int, shown: list[int]) -> Self:
+        one = super().__new__(cls, value)
+        one.shown = shown
+        return one
+
+    shown: list[int]
+
+    def __format__(self, spec: str) -> str:
+        self.shown.append(int(self))
+        return int.__format__(self, spec)
+
+
+def test_the_text_of_a_checkpoint_is_made_by_the_thread_that_writes_it() -> None:
+    disk, _ = with_rows_in_all_checkpoints()
+    shown: list[int] = []
+    path = "data/replication-offset-checkpoint"
+    writing = Checkpoint(disk, path, {}).write_in_steps({("t", 0): Offset(5, shown)}, sync=False)
+    write = next(writing)
+    assert write is not None
+    assert not shown
+    write()
+    assert shown == [5]
+    assert rows_in(disk, "replication-offset") == {"t 0 5"}
+
+
+def test_other_work_runs_between_the_files_of_a_checkpoint_also_where_none_is_written() -> None:
+    _, found = with_rows_in_all_checkpoints()
+    at_once(found.checkpoint_in_steps())
+    before_each_of_three = [None, None, None]
+    assert list(found.checkpoint_in_steps()) == before_each_of_three
