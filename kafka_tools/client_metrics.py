@@ -9,7 +9,7 @@ from uuid import uuid4
 from ..client.admin import configs as admin_configs
 from ..client.admin.configs import ConfigOperation, Resource
 from ..client.cluster_client import Client
-from .options import Options, WrongOptions, forbid, has
+from .options import Options, forbid, only_action
 from .session import Failure
 from .texts import cell, error_line, id_text, line
 from .tool import Tool
@@ -42,9 +42,7 @@ def _check(given: argparse.Namespace) -> None:
     """Raise WrongOptions or ValueError unless the options agree."""
     if given.bootstrap_server is None:
         raise ValueError("--bootstrap-server must be specified.")
-    if sum(has(given, name) for name in _ACTIONS) != 1:
-        named = ", ".join(f"--{name}" for name in _ACTIONS[:-1])
-        raise WrongOptions(f"Command must include exactly one action: {named} or --{_ACTIONS[-1]}.")
+    only_action(given, _ACTIONS, "--alter, --delete, --describe or --list.")
     if given.alter and (given.name is None) != given.generate_name:
         raise ValueError("One of --name or --generate-name must be specified with --alter.")
     if given.delete and given.name is None:

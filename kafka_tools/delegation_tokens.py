@@ -12,7 +12,7 @@ from typing import Final
 from ..client.admin import delegation_tokens as admin_tokens
 from ..client.admin.delegation_tokens import Principal, Token
 from ..client.cluster_client import Client
-from .options import Options, WrongOptions, forbid, has, require
+from .options import Options, forbid, only_action, require
 from .texts import line, out
 from .tool import Tool, print_exception
 
@@ -60,14 +60,10 @@ def options() -> Options:
 def _check(given: argparse.Namespace) -> None:
     """Raise WrongOptions or ValueError unless the options agree."""
     require(given, "bootstrap-server", "command-config")
-    chosen = [name for name in _ACTIONS if has(given, name)]
-    if len(chosen) != 1:
-        raise WrongOptions(
-            "Command must include exactly one action: --create, --renew, --expire or --describe"
-        )
-    require(given, *_NEEDED[chosen[0]])
-    forbid(given, chosen[0], *_FORBIDDEN[chosen[0]])
-    given.action = chosen[0]
+    listed = "--create, --renew, --expire or --describe"
+    action = given.action = only_action(given, _ACTIONS, listed)
+    require(given, *_NEEDED[action])
+    forbid(given, action, *_FORBIDDEN[action])
     given.owners = [_principal(text) for text in given.owner_principal]
     given.renewers = [_principal(text) for text in given.renewer_principal]
 

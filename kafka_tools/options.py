@@ -215,6 +215,21 @@ def has(given: argparse.Namespace, name: str) -> bool:
     return value is not None and value is not False and value != []
 
 
+def only_action(given: argparse.Namespace, actions: Sequence[str], listed: str) -> str:
+    """The action that was given.
+
+    Args:
+        listed: all actions, for the message.
+
+    Raises:
+        WrongOptions: there is none, or several.
+    """
+    chosen = [name for name in actions if has(given, name)]
+    if len(chosen) != 1:
+        raise WrongOptions(f"Command must include exactly one action: {listed}")
+    return chosen[0]
+
+
 def take_new_name(given: argparse.Namespace, old: str, new: str, *, kind: str = "Option") -> None:
     """Take the value of an option's old name for its new one, and say that the old one will go."""
     if has(given, old):

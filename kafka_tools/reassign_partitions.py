@@ -13,7 +13,7 @@ from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
 from . import reassignment_plans as plans
 from .java_numbers import java_int
-from .options import Options, WrongOptions, has
+from .options import Options, WrongOptions, has, only_action, require
 from .reassignment_plans import name_of
 from .reassignment_throttles import Move, clear_throttles, set_throttles
 from .session import Failure, exception_message, exception_name
@@ -82,20 +82,15 @@ def options() -> Options:
 
 def _check(given: argparse.Namespace) -> None:
     """Raise WrongOptions unless the options agree."""
-    chosen = [name for name in _ACTIONS if has(given, name)]
-    if len(chosen) != 1:
-        listed = ", ".join(f"--{name}" for name in _ACTIONS)
-        raise WrongOptions(f"Command must include exactly one action: {listed}")
-    action = given.action = chosen[0]
+    listed = ", ".join(f"--{name}" for name in _ACTIONS)
+    action = given.action = only_action(given, _ACTIONS, listed)
     if given.bootstrap_server is None and given.bootstrap_controller is None:
         raise WrongOptions("Please specify either --bootstrap-server or --bootstrap-controller")
     if given.bootstrap_server is not None and given.bootstrap_controller is not None:
         raise WrongOptions(
             "Please don't specify both --bootstrap-server and --bootstrap-controller"
         )
-    for name in _NEEDED[action]:
-        if not has(given, name):
-            raise WrongOptions(f'Missing required argument "[{name}]"')
+    require(given, *_NEEDED[action])
     for name in _EVERY:
         if has(given, name) and name not in (*_NEEDED[action], *_ALLOWED[action]):
             raise WrongOptions(f'Option "[{name}]" can\'t be used with action "[{action}]"')

@@ -11,7 +11,7 @@ from ..client.admin import topics as admin_topics
 from ..client.cluster_client import Client, ErrorAnswer
 from ..protocol.errors import Code
 from .java_numbers import java_int
-from .options import Options, RepeatedOption, WrongOptions, forbid, has, require
+from .options import Options, RepeatedOption, WrongOptions, forbid, has, only_action, require
 from .session import Failure
 from .texts import (
     INTERNAL_TOPICS,
@@ -86,15 +86,10 @@ def _print_failure(failure: Failure, _: argparse.Namespace) -> None:
 
 def _check(given: argparse.Namespace) -> None:
     """Find the action. Raises WrongOptions unless there is one, with the options that it needs."""
-    actions = [name for name in _ACTIONS if has(given, name)]
-    if len(actions) != 1:
-        raise WrongOptions(
-            "Command must include exactly one action: --list, --describe, --create, --alter or"
-            " --delete"
-        )
+    listed = "--list, --describe, --create, --alter or --delete"
+    action = given.action = only_action(given, [*_ACTIONS], listed)
     if not has(given, "bootstrap-server"):
         raise WrongOptions("--bootstrap-server must be specified")
-    action = given.action = actions[0]
     if action in ("create", "alter", "delete"):
         require(given, "topic")
     if action == "alter":

@@ -10,7 +10,16 @@ from ...client.admin import groups as admin_groups
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, ErrorAnswer
 from ...protocol.errors import Code
-from ..options import Options, RepeatedOption, WrongOptions, forbid, has, require, values_as_options
+from ..options import (
+    Options,
+    RepeatedOption,
+    WrongOptions,
+    forbid,
+    has,
+    only_action,
+    require,
+    values_as_options,
+)
 from ..session import Failure, properties_in
 from ..texts import error_line, line
 from ..tool import Tool
@@ -23,7 +32,6 @@ from .group_options import (
     delete_each,
     forbid_second,
     may_be_reset,
-    only_action,
     print_deletion,
     state_of,
     words_in,

@@ -117,21 +117,6 @@ def words_in(text: str | None, known: Sequence[str], what: str = "state") -> lis
     return [by_lower[word] for word in words]
 
 
-def only_action(given: argparse.Namespace, actions: Sequence[str], listed: str) -> str:
-    """The action that was given.
-
-    Args:
-        listed: all actions, for the message.
-
-    Raises:
-        WrongOptions: there is none, or several.
-    """
-    chosen = [name for name in actions if has(given, name)]
-    if len(chosen) != 1:
-        raise WrongOptions(f"Command must include exactly one action: {listed}")
-    return chosen[0]
-
-
 def state_of(ask: Callable[[], str]) -> str:
     """The state of a group that `ask` describes; Dead if there is no such group."""
     try:

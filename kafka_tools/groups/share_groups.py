@@ -11,7 +11,15 @@ from ...client.admin import share_groups as admin
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, ErrorAnswer
 from ...protocol.errors import Code
-from ..options import Options, RepeatedOption, WrongOptions, has, require, values_as_options
+from ..options import (
+    Options,
+    RepeatedOption,
+    WrongOptions,
+    has,
+    only_action,
+    require,
+    values_as_options,
+)
 from ..session import Failure, exception_name, failure_of
 from ..texts import error_line, line
 from ..tool import Tool
@@ -27,7 +35,6 @@ from .group_options import (
     delete_each,
     forbid_second,
     forbid_with,
-    only_action,
     print_deletion,
     settings_of,
     state_of,

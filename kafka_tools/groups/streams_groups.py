@@ -14,7 +14,7 @@ from ...client.admin import streams_groups as admin
 from ...client.admin.groups import Place
 from ...client.cluster_client import Client, ErrorAnswer
 from ...protocol.errors import Code
-from ..options import Options, WrongOptions, has, require, values_as_options
+from ..options import Options, WrongOptions, has, only_action, require, values_as_options
 from ..session import Failure, exception_message, exception_name, failure_of
 from ..texts import error_line, line
 from ..tool import Tool
@@ -30,7 +30,6 @@ from .group_options import (
     forbid_second,
     forbid_with,
     may_be_reset,
-    only_action,
     print_deletion,
     settings_of,
     words_in,

@@ -125,10 +125,8 @@ class Downgrade(Rule):
         if refused is None:
             return
         announced = _announced_api_versions(refused.response)
-        if exchange.version == 0 or exchange.version <= announced:
-            self.obeys()
-        else:
-            self.violates(f"version {exchange.version} again", exchange, refused)
+        text = f"version {exchange.version} again"
+        self.judge(exchange.version == 0 or exchange.version <= announced, text, exchange, refused)
 
 
 def _announced_api_versions(response: Fields | None) -> int:
@@ -283,11 +281,10 @@ class BackoffGrows(Rule):
                 continue
             first_ms, last_ms = waits[0], waits[-1]
             del self._waits[key]
-            if last_ms >= min(first_ms * self.GROWTH, self.LONGEST_MS):
-                self.obeys()
-            else:
-                shown = ", ".join(f"{each} ms" for each in waits)
-                self.violates(f"it waits {shown}", exchange, refused)
+            shown = ", ".join(f"{each} ms" for each in waits)
+            text = f"it waits {shown}"
+            is_right = last_ms >= min(first_ms * self.GROWTH, self.LONGEST_MS)
+            self.judge(is_right, text, exchange, refused)
 
     def _keys(self, exchange: Exchange) -> Iterator[tuple[tuple[object, ...], SentBatch]]:
         for batch in batches(exchange, self.knowledge):
@@ -316,10 +313,8 @@ class ConnectionStartsWithVersions(Rule):
         if exchange.client_id not in clients:
             return
         # A client may remember the versions of a broker from another connection.
-        if (exchange.client_id, exchange.node_id) in self._known:
-            self.obeys()
-        else:
-            self.violates(f"{exchange.api} is the first request to this broker", exchange)
+        text = f"{exchange.api} is the first request to this broker"
+        self.judge((exchange.client_id, exchange.node_id) in self._known, text, exchange)
 
     def closed(self, closed: ConnectionClosed) -> None:
         self._first.pop(closed.connection, None)

@@ -51,11 +51,9 @@ class MemberEpoch(Rule):
         found = self._epochs.get(member_of(exchange))
         if found is None or _epoch(exchange) in {0, *_LEAVES}:
             return
-        if _epoch(exchange) == found[0]:
-            self.obeys()
-        else:
-            theirs = _epoch(exchange)
-            self.violates(f"epoch {theirs} instead of {found[0]}", exchange, found[1])
+        theirs = _epoch(exchange)
+        text = f"epoch {theirs} instead of {found[0]}"
+        self.judge(theirs == found[0], text, exchange, found[1])
 
 
 class FencedRejoins(Rule):
@@ -76,10 +74,8 @@ class FencedRejoins(Rule):
         fenced = self._fenced.pop(member_of(exchange), None)
         if fenced is None:
             return
-        if _epoch(exchange) in {0, *_LEAVES}:
-            self.obeys()
-        else:
-            self.violates(f"epoch {_epoch(exchange)} after it was fenced", exchange, fenced)
+        text = f"epoch {_epoch(exchange)} after it was fenced"
+        self.judge(_epoch(exchange) in {0, *_LEAVES}, text, exchange, fenced)
 
 
 class JoinsInFull(Rule):
@@ -176,11 +172,9 @@ class CommitsWithEpoch(Rule):
         if exchange.api in _COMMITTERS or not epochs:
             return
         theirs = generation_of(exchange.fields)
-        if theirs in {epoch for epoch, _ in epochs}:
-            self.obeys()
-        else:
-            newest, told = epochs[-1]
-            self.violates(f"epoch {theirs} instead of {newest}", exchange, told)
+        newest, told = epochs[-1]
+        text = f"epoch {theirs} instead of {newest}"
+        self.judge(theirs in {epoch for epoch, _ in epochs}, text, exchange, told)
 
 
 class HeartbeatsAtInterval(Rule):
@@ -205,11 +199,8 @@ class HeartbeatsAtInterval(Rule):
             return
         interval_ms, last = found
         gap_ms = exchange.at_ms - last.answered_at_ms
-        if gap_ms <= self.INTERVALS * interval_ms:
-            self.obeys()
-        else:
-            text = f"{gap_ms} ms without a heartbeat, and the interval is {interval_ms}"
-            self.violates(text, exchange, last)
+        text = f"{gap_ms} ms without a heartbeat, and the interval is {interval_ms}"
+        self.judge(gap_ms <= self.INTERVALS * interval_ms, text, exchange, last)
 
 
 class LeavesByHeartbeat(Rule):
@@ -264,11 +255,8 @@ class LeavesWithItsEpoch(Rule):
             return
         instance, joined = found
         wanted = -2 if instance else -1
-        if _epoch(exchange) == wanted:
-            self.obeys()
-        else:
-            text = f"it leaves with the epoch {_epoch(exchange)} instead of {wanted}"
-            self.violates(text, exchange, joined)
+        text = f"it leaves with the epoch {_epoch(exchange)} instead of {wanted}"
+        self.judge(_epoch(exchange) == wanted, text, exchange, joined)
 
 
 CONSUMER_GROUP_RULES: Final = (

@@ -89,11 +89,8 @@ class PositionValidated(Rule):
             read = self._read.get(key)
             if read is None or epoch <= read[0]:
                 continue
-            if key in self._validated:
-                self.obeys()
-            else:
-                text = f"{place[0]}-{place[1]} was read with epoch {read[0]}, and now with {epoch}"
-                self.violates(text, exchange, read[1])
+            text = f"{place[0]}-{place[1]} was read with epoch {read[0]}, and now with {epoch}"
+            self.judge(key in self._validated, text, exchange, read[1])
             del self._read[key]
             self._validated.discard(key)
 

@@ -41,10 +41,8 @@ class SessionEpochs(Rule):
         if found is not None:
             expected = 1 if found[0] == _MOST_EPOCH else found[0] + 1
             # A request whose connection broke may not have arrived: its epoch is used again.
-            if epoch in {expected, found[0]}:
-                self.obeys()
-            else:
-                self.violates(f"epoch {epoch} instead of {expected}", exchange, found[1])
+            text = f"epoch {epoch} instead of {expected}"
+            self.judge(epoch in {expected, found[0]}, text, exchange, found[1])
         self._epochs[key] = epoch, exchange
 
     def answered(self, exchange: Exchange) -> None:
@@ -77,11 +75,10 @@ class SessionBegunAgain(Rule):
         found = self._refused.pop((exchange.client_id, exchange.node_id), None)
         if found is None:
             return
-        if exchange.fields.get("session_epoch", _NO_SESSION) in {_NO_SESSION, _NEW_SESSION}:
-            self.obeys()
-        else:
-            epoch = exchange.fields.get("session_epoch")
-            self.violates(f"epoch {epoch} after {code_name(found[1])}", exchange, found[0])
+        epoch = exchange.fields.get("session_epoch")
+        text = f"epoch {epoch} after {code_name(found[1])}"
+        is_right = exchange.fields.get("session_epoch", _NO_SESSION) in {_NO_SESSION, _NEW_SESSION}
+        self.judge(is_right, text, exchange, found[0])
 
 
 class PositionMoves(Rule):
@@ -168,11 +165,8 @@ class CommitsWhatWasRead(Rule):
             offset = partition["committed_offset"]
             if end is None or place in self._cut:
                 continue
-            if offset <= end:
-                self.obeys()
-            else:
-                text = f"{place[0]}-{place[1]} is committed at {offset}, and was read to {end}"
-                self.violates(text, exchange)
+            text = f"{place[0]}-{place[1]} is committed at {offset}, and was read to {end}"
+            self.judge(offset <= end, text, exchange)
 
 
 class FetchesAfterAnswer(Rule):

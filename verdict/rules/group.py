@@ -68,10 +68,8 @@ class JoinsWithGivenId(Rule):
         given = self._given.pop((exchange.connection, group), None)
         if given is None:
             return
-        if member_id == given[0]:
-            self.obeys()
-        else:
-            self.violates(f"it joins as {member_id or 'a new member'}", exchange, given[1])
+        text = f"it joins as {member_id or 'a new member'}"
+        self.judge(member_id == given[0], text, exchange, given[1])
 
 
 class SyncsAfterJoin(Rule):
@@ -152,11 +150,8 @@ class _WithinSession(Rule):
 
     def judge_gap(self, gap_ms: int, timeout_ms: int, exchange: Exchange, last: Exchange) -> None:
         """Count the time between two requests."""
-        if gap_ms <= timeout_ms + _ROUNDING_MS:
-            self.obeys()
-        else:
-            text = f"{gap_ms} ms without a request, and the session timeout is {timeout_ms}"
-            self.violates(text, exchange, last)
+        text = f"{gap_ms} ms without a request, and the session timeout is {timeout_ms}"
+        self.judge(gap_ms <= timeout_ms + _ROUNDING_MS, text, exchange, last)
 
 
 class HeartbeatsInTime(_WithinSession):
@@ -254,11 +249,9 @@ class RejoinsInRebalance(Rule):
             timeout_ms = self._timeouts.get(member)
             if told is None or timeout_ms is None:
                 continue
-            if exchange.at_ms <= told.answered_at_ms + timeout_ms:
-                self.obeys()
-            else:
-                late_ms = exchange.at_ms - told.answered_at_ms - timeout_ms
-                self.violates(f"{late_ms} ms too late", exchange, told)
+            late_ms = exchange.at_ms - told.answered_at_ms - timeout_ms
+            text = f"{late_ms} ms too late"
+            self.judge(exchange.at_ms <= told.answered_at_ms + timeout_ms, text, exchange, told)
 
 
 class CurrentGeneration(Rule):

@@ -147,14 +147,8 @@ class SameBytes(_Batches):
         batch, exchange, earlier, _ = sending
         if earlier is None or earlier.is_refused or earlier.batch.records != batch.records:
             return
-        if earlier.batch.crc == batch.crc:
-            self.obeys()
-        else:
-            self.violates(
-                f"the batch with the sequence {batch.base_sequence} has other bytes than before",
-                exchange,
-                earlier.exchange,
-            )
+        text = f"the batch with the sequence {batch.base_sequence} has other bytes than before"
+        self.judge(earlier.batch.crc == batch.crc, text, exchange, earlier.exchange)
 
 
 class NoReuse(_Batches):
@@ -225,10 +219,8 @@ class AllReplicas(Rule):
     def asked(self, exchange: Exchange) -> None:
         if not _producer_ids(exchange, self.knowledge):
             return
-        if exchange.fields.get("acks") == -1:
-            self.obeys()
-        else:
-            self.violates(f"acks is {exchange.fields.get('acks')}", exchange)
+        text = f"acks is {exchange.fields.get('acks')}"
+        self.judge(exchange.fields.get("acks") == -1, text, exchange)
 
 
 class OneBatch(Rule):
@@ -260,12 +252,10 @@ class NamedTransaction(Rule):
     def asked(self, exchange: Exchange) -> None:
         named = bool(transactional_id(exchange))
         for batch in batches(exchange, self.knowledge):
-            if batch.is_transactional == named:
-                self.obeys()
-            else:
-                kind = "is transactional" if batch.is_transactional else "is not transactional"
-                what = "names a transactional id" if named else "names no transactional id"
-                self.violates(f"the batch {kind}, and the request {what}", exchange)
+            kind = "is transactional" if batch.is_transactional else "is not transactional"
+            what = "names a transactional id" if named else "names no transactional id"
+            text = f"the batch {kind}, and the request {what}"
+            self.judge(batch.is_transactional == named, text, exchange)
 
 
 class FreshSequence(Rule):
@@ -292,14 +282,11 @@ class FreshSequence(Rule):
             if key in self._begun or key[1:] not in self._given:
                 continue
             self._begun.add(key)
-            if batch.base_sequence == 0:
-                self.obeys()
-            else:
-                self.violates(
-                    f"the first batch of epoch {batch.producer_epoch} in "
-                    f"{batch.place[0]}-{batch.place[1]} has the sequence {batch.base_sequence}",
-                    exchange,
-                )
+            text = (
+                f"the first batch of epoch {batch.producer_epoch} in "
+                f"{batch.place[0]}-{batch.place[1]} has the sequence {batch.base_sequence}"
+            )
+            self.judge(batch.base_sequence == 0, text, exchange)
 
 
 def given_producer(exchange: Exchange) -> tuple[int, int] | None:
@@ -346,13 +333,8 @@ class GivenEpoch(Rule):
             newest = max((each[1] for each in given if each[0] == producer_id), default=None)
             if newest is None or epoch < min(e for i, e in given if i == producer_id):
                 continue
-            if (producer_id, epoch) in given:
-                self.obeys()
-            else:
-                self.violates(
-                    f"producer {producer_id} uses epoch {epoch}, and {newest} is the newest",
-                    exchange,
-                )
+            text = f"producer {producer_id} uses epoch {epoch}, and {newest} is the newest"
+            self.judge((producer_id, epoch) in given, text, exchange)
 
 
 PRODUCE_RULES: Final = (

@@ -227,13 +227,8 @@ class SentToLeader(Rule):
             leaders = self._leaders.get((exchange.client_id, place))
             if leaders is None or exchange.node_id == UNKNOWN_NODE:
                 continue
-            if exchange.node_id in leaders:
-                self.obeys()
-            else:
-                self.violates(
-                    f"{place[0]}-{place[1]} is led by {leaders[-1]}, not by {exchange.node_id}",
-                    exchange,
-                )
+            text = f"{place[0]}-{place[1]} is led by {leaders[-1]}, not by {exchange.node_id}"
+            self.judge(exchange.node_id in leaders, text, exchange)
 
 
 class ResetAsListed(Rule):
@@ -270,12 +265,9 @@ class ResetAsListed(Rule):
             if listed is None:
                 continue
             refused = self._refused.pop(key)
-            if offset in listed:
-                self.obeys()
-            else:
-                shown = " and ".join(map(str, sorted(listed)))
-                text = f"{place[0]}-{place[1]} is fetched at {offset}, and ListOffsets gave {shown}"
-                self.violates(text, exchange, refused)
+            shown = " and ".join(map(str, sorted(listed)))
+            text = f"{place[0]}-{place[1]} is fetched at {offset}, and ListOffsets gave {shown}"
+            self.judge(offset in listed, text, exchange, refused)
 
 
 class RangeLookedUp(Rule):

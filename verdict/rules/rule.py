@@ -82,6 +82,13 @@ class Rule(ABC):
             frames = (*(each.seq for each in earlier), exchange.seq)
             self.violations.append(Violation(text, exchange.client_id, frames))
 
+    def judge(self, is_right: bool, text: str, exchange: Exchange, *earlier: Exchange) -> None:
+        """Count an occasion on which a client did as the rule says, or else a violation."""
+        if is_right:
+            self.obeys()
+        else:
+            self.violates(text, exchange, *earlier)
+
     def begin(self) -> None:  # noqa: B027  # most rules need few of these
         """The trace begins: make what the rule remembers."""
 

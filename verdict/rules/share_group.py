@@ -84,10 +84,8 @@ class SessionEpochGrows(Rule):
         if found is None or epoch == 0:
             return
         wanted, last = found
-        if epoch in (wanted, _FINAL_EPOCH):
-            self.obeys()
-        else:
-            self.violates(f"epoch {epoch} instead of {wanted}", exchange, last)
+        text = f"epoch {epoch} instead of {wanted}"
+        self.judge(epoch in (wanted, _FINAL_EPOCH), text, exchange, last)
 
 
 class SessionOpensAgain(Rule):
@@ -110,10 +108,8 @@ class SessionOpensAgain(Rule):
         lost = self._lost.pop(_session(exchange), None)
         if lost is None:
             return
-        if _epoch(exchange) in (0, _FINAL_EPOCH):
-            self.obeys()
-        else:
-            self.violates(f"epoch {_epoch(exchange)} in a session that is gone", exchange, lost)
+        text = f"epoch {_epoch(exchange)} in a session that is gone"
+        self.judge(_epoch(exchange) in (0, _FINAL_EPOCH), text, exchange, lost)
 
 
 class _Held(NamedTuple):
@@ -219,11 +215,11 @@ class _OfAcquired(Rule):
     def asked(self, exchange: Exchange) -> None:
         for each in _acknowledged(exchange):
             if self._acquired.is_known(each.place):
-                self.judge(exchange, each, self._acquired.held(each))
+                self.judge_range(exchange, each, self._acquired.held(each))
             is_renewal = set(each.types) == {_RENEW}
             self._acquired.take(each, renewed_at_ms=exchange.at_ms if is_renewal else None)
 
-    def judge(self, exchange: Exchange, acknowledged: _Range, held: list[_Held]) -> None:
+    def judge_range(self, exchange: Exchange, acknowledged: _Range, held: list[_Held]) -> None:
         """Judge one range of a request by the records that its member holds."""
 
 
@@ -233,7 +229,7 @@ class AcknowledgesWhatItHolds(_OfAcquired):
     source = "KIP-932; SharePartition.acknowledge: INVALID_RECORD_STATE"
     applies_to = "ShareFetch and ShareAcknowledge with acknowledgements"
 
-    def judge(self, exchange: Exchange, acknowledged: _Range, held: list[_Held]) -> None:
+    def judge_range(self, exchange: Exchange, acknowledged: _Range, held: list[_Held]) -> None:
         first, last = acknowledged.first_offset, acknowledged.last_offset
         found = sum(
             min(last, each.last_offset) - max(first, each.first_offset) + 1 for each in held
@@ -252,16 +248,13 @@ class AcknowledgesInTime(_OfAcquired):
     source = "KIP-932; KIP-1222; ShareFetchResponse.json: AcquisitionLockTimeoutMs"
     applies_to = "ShareFetch and ShareAcknowledge with acknowledgements of acquired records"
 
-    def judge(self, exchange: Exchange, acknowledged: _Range, held: list[_Held]) -> None:
+    def judge_range(self, exchange: Exchange, acknowledged: _Range, held: list[_Held]) -> None:
         for each in held:
             late_ms = exchange.at_ms - each.locked_at_ms - each.lock_ms
             if not each.lock_ms:
                 continue
-            if late_ms <= ON_THE_WAY_MS:
-                self.obeys()
-            else:
-                text = f"{late_ms} ms after the end of the lock of {each.lock_ms} ms"
-                self.violates(text, exchange, each.acquired)
+            text = f"{late_ms} ms after the end of the lock of {each.lock_ms} ms"
+            self.judge(late_ms <= ON_THE_WAY_MS, text, exchange, each.acquired)
 
 
 class RenewsAsRenewal(Rule):

@@ -63,11 +63,9 @@ class AddedFirst(Rule):
         for batch in batches(exchange, self.knowledge):
             if not batch.is_transactional or added is None:
                 continue
-            if batch.place in added:
-                self.obeys()
-            else:
-                topic, partition = batch.place
-                self.violates(f"{topic}-{partition} is not in the transaction", exchange)
+            topic, partition = batch.place
+            text = f"{topic}-{partition} is not in the transaction"
+            self.judge(batch.place in added, text, exchange)
 
     def answered(self, exchange: Exchange) -> None:
         name = transactional_id(exchange)
@@ -147,11 +145,8 @@ class FinalizedV2(Rule):
         if exchange.api == "ApiVersions" or known is None or not transactional_id(exchange):
             return
         level, told = known
-        if level >= TRANSACTIONS_V2 or not _is_v2(exchange):
-            self.obeys()
-        else:
-            text = f"{exchange}, and the broker has transaction.version {level}"
-            self.violates(text, exchange, told)
+        text = f"{exchange}, and the broker has transaction.version {level}"
+        self.judge(level >= TRANSACTIONS_V2 or not _is_v2(exchange), text, exchange, told)
 
 
 class OneVersion(Rule):
@@ -394,11 +389,9 @@ class OffsetsAddedFirst(Rule):
         old = exchange.version < _TXN_OFFSETS_IMPLICIT_SINCE
         if exchange.api != "TxnOffsetCommit" or not old or added is None:
             return
-        if exchange.fields["group_id"] in added:
-            self.obeys()
-        else:
-            group = exchange.fields["group_id"]
-            self.violates(f"the group {group} is not in the transaction", exchange)
+        group = exchange.fields["group_id"]
+        text = f"the group {group} is not in the transaction"
+        self.judge(group in added, text, exchange)
 
 
 class OffsetsWithMember(Rule):
@@ -419,14 +412,9 @@ class OffsetsWithMember(Rule):
         joined = self._with_members.get(group)
         if joined is None or exchange.version < _TXN_OFFSETS_MEMBER_SINCE:
             return
-        if exchange.fields.get("member_id") and generation_of(exchange.fields) >= 0:
-            self.obeys()
-        else:
-            self.violates(
-                f"no member and generation for the group {group}, which has members",
-                exchange,
-                joined,
-            )
+        text = f"no member and generation for the group {group}, which has members"
+        is_right = exchange.fields.get("member_id") and generation_of(exchange.fields) >= 0
+        self.judge(is_right, text, exchange, joined)
 
 
 class OffsetsRetried(Rule):
