@@ -16,7 +16,7 @@ from ..client.admin.offsets import Isolation, Place
 from ..client.admin.transactions import describe_producers
 from ..client.cluster_client import Client, ErrorAnswer, check
 from ..client.fates import Fate, Markers
-from ..client.log_batches import fates_in, fetch, marker_in
+from ..client.log_batches import collect_markers, fates_in, fetch
 from ..protocol.batch import HEADER_SIZE, BatchHeader, headers_in
 from ..protocol.errors import Code, Refused
 from ..protocol.opening import pieces
@@ -182,14 +182,10 @@ class LogReader:
             answer = self._fetch(offset, Isolation.READ_UNCOMMITTED)
             data = bytes(answer.records or b"")
             budget.spend(len(data))
-            found = list(headers_in(data))
-            for at, header in found:
-                commits = marker_in(data, at, header)
-                if commits is not None and header.base_offset >= offset:
-                    self._markers.add(header, commits=commits)
-            if not found:
+            behind = collect_markers(data, offset, self._markers)
+            if behind is None:
                 break
-            offset = found[-1][1].next_offset
+            offset = behind
         self._scanned_to = offset
 
     def _look_whether_open(self, header: BatchHeader) -> bool:

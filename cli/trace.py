@@ -15,7 +15,7 @@ import typer
 from ..console.options import CannotRun
 from ..console.tables import print_json, print_line, print_painted
 from ..testing.lab import Trace
-from ..trace.events import BrokenTrace, Event, events_of
+from ..trace.events import Event, events_of
 from ..trace.filters import FitsNothing, check_apis
 from ..trace.lane_rows import CLIENT, GROUP, TRANSACTION
 from ..trace.lanes import lanes
@@ -23,7 +23,7 @@ from ..trace.reader import read_objects
 from ..trace.view import folded, lines_of
 from . import trace_files, trace_pictures
 from .lab.lab_options import Control, lab_of
-from .shared_options import AsJson, Subcommands, about, refuse_source
+from .shared_options import AsJson, Subcommands, refuse_source
 
 
 class LaneKind(StrEnum):
@@ -147,10 +147,4 @@ def _objects(file: str, control: str) -> list[dict[str, Any]]:
     if not file:
         with lab_of(control) as lab:
             return Trace(lab).events()
-    try:
-        if file == "-":
-            return list(read_objects(sys.stdin))
-        with Path(file).open("rb") as lines:
-            return list(read_objects(lines))
-    except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
-        raise CannotRun(f"trace show {about(file, wrong)}") from None
+    return trace_pictures.of_lines(file, "trace show", lambda lines: list(read_objects(lines)))

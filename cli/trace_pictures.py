@@ -138,10 +138,15 @@ def _export(
 
 def of_events(file: str, command: str, make: Callable[[Iterable[Event]], _Made]) -> _Made:
     """What a function makes of the events of a file. Raises CannotRun."""
+    return of_lines(file, command, lambda lines: make(read_trace(lines)))
+
+
+def of_lines(file: str, command: str, make: Callable[[Iterable[str | bytes]], _Made]) -> _Made:
+    """What a function makes of the lines of a trace; `-` is standard input. Raises CannotRun."""
     try:
         if file == "-":
-            return make(read_trace(sys.stdin))
+            return make(sys.stdin)
         with Path(file).open("rb") as lines:
-            return make(read_trace(lines))
+            return make(lines)
     except (OSError, UnicodeDecodeError, BrokenTrace) as wrong:
         raise CannotRun(f"{command} {about(file, wrong)}") from None

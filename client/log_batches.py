@@ -13,7 +13,7 @@ from ..protocol.errors import Code
 from ..protocol.records import Record, records_in
 from .admin.offsets import Isolation
 from .cluster_client import Client, ErrorAnswer, check
-from .fates import AbortedTransactions, Fate
+from .fates import AbortedTransactions, Fate, Markers
 from .retries import patiently
 
 FETCH_BYTES: Final = 1 << 20
@@ -86,6 +86,17 @@ def marker_in(data: bytes, at: int, header: BatchHeader) -> bool | None:
     """Whether a batch is a marker of a commit (True) or an abort (False); None for others."""
     marker = read_marker(data, at, header) if header.is_control else None
     return None if marker is None else marker.commit
+
+
+def collect_markers(data: bytes, offset: int, markers: Markers) -> int | None:
+    """Add the markers from an offset on; return the offset behind all batches, None for none."""
+    behind = None
+    for at, header in headers_in(data):
+        commits = marker_in(data, at, header)
+        if commits is not None and header.base_offset >= offset:
+            markers.add(header, commits=commits)
+        behind = header.next_offset
+    return behind
 
 
 def fates_in(

@@ -19,7 +19,7 @@ from ..protocol.records import Header, records_in
 from .admin.offsets import EARLIEST, Isolation, partition_offsets
 from .cluster_client import Client, ErrorAnswer, check
 from .fates import Fate, Markers
-from .log_batches import fates_in, fetch, marker_in
+from .log_batches import collect_markers, fates_in, fetch
 
 _RETRY_S: Final = 0.05
 _PATIENCE_S: Final = 30.0
@@ -219,13 +219,8 @@ class RecordReader:
         while True:
             (answer,) = fetch(self._client, self._topic, {partition: offset}, node_id=leader)
             check(answer.error_code, f"{self._topic}-{partition}")
-            data = bytes(answer.records or b"")
-            found = list(headers_in(data))
-            for at, header in found:
-                commits = marker_in(data, at, header)
-                if commits is not None and header.base_offset >= offset:
-                    position.markers.add(header, commits=commits)
-            if not found:
+            behind = collect_markers(bytes(answer.records or b""), offset, position.markers)
+            if behind is None:
                 position.scanned = offset
                 return
-            offset = found[-1][1].next_offset
+            offset = behind

@@ -413,8 +413,9 @@ class OffsetsWithMember(Rule):
         if joined is None or exchange.version < _TXN_OFFSETS_MEMBER_SINCE:
             return
         text = f"no member and generation for the group {group}, which has members"
-        is_right = exchange.fields.get("member_id") and generation_of(exchange.fields) >= 0
-        self.judge(is_right, text, exchange, joined)
+        has_member = bool(exchange.fields.get("member_id"))
+        has_both = has_member and generation_of(exchange.fields) >= 0
+        self.judge(has_both, text, exchange, joined)
 
 
 class OffsetsRetried(Rule):
