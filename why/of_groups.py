@@ -17,14 +17,29 @@ _LATE_PART: Final = 0.7
 _LEFT_FOR_A_WHILE: Final = -2  # the epoch of a static member that will come back (KIP-848)
 
 
-def groups_of_interest(facts: Facts) -> Iterator[GroupFacts]:
-    """The groups that the question is about: one, those of a topic, or all."""
+def groups_of_interest(facts: Facts, *kinds: str) -> Iterator[GroupFacts]:
+    """The groups that the question is about: one, those of a topic, or all.
+
+    Args:
+        kinds: only groups of these; without any, of all.
+    """
     subject = facts.subject
     for name, group in sorted(facts.groups.items()):
-        if subject.group in (None, name) and (
-            subject.topic is None or group.concerns(subject.topic)
-        ):
+        is_meant = subject.topic is None or group.concerns(subject.topic)
+        if is_meant and subject.group in (None, name) and (not kinds or group.kind in kinds):
             yield group
+
+
+def unread_places(facts: Facts, group: GroupFacts) -> set[Place]:
+    """Assigned partitions with records, for which the group has committed nothing."""
+    return {
+        place
+        for each in group.members
+        for place in each.assigned
+        if place not in group.committed
+        and (partition := facts.partitions.get(place)) is not None
+        and partition.high_watermark
+    }
 
 
 def refused_groups(facts: Facts, patience_ms: int) -> Iterator[Finding]:
@@ -100,9 +115,7 @@ def _left_for_a_while(group: GroupFacts, member: MemberFacts) -> Finding:
 
 def rebalances(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Classic groups that wait for members."""
-    for group in groups_of_interest(facts):
-        if group.kind != "Classic":
-            continue
+    for group in groups_of_interest(facts, "Classic"):
         if group.state == "PreparingRebalance":
             yield _waits_for_joins(facts, group, patience_ms)
         elif group.state == "CompletingRebalance":
@@ -178,9 +191,7 @@ def _is_old(group: GroupFacts, waited_ms: int | None, patience_ms: int) -> bool:
 
 def unrevoked_partitions(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Groups of the new protocol in which a member has not given up what others are to get."""
-    for group in groups_of_interest(facts):
-        if group.kind not in ("Consumer", "Streams"):
-            continue
+    for group in groups_of_interest(facts, "Consumer", "Streams"):
         for waiting in group.members:
             if waiting.target is None or group.state != "Reconciling":
                 continue

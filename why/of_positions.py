@@ -7,17 +7,15 @@ from typing import Final
 
 from .facts import CONSUMERS, Facts, GroupFacts, PartitionFacts, Place, Rest
 from .findings import Finding, counted, listed, named, places_named
-from .of_groups import groups_of_interest
+from .of_groups import groups_of_interest, unread_places
 
-_READERS: Final = frozenset({"Classic", "Consumer", "Streams"})
+_READERS: Final = ("Classic", "Consumer", "Streams")
 _EMPTY: Final = "Empty"
 
 
 def outside_of_the_log(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Committed offsets that the log does not have (any more)."""
-    for group in groups_of_interest(facts):
-        if group.kind not in _READERS:
-            continue
+    for group in groups_of_interest(facts, *_READERS):
         if not group.members and facts.subject.is_everything:
             continue  # no consumer waits
         for place, offset in sorted(group.committed.items()):
@@ -63,8 +61,8 @@ def _is_left(group: GroupFacts, place: Place) -> bool:
 
 def nobody_reads(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Groups without members, and records that they have not read."""
-    for group in groups_of_interest(facts):
-        if group.kind not in _READERS or group.members or group.state != _EMPTY:
+    for group in groups_of_interest(facts, *_READERS):
+        if group.members or group.state != _EMPTY:
             continue
         if facts.subject.is_everything:
             continue  # groups that have done their work are everywhere
@@ -93,8 +91,8 @@ def nobody_reads(facts: Facts, patience_ms: int) -> Iterator[Finding]:
 
 def at_the_end(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Groups that have read all there is, though offsets seem to be left."""
-    for group in groups_of_interest(facts):
-        if group.kind not in _READERS or facts.subject.group != group.group_id:
+    for group in groups_of_interest(facts, *_READERS):
+        if facts.subject.group != group.group_id:
             continue
         known = dict(_partitions(facts, group))
         if not known or not all(_is_read(group, place, known[place]) for place in known):
@@ -111,8 +109,8 @@ def at_the_end(facts: Facts, patience_ms: int) -> Iterator[Finding]:
 
 def members_without_partitions(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Members of a stable group that have nothing to read."""
-    for group in groups_of_interest(facts):
-        if group.kind not in _READERS or facts.subject.group != group.group_id:
+    for group in groups_of_interest(facts, *_READERS):
+        if facts.subject.group != group.group_id:
             continue
         if group.protocol_type != CONSUMERS:
             continue  # its members share something else, as connectors
@@ -145,19 +143,10 @@ def _why_idle(group: GroupFacts, facts: Facts, *, all_idle: bool) -> str:
 
 def no_offset_yet(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Assigned partitions without a committed offset, whose records may be skipped."""
-    for group in groups_of_interest(facts):
-        if group.kind not in ("Classic", "Consumer") or facts.subject.group != group.group_id:
+    for group in groups_of_interest(facts, "Classic", "Consumer"):
+        if facts.subject.group != group.group_id:
             continue
-        new = [
-            place
-            for each in group.members
-            for place in each.assigned
-            if place not in group.committed
-            and place not in group.unstable
-            and (partition := facts.partitions.get(place)) is not None
-            and partition.high_watermark
-        ]
-        if new:
+        if new := unread_places(facts, group) - group.unstable:
             yield Finding(
                 "no_offset_yet", group.group_id,
                 f"Group {group.group_id} has committed nothing for {places_named(new)}:"

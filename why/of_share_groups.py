@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 from .facts import Facts, GroupFacts, Place, SharedRecords
 from .findings import Finding, counted, listed, named, places_named, span
-from .of_groups import groups_of_interest
+from .of_groups import groups_of_interest, unread_places
 
 
 def idle_share_groups(facts: Facts, patience_ms: int) -> Iterator[Finding]:
     """Share groups that deliver nothing: without members, or without records."""
-    for group in groups_of_interest(facts):
-        if group.kind != "Share":
-            continue
+    for group in groups_of_interest(facts, "Share"):
         name, behind = group.group_id, _behind(facts, group)
         if not group.members and behind and not facts.subject.is_everything:
             yield Finding(
@@ -37,15 +35,7 @@ def idle_share_groups(facts: Facts, patience_ms: int) -> Iterator[Finding]:
 
 
 def _not_started(facts: Facts, group: GroupFacts) -> Iterator[Finding]:
-    new = {
-        place
-        for each in group.members
-        for place in each.assigned
-        if place not in group.committed
-        and (partition := facts.partitions.get(place)) is not None
-        and partition.high_watermark
-    }
-    if new:
+    if new := unread_places(facts, group):
         yield Finding(
             "share_group_not_started", group.group_id,
             f"Share group {group.group_id} has no start offset for {places_named(new)} yet:"
