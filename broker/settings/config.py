@@ -268,6 +268,12 @@ class BrokerConfig:
             return value[0]  # the first assignor is the default
         return value
 
+    def group_number(self, name: str, overrides: Mapping[str, str]) -> int:
+        """The value of a group's setting that is a number; see `group_value`."""
+        value = self.group_value(name, overrides)
+        assert isinstance(value, int)
+        return value
+
     def group_bounds(self, name: str) -> tuple[int | None, int | None]:
         """The least and the greatest value that the broker allows of a group's setting."""
         least, most = GROUP_BOUNDS.get(name, (None, None))

@@ -19,22 +19,19 @@ from ..classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from ..group_kind import ClaimedMember, PartitionCheck, check_group_id
+from ..group_kind import ClaimedMember, check_group_id
 from ..group_kinds import CONSUMER
-from ..modern_kind import ModernKind
+from ..modern_kind import HasHad, ModernKind
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .classic_members import ClassicMembers
 from .group import ConsumerGroup
 from .groups import ConsumerGroups, ConsumerSetup
-from .member import ConsumerMember
 from .records import ConsumerRecord
 from .requests import DescribedConsumerGroup
 from .steps import ConsumerTurn
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from ..classic.groups import ClassicGroups
     from .regexes import Found, MatchTopics
 
@@ -112,46 +109,12 @@ class ConsumerKind(ModernKind[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
 
     # ---- offsets
 
-    def check_commit(
-        self, group_id: str, committer: ClaimedMember, *, transactional: bool
-    ) -> PartitionCheck | None:
-        group = self.groups[group_id]
-        has_no_member = committer.generation_id == -1 and not committer.member_id
-        if committer.generation_id < 0 and not group.members:
-            return None  # an admin client, or a consumer that manages its partitions itself
-        if transactional and has_no_member and committer.group_instance_id is None:
-            return None
-        member = group.member(committer.member_id)
-        if not transactional and member.classic is None and not committer.knows_epochs:
-            raise Refused(Code.UNSUPPORTED_VERSION)
-        epoch = committer.generation_id
-        if epoch > member.member_epoch:
-            raise _wrong_epoch(member)
-        if epoch == member.member_epoch:
-            return None
+    def _had_since(self, group: ConsumerGroup, member_id: str, epoch: int) -> HasHad:
+        member = group.member(member_id)
+        return lambda topic, topic_id, partition: member.has_had(topic_id, partition, epoch)
 
-        def check(topic: str, topic_id: UUID | None, partition: int) -> None:
-            """An older epoch is good for a partition that the member has had since (KIP-1251)."""
-            if not member.has_had(topic_id, partition, epoch):
-                raise _wrong_epoch(member)
-
-        return check
-
-    def committed(self, group_id: str, member_id: str, *, now: Moment) -> None:
-        """A commit does not extend the session of a member."""
-
-    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        if member_id is not None or member_epoch >= 0:
-            _check_member_epoch(self.groups[group_id].member(member_id or ""), member_epoch)
+    def _is_classic(self, group: ConsumerGroup, member_id: str) -> bool:
+        return group.member(member_id).classic is not None
 
     def subscriptions(self, group_id: str) -> Callable[[str], bool]:
         return self.groups[group_id].subscribers.__contains__
-
-
-def _check_member_epoch(member: ConsumerMember, epoch: int) -> None:
-    if epoch != member.member_epoch:
-        raise _wrong_epoch(member)
-
-
-def _wrong_epoch(member: ConsumerMember) -> Refused:
-    return Refused(Code.STALE_MEMBER_EPOCH if member.classic is None else Code.ILLEGAL_GENERATION)

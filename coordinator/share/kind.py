@@ -219,6 +219,9 @@ class ShareKind(ModernKind[ShareGroup, ShareRecord, ShareTurn]):
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
         """Nothing: a share group has no committed offsets to protect."""
 
+    def _had_since(self, group: ShareGroup, member_id: str, epoch: int) -> NoReturn:
+        self._refuse_offsets(group.group_id)
+
     def subscriptions(self, group_id: str) -> Callable[[str], bool]:
         self._refuse_offsets(group_id)
 

@@ -14,10 +14,7 @@ from typing import NamedTuple
 
 from ...protocol.lazy_dataclass import dataclass
 from ..java_order import LeastFirst, computed_keys_in_order, names_in_order
-from .member import Tasks, TasksTuple
-
-Task = tuple[str, int]
-"""A subtopology id and a partition."""
+from .member import Task, Tasks, TasksTuple, grouped
 
 
 class AssignedMember(NamedTuple):
@@ -174,7 +171,7 @@ class _Assignment:
             self._assign_standby()
         return {
             member_id: TasksTuple(
-                _grouped(self._active[member_id]), _grouped(self._standby[member_id])
+                grouped(self._active[member_id]), grouped(self._standby[member_id])
             )
             for member_id in self._members
         }
@@ -313,10 +310,3 @@ def _with_state(members: Mapping[str, AssignedMember]) -> dict[Task, list[str]]:
         task: [member_id for _, _, member_id in sorted(each, key=lambda candidate: candidate[:2])]
         for task, each in candidates.items()
     }
-
-
-def _grouped(tasks: Iterable[Task]) -> Tasks:
-    found: dict[str, set[int]] = {}
-    for subtopology_id, partition in sorted(tasks):
-        found.setdefault(subtopology_id, set()).add(partition)
-    return {each: frozenset(partitions) for each, partitions in found.items()}

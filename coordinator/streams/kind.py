@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import Code, Refused
+from ...protocol.errors import Code
 from ..classic.requests import GroupSettings, JoinReply, JoinRequest
-from ..group_kind import ClaimedMember, PartitionCheck, check_group_id
+from ..group_kind import check_group_id
 from ..group_kinds import STREAMS
-from ..modern_kind import ModernKind
+from ..modern_kind import HasHad, ModernKind
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .group import StreamsGroup
@@ -23,8 +23,6 @@ from .requests import DescribedStreamsGroup, HeartbeatReply, HeartbeatRequest
 from .steps import StreamsTurn
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from ..classic.groups import ClassicGroups
 
 
@@ -77,39 +75,9 @@ class StreamsKind(ModernKind[StreamsGroup, StreamsRecord, StreamsTurn]):
 
     # ---- offsets
 
-    def check_commit(
-        self, group_id: str, committer: ClaimedMember, *, transactional: bool
-    ) -> PartitionCheck | None:
-        group = self.groups[group_id]
-        if committer.generation_id < 0 and not group.members:
-            return None  # an admin client
-        names_none = committer.generation_id == -1 and not committer.member_id
-        if transactional and names_none and committer.group_instance_id is None:
-            return None
-        member = group.member(committer.member_id)
-        if not transactional and not committer.knows_epochs:
-            raise Refused(Code.UNSUPPORTED_VERSION)
-        epoch = committer.generation_id
-        if epoch > member.member_epoch:
-            raise Refused(Code.STALE_MEMBER_EPOCH)
-        if epoch == member.member_epoch:
-            return None
-
-        def check(topic: str, topic_id: UUID | None, partition: int) -> None:
-            """An older epoch is good for a task that the member has had since (KIP-1251)."""
-            if not group.has_had(member, topic, partition, epoch):
-                raise Refused(Code.STALE_MEMBER_EPOCH)
-
-        return check
-
-    def committed(self, group_id: str, member_id: str, *, now: Moment) -> None:
-        """A commit does not extend the session of a member."""
-
-    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        if member_id is None and member_epoch < 0:
-            return
-        if member_epoch != self.groups[group_id].member(member_id or "").member_epoch:
-            raise Refused(Code.STALE_MEMBER_EPOCH)
+    def _had_since(self, group: StreamsGroup, member_id: str, epoch: int) -> HasHad:
+        member = group.member(member_id)
+        return lambda topic, topic_id, partition: group.has_had(member, topic, partition, epoch)
 
     def subscriptions(self, group_id: str) -> Callable[[str], bool]:
         return self.groups[group_id].subscriptions().__contains__

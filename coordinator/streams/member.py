@@ -6,7 +6,7 @@ StreamsGroupCurrentMemberAssignment. A task is a subtopology and a partition of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -16,6 +16,9 @@ from ..modern_groups import JOINING_EPOCH, MemberState, Reconciled, ReconciledSt
 
 Tasks = Mapping[str, frozenset[int]]
 """Partitions by subtopology id; each subtopology has at least one."""
+
+Task = tuple[str, int]
+"""A subtopology id and a partition."""
 
 TasksWithEpochs = Mapping[str, Mapping[int, int]]
 """By subtopology id and partition: the epoch in which the member got the task."""
@@ -115,3 +118,11 @@ class TaskOffsets(NamedTuple):
 
 
 NO_OFFSETS: Final = TaskOffsets()
+
+
+def grouped(tasks: Iterable[Task]) -> Tasks:
+    """Tasks by their subtopologies, in order."""
+    found: dict[str, set[int]] = {}
+    for subtopology_id, partition in sorted(tasks):
+        found.setdefault(subtopology_id, set()).add(partition)
+    return {each: frozenset(partitions) for each, partitions in found.items()}

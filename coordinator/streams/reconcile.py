@@ -15,10 +15,7 @@ from typing import Final, NamedTuple
 from ...protocol.errors import Code, Refused
 from ..modern_groups import MemberState
 from .holders import Holders
-from .member import StreamsMember, Tasks, TasksTuple, TasksTupleWithEpochs
-
-Task = tuple[str, int]
-"""A subtopology id and a partition."""
+from .member import StreamsMember, Task, TasksTuple, TasksTupleWithEpochs, grouped
 
 _WHY_UNKNOWN: Final = (
     "The streams group member is in a unknown state. The member must abandon all its tasks and "
@@ -210,11 +207,4 @@ class _Step:
         for subtopology_id, partition in sorted(tasks.active):
             epoch = before.get(subtopology_id, {}).get(partition, target_epoch)
             active.setdefault(subtopology_id, {})[partition] = epoch
-        return TasksTupleWithEpochs(active, _grouped(tasks.standby), _grouped(tasks.warmup))
-
-
-def _grouped(tasks: Iterable[Task]) -> Tasks:
-    found: dict[str, set[int]] = {}
-    for subtopology_id, partition in sorted(tasks):
-        found.setdefault(subtopology_id, set()).add(partition)
-    return {each: frozenset(partitions) for each, partitions in found.items()}
+        return TasksTupleWithEpochs(active, grouped(tasks.standby), grouped(tasks.warmup))

@@ -126,13 +126,8 @@ def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], G
     from ....coordinator.consumer.requests import GroupLimits
 
     def under(overrides: Mapping[str, str]) -> GroupLimits:
-        session_timeout_ms = config.group_value(_SESSION, overrides)
-        heartbeat_interval_ms = config.group_value(_HEARTBEAT, overrides)
-        assert isinstance(session_timeout_ms, int)
-        assert isinstance(heartbeat_interval_ms, int)
-        assignment_interval_ms = config.group_value(_ASSIGNMENT, overrides)
-        assert isinstance(assignment_interval_ms, int)
-        return GroupLimits(session_timeout_ms, heartbeat_interval_ms, assignment_interval_ms)
+        names = (_SESSION, _HEARTBEAT, _ASSIGNMENT)
+        return GroupLimits(*(config.group_number(name, overrides) for name in names))
 
     usual: dict[int, GroupLimits] = {}  # of groups without settings, by the config's revision
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....coordinator.streams.groups import StreamsSetup
 from ....coordinator.streams.requests import StreamsGroupSettings
 from ....metadata.catalog import Catalog, ResourceType
@@ -15,11 +17,7 @@ def streams_setup(config: BrokerConfig, catalog: Catalog) -> StreamsSetup:
     def settings_of(group_id: str) -> StreamsGroupSettings:
         overrides = catalog.overrides(ResourceType.GROUP, group_id)
 
-        def number(name: str) -> int:
-            value = config.group_value(name, overrides)
-            assert isinstance(value, int)
-            return value
-
+        number = partial(config.group_number, overrides=overrides)
         tags = config.group_value("streams.rack.aware.assignment.tags", overrides)
         assert isinstance(tags, tuple | list)
         return StreamsGroupSettings(

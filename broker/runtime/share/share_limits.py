@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ....coordinator.share_partition.states import ShareLimits
@@ -54,11 +55,7 @@ _MOST_KNOWN: Final = 1_000
 
 
 def _settings(config: BrokerConfig, overrides: Mapping[str, str], level: int) -> ShareGroupSettings:
-    def number(name: str) -> int:
-        value = config.group_value(name, overrides)
-        assert isinstance(value, int)
-        return value
-
+    number = partial(config.group_number, overrides=overrides)
     dead_letters_topic = config.group_value("errors.deadletterqueue.topic.name", overrides)
     limits = ShareLimits(
         lock_duration_ms=number("share.record.lock.duration.ms"),

@@ -94,8 +94,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "offsets-of-any-older-epoch-are-committed",
-        "coordinator/streams/kind.py",
-        "if not group.has_had(member, topic, partition, epoch):",
+        "coordinator/modern_kind.py",
+        "if not has_had(topic, topic_id, partition):",
         "if False:",
         "an instance that lost a task overwrites the offsets of its new owner",
         _GROUPS,
