@@ -215,6 +215,7 @@ class ModernGroups(ABC, Generic[Group, Record, Turn]):
     """The state machine of the groups of one kind, in one partition of `__consumer_offsets`.
 
     Attributes:
+        kind_name: of the groups, as in `GROUP_KINDS`.
         group_key: the kind of record that every group has.
         member_key: the kind of record that every member has.
         member_timers: the timers that a member may have.
@@ -222,6 +223,7 @@ class ModernGroups(ABC, Generic[Group, Record, Turn]):
     """
 
     VOLATILE: ClassVar = frozenset({"loaded"})
+    kind_name: ClassVar[str]
     group_key: ClassVar[IntEnum]
     member_key: ClassVar[IntEnum]
     member_timers: ClassVar[tuple[Timer, ...]] = (Timer.SESSION,)
@@ -246,6 +248,24 @@ class ModernGroups(ABC, Generic[Group, Record, Turn]):
     @abstractmethod
     def _expired(self, group: Group, key: TimerKey, turn: Turn) -> bool:
         """Decide what follows from a timer; whether it is set again if the log refuses that."""
+
+    # ---- queries
+
+    def find(self, group_id: str, *, is_other: bool) -> Group:
+        """A group; `not_found` if there is none of this kind."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise self.not_found(group_id, is_other=is_other)
+        return group
+
+    def not_found(self, group_id: str, *, is_other: bool) -> Refused:
+        """The refusal (GROUP_ID_NOT_FOUND) of a request to a group that is none of this kind.
+
+        Args:
+            is_other: whether a group of another kind has the id.
+        """
+        what = f"is not a {self.kind_name} group" if is_other else "not found"
+        return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
 
     # ---- replay
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
+from ..group_kinds import CONSUMER
 from ..group_records import GroupRemoved
 from ..modern_groups import (
     JOINING_EPOCH,
@@ -90,6 +91,7 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
         max_classic_size: group.max.size: a larger group does not become a classic one.
     """
 
+    kind_name = CONSUMER
     group_key = Kind.GROUP
     member_key = Kind.MEMBER
     member_timers = (Timer.SESSION, Timer.REBALANCE, Timer.JOIN, Timer.SYNC)
@@ -206,7 +208,7 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
             if classic is None:
                 why = f"Consumer group {request.group_id} not found."
                 raise Refused(Code.GROUP_ID_NOT_FOUND, why)
-            raise self._not_found(request.group_id)
+            raise self.not_found(request.group_id, is_other=True)
         group = ConsumerGroup(request.group_id, self._first_epoch)
         if classic is None:
             return group
@@ -243,9 +245,8 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
     # ---- leaving
 
     def _leave(self, request: HeartbeatRequest, turn: ConsumerTurn) -> Outcome[HeartbeatReply]:
-        group = self.groups.get(request.group_id)
-        if group is None:
-            raise self._not_found(request.group_id)
+        group_id = request.group_id
+        group = self.find(group_id, is_other=group_id in self._classic.groups)
         member = group.check_member(request.member_id, request.instance_id)
         reply = HeartbeatReply(request.member_id, request.member_epoch)
         is_back_soon = request.member_epoch == STATIC_LEAVING_EPOCH
@@ -405,9 +406,7 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
 
     def describe(self, group_id: str) -> DescribedConsumerGroup:
         """ConsumerGroupDescribe (69). Raises Refused(GROUP_ID_NOT_FOUND)."""
-        group = self.groups.get(group_id)
-        if group is None:
-            raise self._not_found(group_id)
+        group = self.find(group_id, is_other=group_id in self._classic.groups)
         return DescribedConsumerGroup(
             group_id,
             group.state.value,
@@ -417,10 +416,6 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
             tuple(group.members.values()),
             dict(group.targets),
         )
-
-    def _not_found(self, group_id: str) -> Refused:
-        what = "is not a consumer group" if group_id in self._classic.groups else "not found"
-        return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
 
 
 def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:

@@ -66,6 +66,7 @@ class ShareSetup:
 class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
     """The share groups of one partition of `__consumer_offsets`."""
 
+    kind_name = SHARE
     group_key = Kind.GROUP
     member_key = Kind.MEMBER
 
@@ -132,7 +133,7 @@ class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
         if group is not None:
             return group
         if is_other:
-            raise not_found(request.group_id, is_other=True)
+            raise self.not_found(request.group_id, is_other=True)
         if request.member_epoch != JOINING_EPOCH:
             why = f"Share group {request.group_id} not found."
             raise Refused(Code.GROUP_ID_NOT_FOUND, why)
@@ -180,13 +181,6 @@ class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
 
     # ---- views
 
-    def find(self, group_id: str, *, is_other: bool) -> ShareGroup:
-        """Raises Refused(GROUP_ID_NOT_FOUND)."""
-        group = self.groups.get(group_id)
-        if group is None:
-            raise not_found(group_id, is_other=is_other)
-        return group
-
     def describe(self, group_id: str, *, is_other: bool) -> DescribedShareGroup:
         """ShareGroupDescribe (77). Raises Refused(GROUP_ID_NOT_FOUND)."""
         group = self.find(group_id, is_other=is_other)
@@ -228,12 +222,6 @@ class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
         self._remove(group, member, turn)
         turn.removed(group, member, "no heartbeat for its session timeout")
         return True
-
-
-def not_found(group_id: str, *, is_other: bool) -> Refused:
-    """The refusal of a request to a group that is no share group."""
-    what = "is not a share group" if is_other else "not found"
-    return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
 
 
 def check_request(request: HeartbeatRequest) -> None:

@@ -14,6 +14,7 @@ from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
 from ..classic.group import ClassicGroup
 from ..consumer.topics import NoTopics, Topics
+from ..group_kinds import STREAMS
 from ..group_records import GroupRemoved
 from ..modern_groups import (
     JOINING_EPOCH,
@@ -68,6 +69,7 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
         setup: services and settings of the broker.
     """
 
+    kind_name = STREAMS
     group_key = Kind.GROUP
     member_key = Kind.MEMBER
     member_timers = (Timer.SESSION, Timer.REBALANCE)
@@ -147,10 +149,10 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
             if classic is None:
                 why = f"Streams group {request.group_id} not found."
                 raise Refused(Code.GROUP_ID_NOT_FOUND, why)
-            raise _wrong_type(request.group_id)
+            raise self.not_found(request.group_id, is_other=True)
         if classic is not None:
             if classic.members:
-                raise _wrong_type(request.group_id)
+                raise self.not_found(request.group_id, is_other=True)
             turn.records.append(GroupRemoved(classic.group_id))
         return StreamsGroup(request.group_id)
 
@@ -206,12 +208,7 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
     def _leave(
         self, request: HeartbeatRequest, turn: StreamsTurn, *, is_classic: bool
     ) -> Outcome[HeartbeatReply]:
-        group = self.groups.get(request.group_id)
-        if group is None:
-            if is_classic:
-                raise _wrong_type(request.group_id)
-            why = f"Group {request.group_id} not found."
-            raise Refused(Code.GROUP_ID_NOT_FOUND, why)
+        group = self.find(request.group_id, is_other=is_classic)
         if request.shutdown_application and group.shutdown_member_id is None:
             group.shutdown_member_id = request.member_id
         member = group.check_member(request.member_id, request.instance_id)
@@ -292,11 +289,7 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
         Args:
             is_classic: whether there is a classic group of that id.
         """
-        group = self.groups.get(group_id)
-        if group is None:
-            if is_classic:
-                raise _wrong_type(group_id)
-            raise Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        group = self.find(group_id, is_other=is_classic)
         known = group.configured
         return DescribedStreamsGroup(
             group_id,
@@ -310,11 +303,6 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
             dict(group.targets),
             dict(group.offsets),
         )
-
-
-def _wrong_type(group_id: str) -> Refused:
-    """The refusal for a classic group."""
-    return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a streams group.")
 
 
 def _without_epochs(tasks: TasksTupleWithEpochs) -> TasksTupleWithEpochs:

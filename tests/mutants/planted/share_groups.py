@@ -105,8 +105,8 @@ MUTANTS: Final = (
     Mutant(
         "a-share-group-takes-over-a-classic-group",
         "coordinator/share/groups.py",
-        "if is_other:\n            raise not_found",
-        "if False:\n            raise not_found",
+        "if is_other:\n            raise self.not_found",
+        "if False:\n            raise self.not_found",
         "the committed offsets of a consumer group are lost",
         _GROUPS,
     ),
