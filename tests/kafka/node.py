@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ def start(
 
     Raises NotInstalled without Java or jars, or if the node does not answer in time.
     """
+    _take_sigterm_as_ctrl_c()
     config = write_settings(port, directory, settings or {})
     if not (directory / "data/meta.properties").exists():
         _format(config)
@@ -87,6 +89,13 @@ def start(
         time.sleep(0.05)
     process.returncode = 0  # the process goes on until `stop`
     return process.pid
+
+
+def _take_sigterm_as_ctrl_c() -> None:
+    """Let SIGTERM raise KeyboardInterrupt: a node outlives a process that ends without `stop`."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def write_settings(port: int, directory: Path, settings: Mapping[str, str]) -> Path:

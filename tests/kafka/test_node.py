@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from ..project_files import ROOT
 from . import installation, node, processes
 from .place import complaints
 
@@ -63,3 +66,28 @@ def test_a_node_starts_on_its_directory_again_and_keeps_its_topics(
         finally:
             node.stop(tmp_path)
     assert done.stdout.split() == ["kept"]
+
+
+_BENCHMARK = """
+import time
+from tests.kafka.node import running_kafka
+
+with running_kafka() as bootstrap:
+    print(bootstrap, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_sigterm_to_a_program_that_has_started_a_node_stops_the_node(apache_kafka: str) -> None:
+    del apache_kafka  # it says whether there is a Kafka
+    with subprocess.Popen(
+        [sys.executable, "-c", _BENCHMARK], cwd=ROOT, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    ) as program:  # fmt: skip
+        assert program.stdout is not None
+        host, _, port = program.stdout.readline().strip().partition(":")
+        assert node.answers(host, int(port))
+        program.terminate()
+    assert processes.listener(int(port)) is None
