@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,9 +25,8 @@ from confluent_kafka.admin import (
 from kafka import KafkaConsumer, KafkaProducer
 
 from ottla.testing import running_broker
-from tests.secured_clients.asynchronous import Tokens as AwaitedTokens
-from tests.secured_clients.job import unsecured_token
-from tests.secured_clients.pure_python import Tokens
+from tests.secured_clients import asynchronous, librdkafka, pure_python
+from tests.secured_clients.job import Job
 from tests.security.sasl_listener import SETTINGS
 from tests.wire.client import Connection
 from tests.wire.conftest import address_of
@@ -48,27 +47,13 @@ LOGINS = [
 Login = tuple[str, str, str]
 
 
+def job(bootstrap: str, login: Login) -> Job:
+    """A connection, of which each client of tests/secured_clients has settings."""
+    return Job(bootstrap, "SASL_PLAINTEXT", *login, authority="", key="", topic="", seconds=0)
+
+
 def confluent(bootstrap: str, login: Login, **others: Any) -> dict[str, Any]:
-    mechanism, name, password = login
-    found = {
-        "bootstrap.servers": bootstrap, "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": mechanism, **others,
-    }  # fmt: skip
-    if mechanism == "OAUTHBEARER":
-        return found | {"oauth_cb": lambda _: unsecured_token(name)}
-    return found | {"sasl.username": name, "sasl.password": password}
-
-
-def python(bootstrap: str, login: Login, tokens: Callable[[str], Any] = Tokens) -> dict[str, Any]:
-    """Settings of kafka-python and aiokafka."""
-    mechanism, name, password = login
-    found = {
-        "bootstrap_servers": bootstrap, "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": mechanism,
-    }  # fmt: skip
-    if mechanism == "OAUTHBEARER":
-        return found | {"sasl_oauth_token_provider": tokens(name)}
-    return found | {"sasl_plain_username": name, "sasl_plain_password": password}
+    return librdkafka.settings(job(bootstrap, login)) | others
 
 
 @pytest.fixture(scope="module")
@@ -93,17 +78,9 @@ def bootstrap() -> Iterator[str]:
                 (ResourceType.GROUP, "g-", AclOperation.READ),
                 (ResourceType.TRANSACTIONAL_ID, "t-", AclOperation.WRITE),
             ):
-                rights.append(
-                    AclBinding(
-                        kind,
-                        resource,
-                        ResourcePatternType.PREFIXED,
-                        f"User:{name}",
-                        "*",
-                        operation,
-                        AclPermissionType.ALLOW,
-                    )
-                )
+                prefix = (kind, resource, ResourcePatternType.PREFIXED)
+                user = f"User:{name}"
+                rights.append(AclBinding(*prefix, user, "*", operation, AclPermissionType.ALLOW))
         for done in admin.create_acls(rights).values():
             done.result(10)
         yield broker.bootstrap
@@ -131,7 +108,7 @@ def test_librdkafka_runs_a_transaction_and_reads_it(bootstrap: str, login: Login
 
 @pytest.mark.parametrize("login", LOGINS, ids=lambda login: str(login[0]))
 def test_kafka_python_writes_and_reads(bootstrap: str, login: Login) -> None:
-    settings = python(bootstrap, login)
+    settings = pure_python.settings(job(bootstrap, login))
     producer = KafkaProducer(**settings)
     sent = producer.send("orders", b"kafka-python").get(10)
     producer.close()
@@ -142,7 +119,7 @@ def test_kafka_python_writes_and_reads(bootstrap: str, login: Login) -> None:
 
 @pytest.mark.parametrize("login", LOGINS, ids=lambda login: str(login[0]))
 async def test_aiokafka_writes(bootstrap: str, login: Login) -> None:
-    producer = AIOKafkaProducer(**python(bootstrap, login, AwaitedTokens))
+    producer = AIOKafkaProducer(**asynchronous.settings(job(bootstrap, login)))
     await producer.start()
     try:
         assert (await producer.send_and_wait("orders", b"aiokafka")).topic == "orders"
@@ -183,7 +160,7 @@ def test_librdkafka_is_refused_topics_groups_and_transactional_ids(bootstrap: st
 
 
 async def test_aiokafka_is_refused_topics_groups_and_transactional_ids(bootstrap: str) -> None:
-    settings = python(bootstrap, PLAIN, AwaitedTokens)
+    settings = asynchronous.settings(job(bootstrap, PLAIN))
     producer = AIOKafkaProducer(**settings)
     await producer.start()
     try:

@@ -42,19 +42,6 @@ def connected(bootstrap: str) -> Iterator[Broker]:
         broker.close()
 
 
-def find_coordinators(broker: Broker) -> None:
-    """Create the internal topics by their first requests."""
-    for kind in (0, 1):
-        body = {"key": "anybody", "key_type": kind}
-        found = retrying(
-            lambda body=body: error_name(  # type: ignore[misc]  # mypy cannot type the default
-                broker.call("FindCoordinator", 3, body)["error_code"]
-            ),
-            limit_s=20,
-        )
-        assert found == OK
-
-
 class Story:
     """The rounds of the clients, on the present broker of the directory."""
 
@@ -71,7 +58,7 @@ class Story:
     def play(self, bootstrap: str) -> None:
         """Run one round, and check every answer."""
         with connected(bootstrap) as broker:
-            find_coordinators(broker)
+            broker.find_coordinators()
             self._topics(broker)
             self._plain(broker)
             self._numbered(broker)

@@ -13,7 +13,7 @@ from ..wire.broker import Broker
 from ..wire.client import retrying
 from ..wire.transactions import Producer
 from .place import SHARED, Place
-from .story import connected, find_coordinators
+from .story import connected
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 LAST_EPOCH = 32766
@@ -45,7 +45,7 @@ def init(broker: Broker, transactional_id: str, **fields: int) -> tuple[str, int
 
 def abort_after_the_timeout(broker: Broker, producer_id: int) -> list[Any]:
     """KAFKA-20090, mended in Kafka 4.4: what a producer sees at its last epoch, and after it."""
-    find_coordinators(broker)
+    broker.find_coordinators()
     topic = broker.topic()
     producer = Producer(broker, "timed-out", producer_id, LAST_EPOCH)
     assert producer.produce(topic, version=12)[0] == "NONE"
@@ -68,7 +68,7 @@ def abort_after_the_timeout(broker: Broker, producer_id: int) -> list[Any]:
 
 def rotation(broker: Broker, old_id: int) -> tuple[str, bool, int]:
     """KAFKA-20357: InitProducerId at the last epoch; whether the answer has a new producer id."""
-    find_coordinators(broker)
+    broker.find_coordinators()
     error, new_id, epoch = init(broker, "rotated", producer_id=old_id, epoch=LAST_EPOCH)
     return error, new_id not in (old_id, -1), epoch
 

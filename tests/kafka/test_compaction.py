@@ -15,7 +15,7 @@ from .dump import INDEXES, complaints, dumped, files_in
 from .on_disk import batches_of, plain
 from .place import Place
 from .seen import seen
-from .story import OK, START_MS, connected, find_coordinators
+from .story import OK, START_MS, connected
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -39,7 +39,7 @@ def fill(bootstrap: str) -> None:
     """Write keys repeatedly, in all codecs, some deleted, in committed and aborted transactions."""
     chosen = random.Random(3)
     with connected(bootstrap) as broker:
-        find_coordinators(broker)
+        broker.find_coordinators()
         assert broker.create_raw(NAME, configs=CONFIGS)["error_code"] == 0
         assert until(lambda: broker.list_offset(NAME)[0], lambda error: error == OK) == OK
         for number in range(40):

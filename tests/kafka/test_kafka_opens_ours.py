@@ -9,7 +9,7 @@ from ..wire.broker import Broker
 from .installation import tool
 from .place import Place
 from .seen import VALUE, seen
-from .story import OK, TIMEOUT_MS, Story, connected, find_coordinators
+from .story import OK, TIMEOUT_MS, Story, connected
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -54,7 +54,7 @@ def produce_in_transactions(bootstrap: str) -> None:
 def test_open_transactions_can_be_ended(place: Place, kill: bool) -> None:
     """A timeout, an administrator and the producer end open transactions."""
     with place.ottla(kill=kill) as ottla, connected(ottla.bootstrap) as broker:
-        find_coordinators(broker)
+        broker.find_coordinators()
         places = [broker.topic() for _ in range(3)]
         timed = broker.open_transaction(places[0], 2, timeout_ms=12_000)
         hanging = broker.open_transaction(places[1], 3, timeout_ms=TIMEOUT_MS)
@@ -88,7 +88,7 @@ def test_transactions_of_a_lower_level_are_read_on_both_sides(place: Place, leve
     """Values have version 0 below transaction.version 1; the level is kept too."""
     with place.ottla() as ottla, connected(ottla.bootstrap) as broker:
         set_level(broker.address, level)
-        find_coordinators(broker)
+        broker.find_coordinators()
         topic = broker.topic()
         alive = broker.open_transaction(topic, 2, timeout_ms=TIMEOUT_MS)
         ended = broker.open_transaction(broker.topic(), 1)

@@ -34,6 +34,11 @@ OF_NODES: Final = [
     *(("java", point) for point in OF_TRANSACTIONS),
 ]
 """Clients, and points at which one node of three dies."""
+FEW: Final = {
+    "offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1",
+    "log.cleaner.backoff.ms": "50",
+}  # fmt: skip
+"""Settings of a broker with few partitions that may die."""
 OLD_MS: Final = 1_700_000_000_000
 
 

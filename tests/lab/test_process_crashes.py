@@ -20,6 +20,7 @@ from ottla.testing.lab import Event
 from .actors import Actor
 from .clients import with_marks
 from .crash_points import (
+    FEW,
     OF_COMPACTION,
     OF_PROCESSES,
     OF_TRANSACTIONS,
@@ -31,10 +32,6 @@ from .traces import values
 
 pytestmark = pytest.mark.clients
 TOPIC = "orders"
-FEW = {
-    "offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1",
-    "log.cleaner.backoff.ms": "50",
-}  # fmt: skip
 
 
 def cases(points: Iterable[str]) -> list[Any]:

@@ -13,14 +13,10 @@ from ottla.testing import Ottla
 from ottla.testing.lab import LabRefused
 
 from .actors import Librdkafka
-from .crash_points import OLD_MS, begin_old_segment
+from .crash_points import FEW, OLD_MS, begin_old_segment
 
 pytestmark = pytest.mark.clients
 POINTS = get_args(get_type_hints(Crash)["point"])
-FEW = {
-    "offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1",
-    "log.cleaner.backoff.ms": "50",
-}  # fmt: skip
 NEVER = 1_000_000
 """A rule with it counts what it matches, and kills nothing."""
 

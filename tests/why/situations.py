@@ -13,7 +13,6 @@ from typing import Any, Final
 from ottla.testing import Ottla
 from ottla.why import Subject
 from tests.wire.broker import Broker
-from tests.wire.client import until
 
 Make = Callable[["World"], Subject]
 
@@ -30,12 +29,7 @@ class World:
         self.wire = wire
         self._ottla = ottla
         self._behind: list[Callable[[], object]] = []
-        for key_type in range(2):  # makes the topics of the coordinators
-            body = {"key_type": key_type, "coordinator_keys": ["any"]}
-            until(
-                lambda body=body: wire.call("FindCoordinator", 4, body)["coordinators"][0],  # type: ignore[misc]  # mypy cannot type the default
-                lambda found: not found["error_code"],
-            )
+        wire.find_coordinators()
 
     @property
     def ottla(self) -> Ottla:

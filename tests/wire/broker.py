@@ -12,6 +12,7 @@ import re
 import string
 import uuid
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from .batches import Batch, batch, batches_in, marker
@@ -69,6 +70,13 @@ class Broker:
         if names:
             body = {"topic_names": names, "timeout_ms": 5000}
             self.connect().call("DeleteTopics", 5, body)
+
+    def find_coordinators(self) -> None:
+        """Create the internal topics by their first requests."""
+        for kind in (0, 1):
+            ask = partial(self.call, "FindCoordinator", 3, {"key": "anybody", "key_type": kind})
+            answer = retrying(ask, lambda told: [error_name(told["error_code"])], limit_s=20)
+            assert answer["error_code"] == 0, answer
 
     def fresh(self, kind: str = "t") -> str:
         """A name that no other test uses."""

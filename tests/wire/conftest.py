@@ -13,7 +13,7 @@ from ottla.testing import running_broker
 from ..kafka.processes import is_apache_kafka
 from . import registry
 from .broker import Broker
-from .client import Address, error_name, retrying
+from .client import Address
 
 # The settings of the recorded Apache Kafka: rebalances and assignments of consumer groups begin at
 # once. The others are Kafka's defaults, which brokers of tests do not have.
@@ -36,14 +36,7 @@ def warm_up(address: Address) -> None:
     """Create the internal topics, so that no case has to wait for them."""
     broker = Broker(address, "warm-up")
     try:
-        for kind in (0, 1):
-            body = {"key": "warm", "key_type": kind}
-            retrying(
-                lambda body=body: error_name(  # type: ignore[misc]  # mypy cannot type the default
-                    broker.call("FindCoordinator", 3, body)["error_code"]
-                ),
-                limit_s=20,
-            )
+        broker.find_coordinators()
         broker.producer()
         broker.commit(broker.fresh("g"), broker.topic(), 1)
     finally:

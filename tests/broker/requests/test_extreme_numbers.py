@@ -26,6 +26,7 @@ from tests.broker.one_node import OneNode, one_node, read
 from tests.extreme_numbers import extremes, numbers_in, put, right_body
 from tests.library_classes import library_class
 from tests.log_lines import Line, LogLines
+from tests.protocol.message_values import SERVED
 from tests.wire import batches
 from tests.wire.client import encode
 
@@ -160,13 +161,6 @@ async def sent(it: OneNode, key: ApiKey, version: int, body: dict[str, Any]) -> 
     return "answered"
 
 
-CASES: Final = [
-    (key, version)
-    for key, served in HANDLERS.items()
-    for version in range(max(served.lowest, served.closed_below), served.highest + 1)
-]
-
-
 @pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name.lower())
 async def test_a_request_with_an_extreme_number_is_answered_or_closes_its_connection(
     key: ApiKey, tmp_path: Path, log_lines: LogLines
@@ -181,7 +175,7 @@ async def test_a_request_with_an_extreme_number_is_answered_or_closes_its_connec
         log_in(it)
         there = Scene(it)
         await wait_for_coordinators(it)
-        for version in [version for one, version in CASES if one is key]:
+        for version in [version for one, version in SERVED if one is key]:
             struct = library_class(key, "Request")._struct
             await there.prepare(key)
             body = there.body(key, version)
