@@ -6,6 +6,7 @@ They speak to a broker with a manual clock, so that a client may be late without
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from ottla.testing import Ottla
@@ -46,6 +47,16 @@ PLAYS: dict[str, tuple[Play, Play]] = {}
 def _rule(rule_id: str, right: Play, wrong: Play) -> None:
     assert rule_id not in PLAYS
     PLAYS[rule_id] = right, wrong
+
+
+def _choice(rule_id: str, play: Callable[..., None], *arguments: str, **obeys: bool) -> None:
+    """Clients that differ in one choice: by `obeys` the one obeys the rule, the other breaks it."""
+    breaks = {name: not value for name, value in obeys.items()}
+    _rule(
+        rule_id,
+        lambda stage: play(stage, *arguments, **obeys),
+        lambda stage: play(stage, *arguments, **breaks),
+    )
 
 
 # -- connections
@@ -345,20 +356,16 @@ def _stale(stage: Stage, code: str, *, goes_on: bool, instance: str | None = Non
         member.heartbeat()
 
 
-def _close(stage: Stage, *, leaves: bool) -> None:
-    member = stage.wire.stable_member(stage.wire.fresh("g"))
-    if leaves:
-        member.leave()
+def _hang_up(stage: Stage) -> None:
     stage.wire.connection.close()
     stage.ottla.wait_for(lambda: stage.ottla.trace.where(kind="connection_closed"))
 
 
-def _static(stage: Stage, *, leaves: bool) -> None:
-    member = stage.wire.stable_member(stage.wire.fresh("g"), "instance")
+def _close(stage: Stage, *, leaves: bool, instance: str | None = None) -> None:
+    member = stage.wire.stable_member(stage.wire.fresh("g"), instance)
     if leaves:
         member.leave()
-    stage.wire.connection.close()
-    stage.ottla.wait_for(lambda: stage.ottla.trace.where(kind="connection_closed"))
+    _hang_up(stage)
 
 
 # -- groups with the consumer protocol
@@ -407,8 +414,7 @@ def _consumer_close(stage: Stage, *, leaves: bool) -> None:
     consumer = _consumer(stage)
     if leaves:
         consumer.leave()
-    stage.wire.connection.close()
-    stage.ottla.wait_for(lambda: stage.ottla.trace.where(kind="connection_closed"))
+    _hang_up(stage)
 
 
 def _static_consumer(stage: Stage, epoch: int) -> None:
@@ -421,26 +427,10 @@ def _static_consumer(stage: Stage, epoch: int) -> None:
 
 _rule("throttle-obeyed", lambda s: _throttled(s, 1000), lambda s: _throttled(s, 500))
 _rule("retries-wait", lambda s: _retries(s, 50), lambda s: _retries(s, 1))
-_rule(
-    "coordinator-looked-up",
-    lambda s: _wrong_coordinator(s, looks=True),
-    lambda s: _wrong_coordinator(s, looks=False),
-)
-_rule(
-    "leader-looked-up",
-    lambda s: _refused_data(s, "NOT_LEADER_OR_FOLLOWER", looks=True),
-    lambda s: _refused_data(s, "NOT_LEADER_OR_FOLLOWER", looks=False),
-)
-_rule(
-    "topic-looked-up",
-    lambda s: _refused_data(s, "UNKNOWN_TOPIC_OR_PARTITION", looks=True),
-    lambda s: _refused_data(s, "UNKNOWN_TOPIC_OR_PARTITION", looks=False),
-)
-_rule(
-    "range-looked-up",
-    lambda s: _out_of_range(s, looks=True),
-    lambda s: _out_of_range(s, looks=False),
-)
+_choice("coordinator-looked-up", _wrong_coordinator, looks=True)
+_choice("leader-looked-up", _refused_data, "NOT_LEADER_OR_FOLLOWER", looks=True)
+_choice("topic-looked-up", _refused_data, "UNKNOWN_TOPIC_OR_PARTITION", looks=True)
+_choice("range-looked-up", _out_of_range, looks=True)
 _rule("sequence-without-gap", lambda s: _sequences(s, 0, 1, 2), lambda s: _sequences(s, 0, 2))
 _rule("retry-same-bytes", lambda s: _retry(s, [b"a"], [b"a"]), lambda s: _retry(s, [b"a"], [b"b"]))
 _rule(
@@ -450,86 +440,38 @@ _rule(
 )
 _rule("idempotent-acks-all", lambda s: _acks(s, -1), lambda s: _acks(s, 1))
 _rule("one-batch-per-partition", lambda s: _batches(s, 1), lambda s: _batches(s, 2))
-_rule(
-    "transactional-batch-named",
-    lambda s: _named(s, transactional=True),
-    lambda s: _named(s, transactional=False),
-)
+_choice("transactional-batch-named", _named, transactional=True)
 _rule("new-epoch-begins-at-0", lambda s: _sequences(s, 0), lambda s: _sequences(s, 1))
 _rule("epoch-was-given", lambda s: _epoch(s, 0), lambda s: _epoch(s, 1))
 _rule("partition-added-first", _transaction, lambda s: _transaction(s, adds=False))
 _rule("no-add-in-transactions-v2", _second_version, lambda s: _second_version(s, adds=True))
 _rule("transactions-v2-whole", _second_version, lambda s: _second_version(s, end_version=4))
-_rule(
-    "end-after-answers", lambda s: _end_early(s, waits=True), lambda s: _end_early(s, waits=False)
-)
-_rule(
-    "commit-after-acks",
-    lambda s: _commit_unacknowledged(s, retries=True),
-    lambda s: _commit_unacknowledged(s, retries=False),
-)
-_rule(
-    "nothing-after-fencing", lambda s: _fenced(s, goes_on=False), lambda s: _fenced(s, goes_on=True)
-)
-_rule(
-    "abort-after-abortable-error",
-    lambda s: _abortable(s, commits=False),
-    lambda s: _abortable(s, commits=True),
-)
-_rule(
-    "end-of-begun-transaction",
-    lambda s: _empty_end(s, works=True),
-    lambda s: _empty_end(s, works=False),
-)
+_choice("end-after-answers", _end_early, waits=True)
+_choice("commit-after-acks", _commit_unacknowledged, retries=True)
+_choice("nothing-after-fencing", _fenced, goes_on=False)
+_choice("abort-after-abortable-error", _abortable, commits=False)
+_choice("end-of-begun-transaction", _empty_end, works=True)
 _rule("offsets-added-first", _offsets, lambda s: _offsets(s, adds=False))
 _rule("offsets-with-member", _offsets, lambda s: _offsets(s, member=False))
-_rule(
-    "commit-after-offsets",
-    lambda s: _refused_offsets(s, retries=True),
-    lambda s: _refused_offsets(s, retries=False),
-)
+_choice("commit-after-offsets", _refused_offsets, retries=True)
 _rule("session-epoch-grows", lambda s: _session(s, 1, 2), lambda s: _session(s, 1, 3))
-_rule(
-    "session-begun-again",
-    lambda s: _forgotten_session(s, begins=True),
-    lambda s: _forgotten_session(s, begins=False),
-)
+_choice("session-begun-again", _forgotten_session, begins=True)
 _rule("position-moves", lambda s: _positions(s, 0, 3), lambda s: _positions(s, 0, 0, 0, 0))
 _rule("commit-within-read", lambda s: _commit_read(s, 3), lambda s: _commit_read(s, 4))
-_rule("join-with-given-id", lambda s: _join(s, given=True), lambda s: _join(s, given=False))
+_choice("join-with-given-id", _join, given=True)
 _rule("sync-after-join", lambda s: _sync(s, 0), lambda s: _sync(s, -1))
-_rule(
-    "leader-assigns-all",
-    lambda s: _assign(s, everybody=True),
-    lambda s: _assign(s, everybody=False),
-)
+_choice("leader-assigns-all", _assign, everybody=True)
 _rule("heartbeat-in-time", lambda s: _heartbeats(s, 3000), lambda s: _heartbeats(s, 11_000))
 _rule("rejoin-in-rebalance", lambda s: _rebalance(s, 100), lambda s: _rebalance(s, 12_000))
 _rule("commit-with-current-generation", lambda s: _generation(s, 0), lambda s: _generation(s, 1))
-_rule(
-    "stale-member-rejoins",
-    lambda s: _stale(s, "ILLEGAL_GENERATION", goes_on=False),
-    lambda s: _stale(s, "ILLEGAL_GENERATION", goes_on=True),
-)
-_rule(
-    "fenced-instance-stops",
-    lambda s: _stale(s, "FENCED_INSTANCE_ID", goes_on=False, instance="i"),
-    lambda s: _stale(s, "FENCED_INSTANCE_ID", goes_on=True, instance="i"),
-)
-_rule("leave-at-close", lambda s: _close(s, leaves=True), lambda s: _close(s, leaves=False))
-_rule("static-member-stays", lambda s: _static(s, leaves=False), lambda s: _static(s, leaves=True))
+_choice("stale-member-rejoins", _stale, "ILLEGAL_GENERATION", goes_on=False)
+_choice("fenced-instance-stops", partial(_stale, instance="i"), "FENCED_INSTANCE_ID", goes_on=False)
+_choice("leave-at-close", _close, leaves=True)
+_choice("static-member-stays", partial(_close, instance="instance"), leaves=False)
 _rule("member-epoch-is-current", lambda s: _member_epoch(s, 0), lambda s: _member_epoch(s, 7))
 _rule("fenced-member-rejoins", lambda s: _fenced_consumer(s, 0), lambda s: _fenced_consumer(s, 5))
 _rule("join-in-full", _consumer, _short_join)
-_rule(
-    "assignment-acknowledged",
-    lambda s: _acknowledge(s, reports=True),
-    lambda s: _acknowledge(s, reports=False),
-)
+_choice("assignment-acknowledged", _acknowledge, reports=True)
 _rule("commit-with-member-epoch", lambda s: _member_commit(s, 0), lambda s: _member_commit(s, 9))
-_rule(
-    "leave-heartbeat-at-close",
-    lambda s: _consumer_close(s, leaves=True),
-    lambda s: _consumer_close(s, leaves=False),
-)
+_choice("leave-heartbeat-at-close", _consumer_close, leaves=True)
 _rule("leave-epoch-fits", lambda s: _static_consumer(s, -2), lambda s: _static_consumer(s, -1))
