@@ -88,8 +88,9 @@ MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
 _LAST_PRODUCER_ID: Final = 0x7FFFFFFFFFFFFFFF
 _NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
-_ACL_RECORDS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
-_OF_ACLS: Final = frozenset(_ACL_RECORDS)
+_ACLS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
+_SCRAM: Final = (UserScramCredentialRecord, RemoveUserScramCredentialRecord)
+_PARTS: Final[Mapping[type, str]] = dict.fromkeys(_ACLS, "acls") | dict.fromkeys(_SCRAM, "scram")
 
 
 class Part(Protocol):
@@ -429,11 +430,13 @@ class Catalog:
             first = len(topic.partitions)
             if [each.index for each in added] == list(range(first, first + len(added))):
                 self._partitions += len(added)
-                partitions = (*topic.partitions, *added)
-                self.topics[topic.name] = replace(topic, partitions=partitions)
+                self.topics[topic.name] = replace(topic, partitions=(*topic.partitions, *added))
                 return
-        if type(of_partition) in _OF_ACLS:
-            self.acls.replay_all([each for each in run if isinstance(each, _ACL_RECORDS)])
+        if isinstance(of_partition, _ACLS):
+            self.acls.replay_all([each for each in run if isinstance(each, _ACLS)])
+            return
+        if isinstance(of_partition, _SCRAM):
+            self.scram.replay_all([each for each in run if isinstance(each, _SCRAM)])
             return
         for record in run:
             self._apply(record)
@@ -557,12 +560,12 @@ class Catalog:
 
 
 def _runs(records: Iterable[MetadataRecord]) -> Iterator[list[MetadataRecord]]:
-    """The records in lists: consecutive partitions of one topic, or ACLs, are together."""
+    """The records in lists: consecutive partitions of a topic, ACLs, credentials are together."""
     run: list[MetadataRecord] = []
-    last: object = None  # the topic's id, or True for ACLs
+    last: object = None  # the topic's id, or the part of the catalog
     for record in records:
-        of_what = record.topic_id if type(record) is PartitionRecord else type(record) in _OF_ACLS
-        if run and (of_what is False or (of_what is not last and of_what != last)):
+        of_what = record.topic_id if type(record) is PartitionRecord else _PARTS.get(type(record))
+        if run and (of_what is None or (of_what is not last and of_what != last)):
             yield run
             run = []
         run.append(record)

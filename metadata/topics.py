@@ -103,20 +103,24 @@ class Broker:
 
 def partition_of(record: PartitionRecord) -> Partition:
     """The partition that a record creates."""
-    return Partition(
-        record.partition_id,
-        record.leader,
-        record.leader_epoch,
-        record.replicas,
-        record.isr,
-        record.partition_epoch,
-        record.directories,
-        record.eligible_leader_replicas or (),
-        record.last_known_elr or (),
-        record.removing_replicas,
-        record.adding_replicas,
-        record.leader_recovery_state,
-    )
+    partition: Partition = tuple.__new__(
+        Partition,
+        (
+            record.partition_id,
+            record.leader,
+            record.leader_epoch,
+            record.replicas,
+            record.isr,
+            record.partition_epoch,
+            record.directories,
+            record.eligible_leader_replicas or (),
+            record.last_known_elr or (),
+            record.removing_replicas,
+            record.adding_replicas,
+            record.leader_recovery_state,
+        ),
+    )  # as fast as a tuple
+    return partition
 
 
 def partition_after(record: PartitionChangeRecord, before: Partition) -> Partition:

@@ -15,6 +15,7 @@ from ottla.metadata.catalog import Catalog, ResourceType, topic_of
 from ottla.metadata.catalog_records import records_of
 from ottla.metadata.records import (
     AbortTransactionRecord,
+    AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
@@ -29,10 +30,13 @@ from ottla.metadata.records import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
     decode,
     encode,
 )
+from ottla.metadata.scram import ScramCredentials
 from ottla.protocol.errors import Code, Refused
 
 ORDERS = UUID(int=100)
@@ -319,6 +323,41 @@ def test_a_batch_is_replayed_like_its_records() -> None:
         at_once.replay_batch(records, 5)
         assert at_once == one_by_one
         assert at_once.last_offset == 4 + len(records)
+
+
+class CountedCredentials(ScramCredentials):
+    """Credentials that know how many records each replay had."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replayed: list[int] = []
+
+    def replay_all(
+        self, records: Sequence[UserScramCredentialRecord | RemoveUserScramCredentialRecord]
+    ) -> None:
+        self.replayed.append(len(records))
+        super().replay_all(records)
+
+
+def test_the_credentials_of_a_batch_are_replayed_together_and_in_their_order() -> None:
+    a, b, again = (
+        UserScramCredentialRecord(name, 1, salt, b"stored", b"server", 4096)
+        for name, salt in (("a", b"first"), ("b", b"first"), ("a", b"second"))
+    )
+    acls = [
+        AccessControlEntryRecord(UUID(int=number), 2, "orders", 3, "User:a", "*", 3, 3)
+        for number in (1, 2)
+    ]
+    records = [a, b, RemoveUserScramCredentialRecord("b", 1), again, *acls, b, a]
+    one_by_one, at_once = Catalog(), Catalog()
+    at_once.scram = together = CountedCredentials()
+    for offset, record in enumerate(records):
+        one_by_one.replay(record, offset)
+    at_once.replay_batch(records, 0)
+    assert at_once == one_by_one
+    assert at_once.last_offset == one_by_one.last_offset == 7
+    assert together.changes == one_by_one.scram.changes == 6
+    assert together.replayed == [4, 2]
 
 
 def test_an_unknown_record_advances_only_the_offset() -> None:
