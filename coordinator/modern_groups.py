@@ -214,6 +214,10 @@ Turn = TypeVar("Turn", bound=ModernTurn)
 class ModernGroups(ABC, Generic[Group, Record, Turn]):
     """The state machine of the groups of one kind, in one partition of `__consumer_offsets`.
 
+    Args:
+        new_group: makes a group, by its id, as it is before its first record is replayed.
+        new_turn: begins a decision.
+
     Attributes:
         kind_name: of the groups, as in `GROUP_KINDS`.
         group_key: the kind of record that every group has.
@@ -228,18 +232,14 @@ class ModernGroups(ABC, Generic[Group, Record, Turn]):
     member_key: ClassVar[IntEnum]
     member_timers: ClassVar[tuple[Timer, ...]] = (Timer.SESSION,)
 
-    def __init__(self) -> None:
+    def __init__(
+        self, new_group: Callable[[str], Group], new_turn: Callable[[Moment], Turn]
+    ) -> None:
+        self._new_group = new_group
+        self._new_turn = new_turn
         self.groups: dict[str, Group] = {}
         self.deadlines: Deadlines[TimerKey] = Deadlines()
         self.loaded: dict[str, None] = {}
-
-    @abstractmethod
-    def _new_group(self, group_id: str) -> Group:
-        """A group without members, as it is before its first record is replayed."""
-
-    @abstractmethod
-    def _new_turn(self, now: Moment) -> Turn:
-        """A decision that begins."""
 
     @abstractmethod
     def _session_timeout_ms(self, group_id: str) -> int:

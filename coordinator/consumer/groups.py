@@ -99,7 +99,7 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
     def __init__(
         self, setup: ConsumerSetup, *, classic: ClassicGroups, max_classic_size: int
     ) -> None:
-        super().__init__()
+        super().__init__(ConsumerGroup, ConsumerTurn)
         self._settings = setup.settings
         self._topics = setup.topics
         self._limits_of = setup.limits_of
@@ -107,9 +107,6 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
         self._classic = classic
         self._max_classic_size = max_classic_size
         self.steps = Steps(setup.settings, setup.topics, self._limits_of, self.deadlines)
-
-    def get(self, group_id: str) -> ConsumerGroup | None:
-        return self.groups.get(group_id)
 
     # ---- ConsumerGroupHeartbeat
 
@@ -320,18 +317,12 @@ class ConsumerGroups(ModernGroups[ConsumerGroup, ConsumerRecord, ConsumerTurn]):
 
     # ---- replay
 
-    def _new_group(self, group_id: str) -> ConsumerGroup:
-        return ConsumerGroup(group_id)
-
     def _drop(self, group: ConsumerGroup) -> None:
         super()._drop(group)
         self.deadlines.cancel(TimerKey(Timer.REGEX, group.group_id))
         self.steps.may_see.pop(group.group_id, None)
 
     # ---- time
-
-    def _new_turn(self, now: Moment) -> ConsumerTurn:
-        return ConsumerTurn(now)
 
     def _session_timeout_ms(self, group_id: str) -> int:
         return self._limits_of(group_id).session_timeout_ms

@@ -71,7 +71,7 @@ class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
     member_key = Kind.MEMBER
 
     def __init__(self, setup: ShareSetup) -> None:
-        super().__init__()
+        super().__init__(ShareGroup, ShareTurn)
         self.topics = setup.topics
         self._steps = ShareSteps(setup.topics, setup.retry_interval_ms)
         self._limits_of = setup.limits_of
@@ -191,9 +191,6 @@ class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
 
     # ---- replay
 
-    def _new_group(self, group_id: str) -> ShareGroup:
-        return ShareGroup(group_id)
-
     def _drop(self, group: ShareGroup) -> None:
         super()._drop(group)
         self._steps.began_ms.pop(group.group_id, None)
@@ -208,9 +205,6 @@ class ShareGroups(ModernGroups[ShareGroup, ShareRecord, ShareTurn]):
         ]
 
     # ---- time
-
-    def _new_turn(self, now: Moment) -> ShareTurn:
-        return ShareTurn(now)
 
     def _session_timeout_ms(self, group_id: str) -> int:
         return self._limits_of(group_id).session_timeout_ms

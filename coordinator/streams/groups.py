@@ -75,7 +75,7 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
     member_timers = (Timer.SESSION, Timer.REBALANCE)
 
     def __init__(self, setup: StreamsSetup) -> None:
-        super().__init__()
+        super().__init__(StreamsGroup, StreamsTurn)
         self._topics = setup.topics
         self._settings_of = setup.settings_of
         self.steps = Steps(setup.topics, setup.settings_of, self.deadlines)
@@ -241,17 +241,11 @@ class StreamsGroups(ModernGroups[StreamsGroup, StreamsRecord, StreamsTurn]):
 
     # ---- replay
 
-    def _new_group(self, group_id: str) -> StreamsGroup:
-        return StreamsGroup(group_id)
-
     def _drop(self, group: StreamsGroup) -> None:
         super()._drop(group)
         self.deadlines.cancel(TimerKey(Timer.INITIAL, group.group_id))
 
     # ---- time
-
-    def _new_turn(self, now: Moment) -> StreamsTurn:
-        return StreamsTurn(now)
 
     def _session_timeout_ms(self, group_id: str) -> int:
         return self._settings_of(group_id).session_timeout_ms

@@ -93,10 +93,6 @@ class AbortedTransactions:
         end = bisect_left(self._entries, end_offset, key=_last_offset)
         self._entries[start:end] = sorted(kept, key=_last_offset)
 
-    def truncate_end(self, end_offset: int) -> None:
-        """Remove those whose marker was truncated."""
-        del self._entries[bisect_left(self._entries, end_offset, key=_last_offset) :]
-
     def truncate_start(self, start_offset: int) -> None:
         """Remove those that ended before the log's start."""
         del self._entries[: bisect_left(self._entries, start_offset, key=_last_offset)]
