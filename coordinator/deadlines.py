@@ -8,11 +8,31 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterator
-from typing import Generic, Protocol, TypeVar
+from enum import StrEnum
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from .volatile import Volatile
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+class Timer(StrEnum):
+    """The kinds of timers of groups; each value says what the timer waits for."""
+
+    SESSION = "the heartbeat of a member"
+    REBALANCE = "a member that has to give up partitions or tasks"
+    JOIN = "members of the classic protocol that have to rejoin"
+    SYNC = "members of the classic protocol that have to sync"
+    REGEX = "nothing: regular expressions are matched after the next decision"
+    INITIAL = "more members of a streams group that was empty"
+
+
+class TimerKey(NamedTuple):
+    """A timer: of a group, or of a member."""
+
+    timer: Timer
+    group_id: str
+    member_id: str = ""
 
 
 class Timers(Protocol):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from enum import Enum, IntEnum, StrEnum
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, TypeVar
 
 from ..protocol.errors import Code, Refused
-from .deadlines import Deadlines
+from .deadlines import Deadlines, Timer, TimerKey
 from .group_kinds import KindRecord, Tombstone
 from .moment import Moment
 from .outcome import Effect, Notice, Outcome
@@ -27,25 +27,6 @@ STATIC_LEAVING_EPOCH: Final = -2
 
 RETRY_MS: Final = 500
 """The pause before the next try, after the log refused the records of a timer."""
-
-
-class Timer(StrEnum):
-    """The kinds of timers; each value says what the timer waits for."""
-
-    SESSION = "the heartbeat of a member"
-    REBALANCE = "a member that has to give up partitions or tasks"
-    JOIN = "a classic member that has to rejoin"
-    SYNC = "a classic member that has to sync"
-    REGEX = "nothing: regular expressions are matched after the next decision"
-    INITIAL = "more members of a streams group that was empty"
-
-
-class TimerKey(NamedTuple):
-    """A timer: of a group, or of a member."""
-
-    timer: Timer
-    group_id: str
-    member_id: str = ""
 
 
 class MemberState(IntEnum):

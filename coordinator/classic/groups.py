@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
-from ..deadlines import Deadlines
+from ..deadlines import Deadlines, Timer, TimerKey
 from ..group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from ..group_kinds import CLASSIC
 from ..group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .group import ClassicGroup, Member, OnTransition, State
-from .rebalance import Rebalances, Timer, TimerKey, Turn, joined
+from .rebalance import Rebalances, Turn, joined
 from .requests import GroupSettings, JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
 
 if TYPE_CHECKING:

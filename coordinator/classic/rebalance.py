@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...protocol.errors import Code
-from ..deadlines import Deadlines
+from ..deadlines import Deadlines, Timer, TimerKey
 from ..group_records import GroupRecord, GroupStored
 from ..moment import Moment
 from ..outcome import PARKED, Answer, Effect, Notice, Outcome
@@ -26,22 +25,6 @@ if TYPE_CHECKING:
 
 _RETRY_MS = 1_000
 """The pause before the next try, after the log refused the record of an empty group."""
-
-
-class Timer(StrEnum):
-    """The kinds of timers; each value says what the timer waits for."""
-
-    SESSION = "the heartbeat of a member"
-    JOIN = "the members to rejoin"
-    SYNC = "the members to sync"
-
-
-class TimerKey(NamedTuple):
-    """A timer: of a group, or of a member's session."""
-
-    timer: Timer
-    group_id: str
-    member_id: str = ""
 
 
 Reply = TypeVar("Reply")

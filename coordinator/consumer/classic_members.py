@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from ...protocol.errors import Code, Malformed, Refused
 from ..classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
+from ..deadlines import Timer, TimerKey
 from ..group_kind import ClaimedMember
-from ..modern_groups import MemberState, Timer, TimerKey
+from ..modern_groups import MemberState
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .classic_protocol import Subscription, by_id, read_subscription, version_of, write_assignment

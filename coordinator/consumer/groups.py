@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
+from ..deadlines import Timer, TimerKey
 from ..group_kinds import CONSUMER
 from ..group_records import GroupRemoved
 from ..modern_groups import (
@@ -20,8 +21,6 @@ from ..modern_groups import (
     STATIC_LEAVING_EPOCH,
     MemberState,
     ModernGroups,
-    Timer,
-    TimerKey,
     check_released,
 )
 from ..moment import Moment

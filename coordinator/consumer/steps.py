@@ -11,17 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from ..deadlines import Deadlines
+from ..deadlines import Deadlines, Timer, TimerKey
 from ..group_kinds import CONSUMER
-from ..modern_groups import (
-    JOINING_EPOCH,
-    MemberState,
-    ModernTurn,
-    Timer,
-    TimerKey,
-    check_room,
-    fenced,
-)
+from ..modern_groups import JOINING_EPOCH, MemberState, ModernTurn, check_room, fenced
 from .group import ConsumerGroup
 from .member import Assignment, ConsumerMember
 from .reconcile import reconciled

@@ -15,16 +15,9 @@ from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
 from ..consumer.requests import HeartbeatReply
 from ..consumer.topics import NoTopics, Topics, metadata_hash
+from ..deadlines import Timer, TimerKey
 from ..group_kinds import SHARE
-from ..modern_groups import (
-    JOINING_EPOCH,
-    LEAVING_EPOCH,
-    ModernGroups,
-    Timer,
-    TimerKey,
-    check_room,
-    fenced,
-)
+from ..modern_groups import JOINING_EPOCH, LEAVING_EPOCH, ModernGroups, check_room, fenced
 from ..moment import Moment
 from ..outcome import Outcome
 from .group import FIRST_EPOCH, ShareGroup

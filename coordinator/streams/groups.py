@@ -14,6 +14,7 @@ from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
 from ..classic.group import ClassicGroup
 from ..consumer.topics import NoTopics, Topics
+from ..deadlines import Timer, TimerKey
 from ..group_kinds import STREAMS
 from ..group_records import GroupRemoved
 from ..modern_groups import (
@@ -21,8 +22,6 @@ from ..modern_groups import (
     STATIC_LEAVING_EPOCH,
     MemberState,
     ModernGroups,
-    Timer,
-    TimerKey,
     check_released,
 )
 from ..moment import Moment

@@ -12,17 +12,9 @@ from typing import Final
 
 from ...protocol.errors import Code, Refused
 from ..consumer.topics import Topics, metadata_hash
-from ..deadlines import Deadlines
+from ..deadlines import Deadlines, Timer, TimerKey
 from ..group_kinds import STREAMS
-from ..modern_groups import (
-    JOINING_EPOCH,
-    MemberState,
-    ModernTurn,
-    Timer,
-    TimerKey,
-    check_room,
-    fenced,
-)
+from ..modern_groups import JOINING_EPOCH, MemberState, ModernTurn, check_room, fenced
 from ..moment import Moment
 from .configured import ConfiguredTopology, GroupStatus, Status, configure
 from .group import StreamsGroup

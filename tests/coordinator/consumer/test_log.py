@@ -18,8 +18,9 @@ from ottla.coordinator.consumer.records import (
     SubscriptionMetadata,
     TargetMember,
 )
+from ottla.coordinator.deadlines import Timer, TimerKey
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetCommitted
-from ottla.coordinator.modern_groups import MemberState, Timer, TimerKey
+from ottla.coordinator.modern_groups import MemberState
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
 from tests.coordinator.consumer.conversation import (

@@ -24,10 +24,11 @@ from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import NOTHING, ConsumerMember
 from ottla.coordinator.consumer.records import CurrentMember, GroupEpoch, Kind
 from ottla.coordinator.consumer.steps import ConsumerTurn
+from ottla.coordinator.deadlines import Timer
 from ottla.coordinator.group_kind import ClaimedMember, GroupKind
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
-from ottla.coordinator.modern_groups import ModernGroups, ModernTurn, Timer
+from ottla.coordinator.modern_groups import ModernGroups, ModernTurn
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import Offsets
 from ottla.coordinator.outcome import Producer
