@@ -128,11 +128,14 @@ def plus(assignment: Assignment, partitions: Sequence[tuple[uuid.UUID, int]]) ->
     if not partitions:
         return assignment
     added: dict[uuid.UUID, set[int]] = {}
-    for topic_id, index in partitions:
-        added.setdefault(topic_id, set()).add(index)
+    last, indexes = None, set[int]()
+    for topic_id, index in partitions:  # mostly many of a topic: its id is looked up once
+        if topic_id is not last:
+            last, indexes = topic_id, added.setdefault(topic_id, set())
+        indexes.add(index)
     new = dict(assignment)
-    for topic_id, indexes in added.items():
-        new[topic_id] = new.get(topic_id, frozenset()) | indexes
+    for topic_id, more in added.items():
+        new[topic_id] = new.get(topic_id, frozenset()) | more
     return new
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from ..java_order import in_timeline_table
 from ..modern_groups import LEAVING_EPOCH, MemberState, ModernGroup
-from .member import NO_EPOCHS, NOTHING, Assignment, ConsumerMember
+from .member import NO_EPOCH_OF, NO_EPOCHS, NOTHING, Assignment, ConsumerMember
 from .records import (
     ConsumerRecord,
     ConsumerRemoved,
@@ -102,6 +102,10 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
             return self.targets.get(member.member_id, NOTHING)
         member_id = self._static_members.get(member.instance_id)
         return NOTHING if member_id is None else self.targets.get(member_id, NOTHING)
+
+    def partition_epochs(self, topic_id: uuid.UUID) -> Mapping[int, int]:
+        """The epochs of the members that own partitions of a topic, by index."""
+        return self._partition_epochs.get(topic_id, NO_EPOCH_OF)
 
     def partition_epoch(self, topic_id: uuid.UUID, partition: int) -> int:
         """The epoch of the member that owns the partition; -1 if it is free."""

@@ -8,7 +8,7 @@ the free partitions; it gets the others once their owners have given them up.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ...protocol.errors import Code, Refused
@@ -21,8 +21,8 @@ from .member import (
     ConsumerMember,
 )
 
-PartitionEpoch = Callable[[uuid.UUID, int], int]
-"""The epoch in which a partition is owned; -1 when it is free."""
+PartitionEpochs = Callable[[uuid.UUID], Mapping[int, int]]
+"""The epochs in which partitions of a topic are owned, by index; -1 and none is for a free one."""
 
 IsSubscribed = Callable[[uuid.UUID], bool]
 """Whether the member is subscribed to a topic."""
@@ -34,7 +34,7 @@ def reconciled(
     target_epoch: int,
     *,
     owned: Assignment | None,
-    partition_epoch: PartitionEpoch,
+    partition_epochs: PartitionEpochs,
     is_subscribed: IsSubscribed,
     has_changed: bool = False,
 ) -> ConsumerMember:
@@ -52,7 +52,7 @@ def reconciled(
     def step(epoch: int) -> ConsumerMember:
         return _next(
             member, target, (epoch, target_epoch), owned=owned,
-            partition_epoch=partition_epoch, is_subscribed=is_subscribed,
+            partition_epochs=partition_epochs, is_subscribed=is_subscribed,
         )  # fmt: skip
 
     match member.state:
@@ -79,7 +79,7 @@ def _next(
     epochs: tuple[int, int],
     *,
     owned: Assignment | None,
-    partition_epoch: PartitionEpoch,
+    partition_epochs: PartitionEpochs,
     is_subscribed: IsSubscribed,
 ) -> ConsumerMember:
     epoch, target_epoch = epochs
@@ -99,7 +99,8 @@ def _next(
     for topic_id, wanted in target.items():
         missing = wanted - member.assigned.get(topic_id, frozenset())
         own = member.pending_revocation.get(topic_id, frozenset())
-        free = frozenset(i for i in missing if i in own or partition_epoch(topic_id, i) == -1)
+        epochs_of_owners = partition_epochs(topic_id)
+        free = frozenset(i for i in missing if i in own or epochs_of_owners.get(i, -1) == -1)
         must_wait = must_wait or len(free) < len(missing)
         if free:
             assigned[topic_id] = assigned.get(topic_id, frozenset()) | free

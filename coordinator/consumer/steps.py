@@ -268,7 +268,7 @@ class Steps:
             partitions,
             target_epoch,
             owned=owned,
-            partition_epoch=group.partition_epoch,
+            partition_epochs=group.partition_epochs,
             is_subscribed=self._subscribed(group, member),
             has_changed=has_changed,
         )

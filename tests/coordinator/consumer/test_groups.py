@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from ottla.coordinator.consumer.assignors import plus
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import ConsumerMember
 from ottla.coordinator.consumer.reconcile import reconciled
@@ -92,13 +94,42 @@ def test_a_member_waits_as_long_as_one_topic_is_held_by_others(held: str) -> Non
         target,
         1,
         owned={},
-        partition_epoch=lambda topic_id, _: (
-            1 if topics.named({topic_id: frozenset({0})}).get(held) else -1
+        partition_epochs=lambda topic_id: (
+            {0: 1} if topics.named({topic_id: frozenset({0})}).get(held) else {}
         ),
         is_subscribed=lambda _: True,
     )
     assert member.state is MemberState.UNRELEASED
     assert topics.named(member.assigned).keys() == {"orders", "stock"} - {held}
+
+
+def test_the_owners_of_a_topic_are_looked_up_once_for_all_of_its_partitions() -> None:
+    topics = FakeTopics(orders=1000)
+    asked: list[UUID] = []
+
+    def partition_epochs(topic_id: UUID) -> dict[int, int]:
+        asked.append(topic_id)
+        return {7: 1, 8: -1}
+
+    target = topics.by_ids({"orders": range(1000)})
+    member = reconciled(
+        ConsumerMember("a"),
+        target,
+        1,
+        owned={},
+        partition_epochs=partition_epochs,
+        is_subscribed=lambda _: True,
+    )
+    assert asked == [*target]
+    assert topics.named(member.assigned) == {"orders": [*range(7), *range(8, 1000)]}
+
+
+def test_partitions_are_added_to_their_topics_in_any_order() -> None:
+    first, other = UUID(int=1), UUID(int=2)
+    before = {first: frozenset({9})}
+    added = plus(before, [(first, 0), (other, 0), (first, 1), (first, 2), (other, 5)])
+    assert added == {first: frozenset({9, 0, 1, 2}), other: frozenset({0, 5})}
+    assert before == {first: frozenset({9})}
 
 
 def test_the_third_member_takes_one_from_each(talk: ConsumerTalk) -> None:

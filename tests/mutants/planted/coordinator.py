@@ -421,7 +421,7 @@ MUTANTS: Final = (
     Mutant(
         "partitions-are-given-before-they-are-free",
         "coordinator/consumer/reconcile.py",
-        "free = frozenset(i for i in missing if i in own or partition_epoch(topic_id, i) == -1)",
+        "free = frozenset(i for i in missing if i in own or epochs_of_owners.get(i, -1) == -1)",
         "free = missing",
         "two members read one partition",
         (

@@ -146,7 +146,7 @@ def _partitions_are_given_before_they_are_free() -> list[Patch]:
     right = consumer_reconcile.reconciled
 
     def reconciled(*arguments: Any, **named: Any) -> ConsumerMember:
-        return right(*arguments, **{**named, "partition_epoch": lambda topic_id, index: -1})
+        return right(*arguments, **{**named, "partition_epochs": lambda topic_id: {}})
 
     return [(consumer_steps, "reconciled", reconciled)]
 
