@@ -16,15 +16,19 @@ from ottla.protocol.codec import api_name
 from ottla.protocol.requests import request_frame
 from tests.security import conversations
 from tests.security.conversations import (  # fmt: skip
+    ALICE,
     CLOSED,
+    METADATA,
     SCRAM_PASSWORD,
     SCRAM_USER,
+    WRONG,
     Ask,
     Raw,
     Talk,
     authenticate,
     handshake,
     plain,
+    steps,
     token,
     versions,
 )
@@ -36,7 +40,6 @@ from .listeners import AUDIENCE, BRIEF_MS, SIGNED
 from .peer import Ahead, Bytes, Pause, Stray, Tls
 from .tls_scenarios import TLS, TLS_SCENARIOS
 
-METADATA: Final = Ask("Metadata", 1, {"topics": []})
 PRODUCE: Final = Ask("Produce", 9, {"acks": 1, "timeout_ms": 1000, "topic_data": []})
 SILENT: Final = Ask("Produce", 9, {"acks": 0, "timeout_ms": 1000, "topic_data": []})
 SILENTLY: Final = Ahead(SILENT, is_answered=False)
@@ -69,7 +72,7 @@ def all_scenarios() -> dict[str, Scenario]:
         found[f"no logins: {name}"] = Scenario("PLAINTEXT", talk)
         found[f"no logins, by TLS: {name}"] = Scenario("TLS", talk, TLS)
     for name, raw in _requests():
-        found[f"in a login: {name}"] = Scenario("LOGIN", _said(handshake("PLAIN"), Stray(raw)))
+        found[f"in a login: {name}"] = Scenario("LOGIN", steps(handshake("PLAIN"), Stray(raw)))
     for name, claims in _CLAIMS.items():
         found[f"signed token: {name}"] = Scenario(SIGNED, partial(_by_token, claims))
     return found
@@ -97,20 +100,6 @@ def _requests() -> Iterator[tuple[str, Raw]]:
             yield (f"{api_name(key)} {version}", Raw(frame[LENGTH.size :], api_name(key), version))
 
 
-def _each(steps: tuple[Any, ...]) -> Talk:
-    for step in steps:
-        _ = yield step  # a tuple could not be sent the answers
-
-
-def _said(*steps: Any) -> Callable[[], Any]:  # Any: a Talk that also has pauses
-    """A talk that does not depend on the answers."""
-
-    def talk() -> Talk:
-        yield from _each(steps)
-
-    return talk
-
-
 def _scram(mechanism: str, name: str, password: str, *behind: Any) -> Callable[[], Any]:
     def talk() -> Any:
         scram = ScramClient(mechanism, name, password, "clientnonce")
@@ -118,25 +107,24 @@ def _scram(mechanism: str, name: str, password: str, *behind: Any) -> Callable[[
         first = yield authenticate(scram.first())
         if first != CLOSED and first["auth_bytes"]:
             yield authenticate(scram.final(first["auth_bytes"]))
-        yield from _each(behind)
+        yield from (each for each in behind)
 
     return talk
 
 
 def _scram_begun(*behind: object) -> Callable[[], Any]:
     first = b"n,,n=scram,r=x"
-    return _said(handshake("SCRAM-SHA-256"), authenticate(first), *behind)
+    return steps(handshake("SCRAM-SHA-256"), authenticate(first), *behind)
 
 
-GOOD: Final = (handshake("PLAIN"), authenticate(plain("alice", "secret")))
-WRONG: Final = authenticate(plain("alice", "wrong"))
+GOOD: Final = (handshake("PLAIN"), ALICE)
 HELLO: Final = bytes.fromhex("16030100c0010000bc0303") + bytes(range(186))
 
 _LOGINS: Final[dict[str, Callable[[], Any]]] = {
-    "a right password": _said(*GOOD, METADATA),
-    "a wrong password of PLAIN": _said(handshake("PLAIN"), WRONG),
-    "a wrong password and a request behind it": _said(handshake("PLAIN"), Ahead(WRONG), METADATA),
-    "a second try after a wrong password": _said(
+    "a right password": steps(*GOOD, METADATA),
+    "a wrong password of PLAIN": steps(handshake("PLAIN"), WRONG),
+    "a wrong password and a request behind it": steps(handshake("PLAIN"), Ahead(WRONG), METADATA),
+    "a second try after a wrong password": steps(
         handshake("PLAIN"), Ahead(WRONG), authenticate(plain("alice", "secret"))
     ),
     **{
@@ -149,9 +137,9 @@ _LOGINS: Final[dict[str, Callable[[], Any]]] = {
             ("a user of PLAIN", "alice", "secret"),
         )
     },
-    "a mechanism that is not enabled": _said(handshake("GSSAPI")),
-    "a mechanism without a name": _said(handshake("")),
-    "a mechanism with a long name": _said(handshake("X" * 30_000)),
+    "a mechanism that is not enabled": steps(handshake("GSSAPI")),
+    "a mechanism without a name": steps(handshake("")),
+    "a mechanism with a long name": steps(handshake("X" * 30_000)),
     "the handshake of another mechanism in SCRAM": _scram_begun(handshake("PLAIN")),
     "the handshake again in SCRAM": _scram_begun(handshake("SCRAM-SHA-256")),
     "Metadata in SCRAM": _scram_begun(METADATA),
@@ -159,120 +147,120 @@ _LOGINS: Final[dict[str, Callable[[], Any]]] = {
     "no bytes in SCRAM": _scram_begun(authenticate(b"")),
     "the first message twice": _scram_begun(authenticate(b"n,,n=scram,r=x")),
     "a token of PLAIN in SCRAM": _scram_begun(authenticate(plain("alice", "secret"))),
-    "no bytes as a bare token": _said(handshake("PLAIN", 0), Raw(b"")),
-    "null as a token": _said(handshake("PLAIN"), Raw(header(36, 0) + b"\xff\xff\xff\xff")),
-    "Produce first": _said(PRODUCE),
-    "Produce without acknowledgement first": _said(SILENTLY, METADATA),
-    "Produce after the handshake": _said(handshake("PLAIN"), PRODUCE),
-    "Produce after ApiVersions": _said(versions(3), PRODUCE),
-    "Metadata behind the handshake at once": _said(Ahead(handshake("PLAIN")), METADATA),
-    "Metadata behind a right password at once": _said(handshake("PLAIN"), Ahead(GOOD[1]), METADATA),
-    "a frame of a negative size": _said(Bytes(b"\xff\xff\xff\xff")),
-    "a frame that is one byte too large": _said(Bytes((LARGEST_BYTES + 1).to_bytes(4, "big"))),
-    "a token that is one byte too large": _said(
+    "no bytes as a bare token": steps(handshake("PLAIN", 0), Raw(b"")),
+    "null as a token": steps(handshake("PLAIN"), Raw(header(36, 0) + b"\xff\xff\xff\xff")),
+    "Produce first": steps(PRODUCE),
+    "Produce without acknowledgement first": steps(SILENTLY, METADATA),
+    "Produce after the handshake": steps(handshake("PLAIN"), PRODUCE),
+    "Produce after ApiVersions": steps(versions(3), PRODUCE),
+    "Metadata behind the handshake at once": steps(Ahead(handshake("PLAIN")), METADATA),
+    "Metadata behind a right password at once": steps(handshake("PLAIN"), Ahead(GOOD[1]), METADATA),
+    "a frame of a negative size": steps(Bytes(b"\xff\xff\xff\xff")),
+    "a frame that is one byte too large": steps(Bytes((LARGEST_BYTES + 1).to_bytes(4, "big"))),
+    "a token that is one byte too large": steps(
         handshake("PLAIN"), Bytes((LARGEST_BYTES + 1).to_bytes(4, "big"))
     ),
-    "a bare token that is one byte too large": _said(
+    "a bare token that is one byte too large": steps(
         handshake("PLAIN", 0), Bytes((LARGEST_BYTES + 1).to_bytes(4, "big"))
     ),
-    "the largest token": _said(handshake("PLAIN"), authenticate(bytes(LARGEST_BYTES - 22))),
-    "a frame of a large negative version": _said(Raw(header(17, -5) + b"\0\5PLAIN")),
-    "ApiVersions of an unsupported version": _said(
+    "the largest token": steps(handshake("PLAIN"), authenticate(bytes(LARGEST_BYTES - 22))),
+    "a frame of a large negative version": steps(Raw(header(17, -5) + b"\0\5PLAIN")),
+    "ApiVersions of an unsupported version": steps(
         Raw(header(18, 99, flexible=True) + b"\2x\2y\0", "ApiVersions", 0)
     ),
-    "ApiVersions of a negative version": _said(Raw(header(18, -1), "ApiVersions", 0)),
-    "ApiVersions with bytes behind it": _said(Raw(header(18, 0) + b"\0\1", "ApiVersions", 0)),
-    "an expired unsecured token": _said(
+    "ApiVersions of a negative version": steps(Raw(header(18, -1), "ApiVersions", 0)),
+    "ApiVersions with bytes behind it": steps(Raw(header(18, 0) + b"\0\1", "ApiVersions", 0)),
+    "an expired unsecured token": steps(
         handshake("OAUTHBEARER"), authenticate(token({"exp": 1_500_000_001}))
     ),
-    "an expired unsecured token, acknowledged": _said(
+    "an expired unsecured token, acknowledged": steps(
         handshake("OAUTHBEARER"), authenticate(token({"exp": 1_500_000_001})), authenticate(b"\1")
     ),
-    "an expired unsecured token, acknowledged wrongly": _said(
+    "an expired unsecured token, acknowledged wrongly": steps(
         handshake("OAUTHBEARER"), authenticate(token({"exp": 1_500_000_001})), authenticate(b"x")
     ),
-    "a request at a refused token": _said(
+    "a request at a refused token": steps(
         handshake("OAUTHBEARER"), authenticate(token({"exp": 1_500_000_001})), METADATA
     ),
-    "re-authentication as another user": _said(
+    "re-authentication as another user": steps(
         *GOOD, handshake("PLAIN"), authenticate(plain("bob", "hidden"))
     ),
-    "re-authentication by another mechanism": _said(
+    "re-authentication by another mechanism": steps(
         *GOOD, handshake("SCRAM-SHA-256"), authenticate(b"n,,n=scram,r=x")
     ),
-    "re-authentication by another mechanism, then Metadata": _said(
+    "re-authentication by another mechanism, then Metadata": steps(
         *GOOD, handshake("SCRAM-SHA-256"), METADATA
     ),
-    "re-authentication with a wrong password": _said(*GOOD, handshake("PLAIN"), WRONG),
-    "re-authentication by a mechanism that is not enabled": _said(*GOOD, handshake("GSSAPI")),
-    "re-authentication with Produce in it": _said(*GOOD, handshake("PLAIN"), PRODUCE),
-    "re-authentication with ApiVersions in it": _said(*GOOD, handshake("PLAIN"), versions(3)),
-    "re-authentication with bare tokens": _said(
+    "re-authentication with a wrong password": steps(*GOOD, handshake("PLAIN"), WRONG),
+    "re-authentication by a mechanism that is not enabled": steps(*GOOD, handshake("GSSAPI")),
+    "re-authentication with Produce in it": steps(*GOOD, handshake("PLAIN"), PRODUCE),
+    "re-authentication with ApiVersions in it": steps(*GOOD, handshake("PLAIN"), versions(3)),
+    "re-authentication with bare tokens": steps(
         *GOOD, handshake("PLAIN", 0), Raw(plain("alice", "secret")), METADATA
     ),
-    "re-authentication with a wrong bare token": _said(
+    "re-authentication with a wrong bare token": steps(
         *GOOD, handshake("PLAIN", 0), Raw(plain("alice", "wrong"))
     ),
-    "re-authentication behind a request at once": _said(*GOOD, Ahead(METADATA), handshake("PLAIN")),
-    "re-authentication with a token that is one byte too large": _said(
+    "re-authentication behind a request at once": steps(*GOOD, Ahead(METADATA), handshake("PLAIN")),
+    "re-authentication with a token that is one byte too large": steps(
         *GOOD, handshake("PLAIN"), Bytes((LARGEST_BYTES + 1).to_bytes(4, "big"))
     ),
-    "re-authentication with the handshake twice": _said(
+    "re-authentication with the handshake twice": steps(
         *GOOD, handshake("PLAIN"), handshake("PLAIN")
     ),
-    "an unsupported version of the handshake again": _said(
+    "an unsupported version of the handshake again": steps(
         *GOOD, Raw(header(17, 9) + b"\0\5PLAIN", "SaslHandshake", 1)
     ),
-    "SaslAuthenticate without a handshake again": _said(*GOOD, GOOD[1]),
-    "TLS on a listener without it": _said(Bytes(HELLO)),
-    "HTTP": _said(Bytes(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")),
+    "SaslAuthenticate without a handshake again": steps(*GOOD, GOOD[1]),
+    "TLS on a listener without it": steps(Bytes(HELLO)),
+    "HTTP": steps(Bytes(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")),
 }
 
 _LATER: Final = Pause(BRIEF_MS + 300)
 
 _BRIEF: Final[dict[str, Callable[[], Any]]] = {
-    "a request within it": _said(*GOOD, Pause(100), METADATA),
-    "a request after it": _said(*GOOD, _LATER, METADATA),
-    "ApiVersions after it": _said(*GOOD, _LATER, versions(3)),
-    "Produce without acknowledgement after it": _said(*GOOD, _LATER, SILENTLY, METADATA),
-    "re-authentication after it": _said(*GOOD, _LATER, *GOOD, METADATA),
-    "silence after it": _said(*GOOD, _LATER),
-    "a request in a re-authentication after it": _said(*GOOD, _LATER, GOOD[0], METADATA),
-    "a wrong password after it": _said(*GOOD, _LATER, GOOD[0], WRONG),
-    "a session without SaslAuthenticate 1": _said(
+    "a request within it": steps(*GOOD, Pause(100), METADATA),
+    "a request after it": steps(*GOOD, _LATER, METADATA),
+    "ApiVersions after it": steps(*GOOD, _LATER, versions(3)),
+    "Produce without acknowledgement after it": steps(*GOOD, _LATER, SILENTLY, METADATA),
+    "re-authentication after it": steps(*GOOD, _LATER, *GOOD, METADATA),
+    "silence after it": steps(*GOOD, _LATER),
+    "a request in a re-authentication after it": steps(*GOOD, _LATER, GOOD[0], METADATA),
+    "a wrong password after it": steps(*GOOD, _LATER, GOOD[0], WRONG),
+    "a session without SaslAuthenticate 1": steps(
         handshake("PLAIN"), authenticate(plain("alice", "secret"), 0), _LATER, METADATA
     ),
-    "a session by bare tokens": _said(
+    "a session by bare tokens": steps(
         handshake("PLAIN", 0), Raw(plain("alice", "secret")), _LATER, METADATA
     ),
     "a session of a mechanism without a limit": _scram(
         "SCRAM-SHA-256", SCRAM_USER, SCRAM_PASSWORD, _LATER, METADATA
     ),
-    "two re-authentications": _said(*GOOD, Pause(300), *GOOD, _LATER, *GOOD, METADATA),
+    "two re-authentications": steps(*GOOD, Pause(300), *GOOD, _LATER, *GOOD, METADATA),
 }
 
 _WITHOUT_LOGINS: Final[dict[str, Callable[[], Any]]] = {
-    "SaslHandshake 0": _said(handshake("PLAIN", 0), METADATA),
-    "SaslHandshake 1": _said(handshake("PLAIN"), METADATA),
-    "SaslHandshake of an unknown mechanism": _said(handshake("X"), METADATA),
+    "SaslHandshake 0": steps(handshake("PLAIN", 0), METADATA),
+    "SaslHandshake 1": steps(handshake("PLAIN"), METADATA),
+    "SaslHandshake of an unknown mechanism": steps(handshake("X"), METADATA),
     **{
-        f"SaslAuthenticate {version}": _said(
+        f"SaslAuthenticate {version}": steps(
             authenticate(plain("alice", "secret"), version), METADATA
         )
         for version in (0, 1, 2)
     },
-    "SaslAuthenticate after SaslHandshake": _said(*GOOD, METADATA),
-    "a bare token after SaslHandshake 0": _said(
+    "SaslAuthenticate after SaslHandshake": steps(*GOOD, METADATA),
+    "a bare token after SaslHandshake 0": steps(
         handshake("PLAIN", 0), Raw(plain("alice", "secret"))
     ),
-    "ApiVersions of an unsupported version": _said(
+    "ApiVersions of an unsupported version": steps(
         Raw(header(18, 99, flexible=True) + b"\2x\2y\0", "ApiVersions", 0), METADATA
     ),
-    "SaslHandshake of an unsupported version": _said(
+    "SaslHandshake of an unsupported version": steps(
         Raw(header(17, 9) + b"\0\5PLAIN", "SaslHandshake", 1)
     ),
-    "TLS on a listener without it": _said(Bytes(HELLO)),
-    "HTTP": _said(Bytes(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")),
+    "TLS on a listener without it": steps(Bytes(HELLO)),
+    "HTTP": steps(Bytes(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")),
 }
 
 _GOOD_CLAIMS: Final[dict[str, object]] = {

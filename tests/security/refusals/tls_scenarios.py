@@ -12,12 +12,11 @@ from typing import Any, Final
 
 from ottla.security.certificates import Issued
 from tests.certificates import EXPIRED, NOT_YET_VALID, OURS, authority, client, server, write_pem
-from tests.security.conversations import Ask, versions
+from tests.security.conversations import METADATA, versions
 
 from .listeners import FOREIGN
 from .peer import Bytes, Tls
 
-_METADATA: Final = Ask("Metadata", 1, {"topics": []})
 _ALL_SUITES: Final = "ALL:@SECLEVEL=0"  # also those of versions that are no longer secure
 
 
@@ -68,7 +67,7 @@ Talk = Callable[[], Any]
 
 def _asks() -> Iterator[object]:
     yield versions(3)
-    yield _METADATA
+    yield METADATA
 
 
 def _says(data: bytes) -> Talk:
