@@ -20,7 +20,6 @@ from ottla.coordinator.consumer import records as consumer_records
 from ottla.coordinator.consumer import steps as consumer_steps
 from ottla.coordinator.consumer.group import ConsumerGroup
 from ottla.coordinator.consumer.groups import ConsumerGroups
-from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import NOTHING, ConsumerMember
 from ottla.coordinator.consumer.records import CurrentMember, GroupEpoch, Kind
 from ottla.coordinator.consumer.steps import ConsumerTurn
@@ -29,6 +28,7 @@ from ottla.coordinator.group_kind import ClaimedMember, GroupKind
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.modern_groups import ModernGroups, ModernTurn
+from ottla.coordinator.modern_kind import ModernKind
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import Offsets
 from ottla.coordinator.outcome import Producer
@@ -283,7 +283,7 @@ def _aborted_offsets_count() -> list[Patch]:
 
 @_bug(within=400)
 def _any_member_may_commit_in_a_transaction() -> list[Patch]:
-    def unless_transactional(kind: type[GroupKind]) -> Patch:
+    def unless_transactional(kind: Any) -> Patch:
         right = kind.check_commit
 
         def check(self: GroupKind, *arguments: Any, transactional: bool) -> None:
@@ -292,7 +292,7 @@ def _any_member_may_commit_in_a_transaction() -> list[Patch]:
 
         return kind, "check_commit", check
 
-    return [unless_transactional(ClassicGroups), unless_transactional(ConsumerKind)]
+    return [unless_transactional(ClassicGroups), unless_transactional(ModernKind)]
 
 
 @_bug(within=10)
