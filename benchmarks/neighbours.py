@@ -135,7 +135,6 @@ def _join(its: Neighbour, topics: list[str]) -> Turn:
 def join_partitions(its: Neighbour) -> Turn:
     """Consumer groups of two members, of one topic of 10,000 partitions."""
     its.create(["big"], MANY)
-    its.ask("Produce", 9, produce("big", batch([b"x"]), range(MANY)))  # their logs are there
     return _join(its, ["big"])
 
 
