@@ -27,6 +27,7 @@ from benchmarks.machine_limits import limits
 from benchmarks.peers import Peer, running_peers
 from benchmarks.stock_clients import BY_TLS, MEASURES, Sample
 from tests.calls.page import with_part
+from tests.kafka.installation import VERSION as KAFKA
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs/explanation/performance.md"
@@ -165,7 +166,8 @@ def page(results: Results, peers: list[Peer], rounds: int, seconds: float) -> st
     rows = [line for measure in results.samples for line in measure_lines(results, measure, names)]
     bounds = "\n".join(f"| {name} | {rate:,.0f} |" for name, rate in limits().items())
     return f"""\
-Measured with Python {platform.python_version()} on {os.cpu_count()} cores, {rounds} rounds of
+Measured with Python {platform.python_version()} on {os.cpu_count()} cores, beside Apache
+Kafka {KAFKA}, {rounds} rounds of
 {seconds:g} s after a warm-up. Ratios are Ottla / peer, the median with the smallest and largest; a
 rate is better above 1, CPU per unit and latencies below 1.
 
