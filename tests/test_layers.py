@@ -248,8 +248,11 @@ SUB_ROOMS: dict[str, set[str]] = {
     "kafka_tools/groups": KAFKA_TOOL,
     "kafka_tools/records": KAFKA_TOOL,
     "kafka_tools/measuring": KAFKA_TOOL | {"kafka_tools/records"},
-    "trials/conform": {"trials/program", "trials/trial"},
-    "trials/torture": {"trials/conform", "trials/process_groups", "trials/program", "trials/trial"},
+    "trials/conform": {"trials/known_bugs", "trials/program", "trials/trial"},
+    "trials/torture": {
+        *("trials/conform", "trials/known_bugs", "trials/process_groups"),
+        *("trials/program", "trials/trial"),
+    },
     "trials/museum": {"trials/conform", "trials/program", "trials/trial"},
     "trials/museum/programs": set(),
     "trials/diff": {"trials/conform", "trials/program"},

@@ -89,7 +89,10 @@ class LabOrders:
         if abs(wait_ms) > MOST_ADVANCE_MS:
             raise WrongOrder("advance: a number of milliseconds was expected, at most 100 years")
         if self._clock is None:
-            raise WrongOrder("time goes by the machine's clock: start with --clock manual")
+            raise WrongOrder(
+                "time goes by the machine's clock: start with --clock manual, or mark the test with"
+                ' @pytest.mark.ottla(clock="manual")'
+            )
         if self._clock.now_ms() + wait_ms < 0:
             raise WrongOrder("advance: the wall clock cannot be set back before 1970")
         # A step back becomes a jump of the wall clock, which its watch reports.

@@ -347,12 +347,22 @@ def _sentence(complaint: str, data: object) -> str:
     text, _, place = complaint.partition(" - at ")
     where = place.strip("`").removeprefix("$").removeprefix(".")
     if text.startswith("Invalid value") and where.endswith("kind"):
-        return f"action.kind must be one of {', '.join(ACTIONS)}"
+        return f"action.kind must be one of {', '.join(ACTIONS)}{_meant_kind(data)}"
     if "unknown field" in text and "match" in where:
         return f"match: {text}; the fields are {', '.join(_fields(Match))}"
     if where.startswith("action"):
         text += _of_action(where.removeprefix("action").removeprefix("."), data)
     return f"{where}: {text}" if where else text
+
+
+def _meant_kind(data: object) -> str:
+    """For a kind that is nearly one of the actions: which one."""
+    from difflib import get_close_matches
+
+    action = data.get("action") if isinstance(data, dict) else None
+    given = action.get("kind") if isinstance(action, dict) else None
+    similar = get_close_matches(given, ACTIONS, 1) if isinstance(given, str) else ()
+    return "".join(f"; did you mean {each}?" for each in similar)
 
 
 def _of_action(field: str, data: object) -> str:

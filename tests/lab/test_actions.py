@@ -275,6 +275,7 @@ def test_an_error_of_the_body_is_not_hidden_by_a_fault_that_did_not_fire(broker:
         ("hold", {"api": "Heart*", "group": "g", "partition": 0}, {}, "match.partition: requests"),
         ("delay", {}, {"ms": 5, "up_to_ms": 3}, "at least ms"),
         ("nothing", {}, {}, "action.kind must be one of"),
+        ("drop_anser", {}, {}, "did you mean drop_answer?"),
         ("hold", {"topc": "t"}, {}, "unknown field `topc`"),
     ],
 )

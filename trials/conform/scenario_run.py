@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -13,6 +13,8 @@ from ...client.cluster_client import Client, ErrorAnswer, NoAnswer
 from ...client.record_batch import OutgoingRecord
 from ...client.record_producer import produce
 from ...testing.broker import BrokerFailed, Ottla
+from ...trace.events import Event
+from ..known_bugs import known_bugs
 from ..program import NoProgram, Program, describe_exit
 from ..trial import Trial
 from .copy_rules import WORKS, Copied, judge_copy, judge_position, judge_work, judge_wrong_values
@@ -141,7 +143,10 @@ class _ScenarioRun:
             tuple(found),
             self._scenario.sentence,
             trouble=ended_by_us if run.status is None else "",
-            notes=tuple(not_fired(self._faults, self._watch.fired)),
+            notes=(
+                *not_fired(self._faults, self._watch.fired),
+                *(known_to_hang(self._trial.events()) if run.status is None else ()),
+            ),
             took_s=run.took_s,
             last_lines=run.tail if run.status is None else (),
             does_not_work=does_not_work,
@@ -273,3 +278,8 @@ def not_fired(faults: Faults, fired: Mapping[int, int]) -> list[str]:
         for fault, number in faults
         if number not in fired and (not fault.one_of or fault.one_of not in met)
     ]
+
+
+def known_to_hang(events: Iterable[Event]) -> list[str]:
+    """Why a program may not have ended although it is right, as notes; from its trace."""
+    return [f"known: {each}" for each in known_bugs(list(events), is_stuck=True)]

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 from ...protocol.shown_text import shown
 from ..conform.file_reports import for_xml
+from ..known_bugs import KnownBug, known_bugs
 from .campaign import CampaignPlan, Failure, Report, worst
-from .checks import KINDS
-from .known_bugs import known_bugs
+from .checks import KINDS, STUCK, TWICE
 from .progress import in_words, steps_in_words
 from .run import RunOutcome
 from .scenario_file import Application, Found, Scenario, written
@@ -131,8 +131,13 @@ def _last_lines(outcome: RunOutcome) -> Iterator[Styled]:
     for copy, last in outcome.last_lines.items():
         for text in last:
             yield f"  copy {copy} wrote: {text}", ""
-    for known in known_bugs(outcome.kinds, outcome.events):
+    for known in _known(outcome):
         yield f"  known: {known}", "told"
+
+
+def _known(outcome: RunOutcome) -> list[KnownBug]:
+    kinds = outcome.kinds
+    return known_bugs(outcome.events, is_stuck=STUCK in kinds, repeats=TWICE in kinds)
 
 
 def _summary(plan: CampaignPlan, report: Report) -> Iterator[Styled]:
@@ -196,7 +201,7 @@ def _outcome(outcome: RunOutcome) -> dict[str, Any]:
         "kind": found.kind,
         "violations": [{"kind": each.kind, "text": each.text} for each in outcome.violations],
         "timeline": [text for text, _ in _timeline(outcome)],
-        "known": list(map(str, known_bugs(outcome.kinds, outcome.events))),
+        "known": list(map(str, _known(outcome))),
     }
 
 

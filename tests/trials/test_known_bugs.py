@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from ottla.trace.events import Event, event_of
+from ottla.trials.conform.scenario_run import known_to_hang
+from ottla.trials.known_bugs import HANG, RESET, known_bugs
 from ottla.trials.torture.campaign import Failure
 from ottla.trials.torture.checks import LOST, STUCK, TWICE, Violation
-from ottla.trials.torture.known_bugs import HANG, RESET, known_bugs
 from ottla.trials.torture.reports import failure_text, lines_of_replay
 from ottla.trials.torture.run import RunOutcome
 from ottla.trials.torture.scenario_file import Application, Scenario
@@ -71,7 +72,13 @@ LIBRDKAFKA = named("confluent-kafka-python")
 def test_a_known_bug_is_named_if_the_trace_shows_it(
     kind: str, parts: list[Events], bugs: list[object]
 ) -> None:
-    assert known_bugs({kind}, numbered(*parts)) == bugs
+    found = known_bugs(numbered(*parts), is_stuck=kind == STUCK, repeats=kind == TWICE)
+    assert found == bugs
+
+
+def test_conform_names_the_bug_of_a_program_that_does_not_end() -> None:
+    assert known_to_hang(numbered(LIBRDKAFKA, ADDED)) == [f"known: {HANG}"]
+    assert known_to_hang(numbered(LIBRDKAFKA, WITHHELD)) == []
 
 
 def test_a_report_names_the_bug_with_its_issues() -> None:

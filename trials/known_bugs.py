@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from ...protocol.errors import Code
-from ...trace.events import Event, Request
-from ...trace.exchanges import Exchange, exchanges
-from ...trace.messages import errors_of
-from .checks import STUCK, TWICE
+from ..protocol.errors import Code
+from ..trace.events import Event, Request
+from ..trace.exchanges import Exchange, exchanges
+from ..trace.messages import errors_of
 
 _PAGE: Final = 'docs/how-to/torture.md, "If your client is librdkafka"'
 _NAMES: Final = ("librdkafka", "confluent-kafka")
@@ -50,20 +49,23 @@ RESET: Final = KnownBug(
 )
 
 
-def known_bugs(kinds: Iterable[str], events: Sequence[Event]) -> list[KnownBug]:
+def known_bugs(
+    events: Sequence[Event], *, is_stuck: bool = False, repeats: bool = False
+) -> list[KnownBug]:
     """The bugs that a failing run may show.
 
     Args:
-        kinds: of what is wrong.
         events: of its trace.
+        is_stuck: the program did not go on.
+        repeats: the program did something twice.
     """
     if not any(name.startswith(_NAMES) for name in _software(events)):
         return []
     found = []
     all_ = exchanges(events)
-    if STUCK in kinds and _has_offsets_added_and_not_sent(all_):
+    if is_stuck and _has_offsets_added_and_not_sent(all_):
         found.append(HANG)
-    if TWICE in kinds and any(_is_withheld(each) for each in all_):
+    if repeats and any(_is_withheld(each) for each in all_):
         found.append(RESET)
     return found
 
