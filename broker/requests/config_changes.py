@@ -129,13 +129,13 @@ async def answered(
     responses: list[AlterConfigsResourceResponse] = []
     async for resource in context.turns.each(resources):
         error, why = Code.NONE, None
-        given = {each.name: each.value for each in resource.configs}
-        name = resource.resource_name or ""
-        await compile_long_patterns(node, resource.resource_type, name, given)
         try:
             if times[resource.resource_type, resource.resource_name] > 1:
                 why = "Each resource must appear at most once."
                 raise Refused(Code.INVALID_REQUEST, why)
+            given = {each.name: each.value for each in resource.configs}
+            name = resource.resource_name or ""
+            await compile_long_patterns(node, resource.resource_type, name, given)
             alter(resource)
         except Refused as refused:
             error, why = refused.code, refused.why
