@@ -197,15 +197,13 @@ def roll(its: Neighbour) -> Turn:
 
 def delete_topics(its: Neighbour) -> Turn:
     """1,000 topics of a partition and one of 10,000 are created and deleted."""
-    frames = [
-        (make(topics, count) if count else deletion(topics))
-        for topics, counts in ((names(THOUSAND), (1, 0)), (["big"], (MANY, 0)))
-        for make, count in ((creation, counts[0]), (creation, counts[1]))
-    ]
+    frames = []
+    for topics, partitions in ((names(THOUSAND), 1), (["big"], MANY)):
+        frames.append(("CreateTopics", creation(topics, partitions)))
+        frames.append(("DeleteTopics", deletion(topics)))
 
     def turn() -> None:
-        for number, frame in enumerate(frames):
-            api = "DeleteTopics" if number % 2 else "CreateTopics"
+        for number, (api, frame) in enumerate(frames):
             its.ask(api, 5, frame, kind=str(number))
 
     return turn
